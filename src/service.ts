@@ -36,8 +36,8 @@ import { SyncCap } from "./operator/sync/sync-cap.ts";
 import { LoginCap } from "./platform/account/login-cap.ts";
 import { SharedPlaces } from "./platform/account/shared-limit.ts";
 import { SigninCap } from "./platform/account/signin-cap.ts";
-import { Teller } from "./platform/audit/call-notifier.ts";
 import { LiveChanges } from "./platform/audit/live-changes.ts";
+import { Notifier } from "./platform/audit/notifier.ts";
 import type { Mailer } from "./platform/mail/mailer.ts";
 import { resolveTxt, type TxtResolver } from "./platform/mail/sender-domain.ts";
 import { createMailer } from "./platform/mail/smtp-mailer.ts";
@@ -47,7 +47,7 @@ import type { Sealer } from "./platform/secret/seal.ts";
 import { LiveRelays } from "./rules/relay/live-relay.ts";
 import { ClientWrites } from "./shop/portal/person-record.ts";
 import { PersonSignin } from "./shop/portal/person-signin.ts";
-import { HOUSE, type Holding } from "./store/lease/lease-holder.ts";
+import { type AccessQuery, HOUSE } from "./store/lease/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
@@ -81,7 +81,7 @@ export interface Service extends AsyncDisposable {
   port: number;
   store: Store;
   /** What happens by itself here. */
-  holding: Holding;
+  holding: AccessQuery;
   sealer: Sealer;
   log: Log;
   relays: LiveRelays;
@@ -166,7 +166,7 @@ async function startOnce(
   const mailer = ports.mailer ?? ownMailer;
   const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
-  const teller = started.adopt(new Teller({ log, clock, terminal }), ending);
+  const teller = started.adopt(new Notifier({ log, clock, terminal }), ending);
   const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
@@ -197,7 +197,7 @@ async function startOnce(
   const newestMs = await store.read((tx) => readNewestMs(tx, clock.now()));
   const caretakers = started.adopt(new MaintenanceJobs({ store: own, clock, log, newestMs }), ending);
   const problems = started.adopt(
-    new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) }),
+    new ProblemLog({ store, log, tell: (problem) => teller.notifyProblem(problem) }),
     ending,
   );
   started.defer(store.listen(() => problems.look(), ["problem"]));

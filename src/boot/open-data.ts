@@ -22,7 +22,7 @@ import { openSealer, requireMasterKey } from "../rules/relay/master-key-proof.ts
 import { updateAllRuleProblems } from "../rules/relay/relay-problem.ts";
 import { rekeyFingerprints } from "../rules/relay/secret-rotation.ts";
 import { RunnerLease } from "../store/lease/directory-lease.ts";
-import type { Holding } from "../store/lease/lease-holder.ts";
+import type { AccessQuery } from "../store/lease/lease-holder.ts";
 import { NodeHolding } from "../store/lease/node-lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import type { PostgresMigrationOptions } from "../store/postgres/migrate.ts";
@@ -38,7 +38,7 @@ import type { EarlyPort } from "./readiness.ts";
 interface OpenData {
   store: Store;
   /** What happens by itself here: it writes nothing once another server has its lease. */
-  holding: Holding;
+  holding: AccessQuery;
   sealer: Sealer;
 }
 

@@ -11,7 +11,7 @@ import type { Log } from "../base/log.ts";
 import type { Runner } from "../engine/runner/runner.ts";
 import { answerJson } from "../interfaces/http/answer.ts";
 import type { HttpDeps } from "../interfaces/http/deps.ts";
-import type { Holding } from "../store/lease/lease-holder.ts";
+import type { AccessQuery } from "../store/lease/lease-holder.ts";
 import type { Store } from "../store/port.ts";
 import { adviseOn, LET_GO } from "../store/postgres/connection-advice.ts";
 import { isAway } from "../store/postgres/error.ts";
@@ -191,7 +191,7 @@ const TAKEN_OVER =
 
 interface ReadyDeps {
   store: Store;
-  holding: Holding;
+  holding: AccessQuery;
   runner: Runner;
   clock: Clock;
   log: Log;

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/base/limit.ts";
 import { listAlerts } from "../../src/platform/audit/alert.ts";
-import { findBrokenCap, intendEmail } from "../../src/platform/mail/email.ts";
+import { findExceededCap, recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
@@ -238,10 +238,10 @@ describe("strangers use up nothing of the app's own", () => {
     const nowMs = town.clock.now();
     const limits = { emailsPerHour: 1, eventEmailsPerPersonPerDay: 5 };
     const mail = { appId: "app_test", personId: "per_1", kind: "event", nowMs } as const;
-    const isRoom = () => town.store.read((tx) => findBrokenCap(tx, mail, limits));
+    const isRoom = () => town.store.read((tx) => findExceededCap(tx, mail, limits));
     expect(await isRoom()).toBeNull();
     await town.store.write("relay", (tx) =>
-      intendEmail(tx, {
+      recordIntendedEmail(tx, {
         environmentId: town.environmentId,
         personId: null,
         recipient: "a@example.com",

@@ -8,7 +8,7 @@ import { KNOWN_DEVICE_LIFE_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { Limiter } from "../../src/base/limiter.ts";
 import { Refusal } from "../../src/base/refusal.ts";
 import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue, removeOwner } from "../../src/platform/account/owner.ts";
-import { forgetOwnerNetworks } from "../../src/platform/account/owner-network.ts";
+import { deleteOldOwnerNetworks } from "../../src/platform/account/owner-network.ts";
 import { createSigninLink } from "../../src/platform/account/session.ts";
 import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
@@ -237,7 +237,7 @@ describe("the networks that an owner signed in from", () => {
     api.clock.jump(KNOWN_DEVICE_LIFE_MS);
     for (let n = 0; n < 10; n++) await signIn(api, { address: `198.51.100.${n}` });
     expect((await signIn(api, { address: "203.0.113.0", password: PASSWORD })).json.code).toBe("signin_capped");
-    await api.store.write("app", (tx) => forgetOwnerNetworks(tx, api.clock.now()));
+    await api.store.write("app", (tx) => deleteOldOwnerNetworks(tx, api.clock.now()));
     expect(await networks(api)).toEqual([]);
   });
 

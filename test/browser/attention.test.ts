@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
-import { noteAlertMails } from "../../src/platform/audit/undelivered-alerts.ts";
+import { recordAlertMailOutcomes } from "../../src/platform/audit/undelivered-alerts.ts";
 import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
@@ -50,7 +50,7 @@ test("alert mails that do not leave are told on Home and Attention, which lead t
   const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'local' AND app_id = 'app_test'");
   const note = (outcome: MailOutcome) =>
     running.service.store.write("app", (tx) =>
-      noteAlertMails(tx, environment?.id ?? 0, { outcomes: [outcome], sinceMs: running.clock.now(), nowMs: running.clock.now() }),
+      recordAlertMailOutcomes(tx, environment?.id ?? 0, { outcomes: [outcome], sinceMs: running.clock.now(), nowMs: running.clock.now() }),
     );
   await note({ kind: "failed", reason: "recipient_refused", message: "The mail server refused the recipient's address (550).", retry: false });
   for (const room of ["", "attention"]) {

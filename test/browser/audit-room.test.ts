@@ -1,6 +1,6 @@
 /** The audit room: who changed what and what it was before, by keyboard, filtered in the address, linked to what it names; hostile data harmless. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { WHOLE_SERVER, writeAudit } from "../../src/platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../src/platform/audit/audit.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 const dashboard = await openDashboard();
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await make("PUT", "/products/lamp", { title: HOSTILE, credits: 5, version });
   const { person } = (await make("POST", "/persons", { email: "ada@example.com" })).body;
   await make("PATCH", `/persons/${person.id}`, { status: "suspended" });
-  const row = { environmentId: WHOLE_SERVER, nowMs: Date.now(), by: "command line", action: "owner.removed" as const };
+  const row = { environmentId: SERVER_SCOPE, nowMs: Date.now(), by: "command line", action: "owner.removed" as const };
   await running.service.store.write("dashboard", (tx) => writeAudit(tx, { ...row, target: "owner:former@example.com" }));
 });
 

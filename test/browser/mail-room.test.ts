@@ -1,6 +1,6 @@
 /** The mail room: a test mail, sending again what may not have left, and allowing event mail again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { intendEmail } from "../../src/platform/mail/email.ts";
+import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import { setMailStop } from "../../src/platform/mail/mail-stop.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openDashboard } from "../kit/browser.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
     const invite = { environmentId, createdBy: "test", nowMs, invitesPerDay: 9 };
     const { person } = await invitePerson(tx, { ...invite, email: "ada@example.com" });
     const { person: other } = await invitePerson(tx, { ...invite, email: "bea@example.com" });
-    const id = await intendEmail(tx, {
+    const id = await recordIntendedEmail(tx, {
       environmentId,
       personId: person.id,
       recipient: person.email,

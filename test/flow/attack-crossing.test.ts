@@ -10,7 +10,7 @@ import { requireEnvironment } from "../../src/platform/account/environment.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
-import { intendEmail } from "../../src/platform/mail/email.ts";
+import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import { createPersonSession } from "../../src/shop/portal/person-session.ts";
 import { readWhole } from "../kit/change-stream.ts";
 import { COLUMNS } from "../kit/chosen-store.ts";
@@ -121,7 +121,7 @@ async function fillDevelopment(): Promise<void> {
       eventId: held["/events"] ?? null,
       nowMs,
     };
-    held["/emails"] = await intendEmail(tx, { ...mail, ...made, kind: "event" });
+    held["/emails"] = await recordIntendedEmail(tx, { ...mail, ...made, kind: "event" });
     await raiseAlert(tx, { environmentId, code: "relay_failed", target: MARK, message: MARK, nowMs });
     session = (await createPersonSession(tx, { environmentId, personId: person.id, nowMs })).token;
   });

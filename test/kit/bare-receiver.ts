@@ -25,7 +25,7 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     ...deps,
     health,
     local: false,
-    teller: { tellCall: () => undefined, tellUnknownCall: () => undefined },
+    teller: { notifyCall: () => undefined, notifyUnknownCall: () => undefined },
     metrics: { recordRequest: () => undefined },
     runner: {
       enqueue: () => undefined,

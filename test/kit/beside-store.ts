@@ -24,7 +24,7 @@ export interface BesideStore {
   breakWrites(what: "INSERT" | "DELETE", table: string, message: string, where?: string): Promise<void>;
   mend(table: string): Promise<void>;
   /** Leaves room on the store's disk for about so many more rows of 4 kB; in PostgreSQL of this table, whose later ones the server has no room for. */
-  fillDisk(store: Store, more: { table: string; rows: number }): Promise<{ makeRoom: () => Promise<void> }>;
+  fillDisk(store: Store, more: { table: string; rows: number }): Promise<{ freeLoginSlot: () => Promise<void> }>;
   /** No write of the store succeeds while `work` runs. */
   whileUnwritable(work: () => Promise<void>): Promise<void>;
 }
@@ -81,7 +81,7 @@ function besideFile(file: string): BesideStore {
       // Of the store's own connection.
       const limit = (count: number) => store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
       await limit((pages?.page_count ?? 0) + rows);
-      return { makeRoom: async () => void (await limit(1_000_000)) };
+      return { freeLoginSlot: async () => void (await limit(1_000_000)) };
     },
     async whileUnwritable(work) {
       const other = new Database(file);
@@ -186,7 +186,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): BesideStore 
         state: "53100",
         when,
       });
-      return { makeRoom: () => mend("disk_is_full") };
+      return { freeLoginSlot: () => mend("disk_is_full") };
     },
     async whileUnwritable(work) {
       // Each of its transactions takes its turn in this table, from another's.

@@ -7,7 +7,7 @@ import type { RunningService } from "./running-service.ts";
 
 const PROCESSOR_SECRET = "whsec_4cVqGZKd2TtW0nY8mRjXsLb6HuEaPo9f";
 
-interface Holding {
+interface AccessQuery {
   /** Live grants as `<entitlement> from <source>`, sorted. */
   grants: string[];
   credits: number;
@@ -89,7 +89,7 @@ export async function signStripe(running: Pick<RunningService, "clock">, id: str
 }
 
 /** What the person holds now, as the API tells it. */
-export async function lookAt(running: RunningService, person: string): Promise<Holding> {
+export async function lookAt(running: RunningService, person: string): Promise<AccessQuery> {
   const { grants } = (await running.api("GET", `/persons/${person}/access`)).body;
   const { balance } = (await running.api("GET", `/persons/${person}/credits`)).body;
   const { plan } = (await running.api("GET", `/persons/${person}`)).body;

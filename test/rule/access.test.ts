@@ -3,14 +3,14 @@ import { DAY_MS } from "../../src/base/limit.ts";
 import { readPageRequest } from "../../src/base/page.ts";
 import {
   checkAccess,
-  endGrantByHand,
+  endGrantManually,
   type Grant,
   grantAccess,
-  grantByHand,
-  type HandGrant,
+  grantManually,
   listGrants,
   listHolders,
   listLiveGrants,
+  type ManualGrant,
   revokeAccess,
   revokeGrantsOfSource,
 } from "../../src/shop/people/access-grant.ts";
@@ -225,7 +225,7 @@ describe("revoking", () => {
   test("one grant by id ends it once and keeps the first end", async () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
-    const revoke = (by: string) => store.write("app", (tx) => endGrantByHand(tx, { environmentId, by, nowMs: clock.now() }, grantId));
+    const revoke = (by: string) => store.write("app", (tx) => endGrantManually(tx, { environmentId, by, nowMs: clock.now() }, grantId));
     expect((await revoke("key:one")).revokedBy).toBe("key:one");
     expect((await revoke("key:two")).revokedBy).toBe("key:one");
     expect((await check(id)).granted).toBe(false);
@@ -235,15 +235,15 @@ describe("revoking", () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
     const elsewhere = { environmentId: otherEnvironmentId, by: "key:x", nowMs: clock.now() };
-    expect((await refusalOf(() => store.write("app", (tx) => endGrantByHand(tx, elsewhere, grantId)))).code).toBe("not_found");
+    expect((await refusalOf(() => store.write("app", (tx) => endGrantManually(tx, elsewhere, grantId)))).code).toBe("not_found");
     expect((await check(id)).granted).toBe(true);
   });
 });
 
 describe("granting by hand", () => {
-  const give = (personId: string, more: Partial<HandGrant> = {}) =>
+  const give = (personId: string, more: Partial<ManualGrant> = {}) =>
     store.write("app", (tx) =>
-      grantByHand(tx, {
+      grantManually(tx, {
         environmentId,
         personId,
         entitlement: "access:members",
@@ -262,7 +262,7 @@ describe("granting by hand", () => {
     expect((await check(id)).granted).toBe(true);
   });
 
-  const refused: [string, Partial<HandGrant>, string][] = [
+  const refused: [string, Partial<ManualGrant>, string][] = [
     ["an entitlement that is not in the catalog", { entitlement: "access:none" }, "entitlement_unknown"],
     ["an end that is past", { expiresAtMs: 1 }, "invalid_input"],
     ["a reason of 201 characters", { reason: "x".repeat(201) }, "invalid_input"],

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { type Actor, actorOrigin, actorWords, COMMAND_LINE } from "../../src/platform/account/api-key.ts";
+import { type Actor, actorOrigin, COMMAND_LINE, formatActor } from "../../src/platform/account/api-key.ts";
 import { createApp, listApps } from "../../src/platform/account/app.ts";
 import {
-  alertOn,
   findEnvironment,
   findEnvironmentById,
+  isAlertEnabled,
   listEnvironments,
+  readSettingsSection,
   saveSettings,
   setHold,
   setProcessorSecret,
-  settingsSection,
 } from "../../src/platform/account/environment.ts";
 import { createOwner, findOwnerByEmail, hashPassword, setOwnerPassword, verifyPassword } from "../../src/platform/account/owner.ts";
 import { createSession, findSession } from "../../src/platform/account/session.ts";
@@ -64,9 +64,13 @@ describe("an environment", () => {
     await store.write("app", (tx) => saveSettings(tx, second, { alerts: { relay_failed: false } }, second.version));
     const after = await environment("development");
     expect(after.version).toBe(before.version + 2);
-    expect(settingsSection(after, "mail")).toEqual({ host: "m" });
-    expect(settingsSection(after, "nothing")).toEqual({});
-    expect([alertOn(after, "relay_failed"), alertOn(before, "relay_failed"), alertOn(after, "toString")]).toEqual([false, true, true]);
+    expect(readSettingsSection(after, "mail")).toEqual({ host: "m" });
+    expect(readSettingsSection(after, "nothing")).toEqual({});
+    expect([isAlertEnabled(after, "relay_failed"), isAlertEnabled(before, "relay_failed"), isAlertEnabled(after, "toString")]).toEqual([
+      false,
+      true,
+      true,
+    ]);
   });
 
   test("refuses settings read at an older version, and says the current one", async () => {
@@ -148,6 +152,6 @@ describe("an actor", () => {
     [COMMAND_LINE, "command line", "dashboard"],
   ];
   test.each(rows)("%p is %s in audit rows and writes as %s", (actor, words, origin) => {
-    expect([actorWords(actor), actorOrigin(actor) as string]).toEqual([words, origin]);
+    expect([formatActor(actor), actorOrigin(actor) as string]).toEqual([words, origin]);
   });
 });

@@ -5,8 +5,8 @@ import type { JsonObject } from "../../src/base/json.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { readPageRequest } from "../../src/base/page.ts";
 import { type GrantAccess, grantAccess, type RevokeAccess, revokeAccess } from "../../src/rules/action/access.ts";
-import { checkAccess, grantByHand, listGrants } from "../../src/shop/people/access-grant.ts";
-import { forgetRevocations, isGivenBefore } from "../../src/shop/people/access-order.ts";
+import { checkAccess, grantManually, listGrants } from "../../src/shop/people/access-grant.ts";
+import { deleteSpentRevocations, isGrantedBefore } from "../../src/shop/people/access-order.ts";
 import { putAccessSlug } from "../../src/shop/people/entitlement.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { erase } from "../kit/erasing.ts";
@@ -136,7 +136,7 @@ describe("revoke_access", () => {
       reason: null,
       expiresAtMs: null,
     };
-    await store.write("app", (tx) => grantByHand(tx, { ...hand, by: "key:x", nowMs: clock.now() }));
+    await store.write("app", (tx) => grantManually(tx, { ...hand, by: "key:x", nowMs: clock.now() }));
     const outcome = await revoke(person, MEMBERS);
     expect(outcome).toMatchObject({
       outcome: "done",
@@ -238,7 +238,7 @@ describe("the order of arrival", () => {
     const hand = { environmentId, personId: person.id, entitlement: MEMBERS, reason: null, expiresAtMs: null, by: "key:x", nowMs: clock.now() };
     const [before] = await store.read((tx) => tx.all<{ seq: number }>("SELECT seq FROM event_last"));
     await store.write("app", (tx) => tx.run("UPDATE event_last SET seq = 9305"));
-    await store.write("app", (tx) => grantByHand(tx, hand));
+    await store.write("app", (tx) => grantManually(tx, hand));
     expect(await takeAs(person, 9_305)).toMatchObject({ after: { granted: true, revoked: 0 } });
     expect(await takeAs(person, 9_306)).toMatchObject({ after: { granted: false, revoked: 1 } });
     await store.write("app", (tx) => tx.run("UPDATE event_last SET seq = ?1", before?.seq ?? 0));
@@ -249,7 +249,7 @@ describe("the order of arrival", () => {
     const event = { id: "evt_x", arrival: 50, arrivedAtMs };
     const given = { arrival: null, eventId: null, grantedAt: arrivedAtMs };
     const former = "evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1c";
-    const cases: [grant: Parameters<typeof isGivenBefore>[0], before: boolean][] = [
+    const cases: [grant: Parameters<typeof isGrantedBefore>[0], before: boolean][] = [
       [{ ...given, eventId: numberedId("evt", arrivedAtMs + 9, 49) }, true],
       [{ ...given, eventId: numberedId("evt", arrivedAtMs - 9, 51) }, false],
       [{ ...given, eventId: former, grantedAt: arrivedAtMs - 1 }, true],
@@ -257,14 +257,14 @@ describe("the order of arrival", () => {
       [{ ...given, grantedAt: arrivedAtMs - 1 }, true],
       [given, false],
     ];
-    expect(cases.map(([grant]) => isGivenBefore(grant, event))).toEqual(cases.map(([, before]) => before));
+    expect(cases.map(([grant]) => isGrantedBefore(grant, event))).toEqual(cases.map(([, before]) => before));
   });
 
   test("a mark lives as long as an event that may have arrived before it", async () => {
     const person = await town.newPerson();
     await takeAs(person, 9_420);
     await store.write("app", async (tx) => {
-      while (await forgetRevocations(tx));
+      while (await deleteSpentRevocations(tx));
     });
     const sql = "SELECT count(*) AS count FROM access_revocation";
     expect(await store.read((tx) => tx.get<{ count: number }>(sql))).toEqual({ count: 0 });

@@ -6,7 +6,7 @@ import { type GrantSource, grantAccess } from "../../src/shop/people/access-gran
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
-import { endSubscriptionByHand, findActiveSubscription, listSubscriptions } from "../../src/shop/selling/subscription.ts";
+import { endSubscriptionManually, findActiveSubscription, listSubscriptions } from "../../src/shop/selling/subscription.ts";
 import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
 
@@ -342,7 +342,7 @@ describe("a subscription", () => {
     const id = (await active(person))?.id ?? "";
     const audited = await market.count("audit");
     const change = { environmentId, by: "owner:a@example.com", nowMs: clock.now() };
-    for (let turn = 0; turn < 2; turn++) await store.write("app", (tx) => endSubscriptionByHand(tx, change, id));
+    for (let turn = 0; turn < 2; turn++) await store.write("app", (tx) => endSubscriptionManually(tx, change, id));
     expect([await market.holdings(person), await market.count("audit")]).toEqual([onFree, audited + 1]);
   });
 

@@ -10,8 +10,8 @@ import { AlertMail } from "../../src/engine/maintenance/alert-mail.ts";
 import { saveSettings } from "../../src/platform/account/environment.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert, resolveAlert } from "../../src/platform/audit/alert.ts";
-import { clearProblem, raiseProblem, standingProblemsOf } from "../../src/platform/audit/problem.ts";
-import { intendEmail, markTextLeft } from "../../src/platform/mail/email.ts";
+import { clearProblem, listOpenProblemsOfTarget, raiseProblem } from "../../src/platform/audit/problem.ts";
+import { markTextLeft, recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import { endInterruptedMails } from "../../src/platform/mail/interrupted-mail.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
@@ -282,7 +282,7 @@ describe("at most once", () => {
     const nowMs = fresh.clock.now();
     const bare = { personId: null, sender: "a@b.c", subject: "s", text: "t", relayName: null, eventId: null };
     await fresh.store.write("app", async (tx) => {
-      const id = await intendEmail(tx, {
+      const id = await recordIntendedEmail(tx, {
         ...bare,
         environmentId,
         recipient: "ada@example.com",
@@ -396,7 +396,7 @@ describe("an alert is resolved", () => {
     const resolve = (by: string) => fresh.store.write("app", (tx) => resolveAlert(tx, { environmentId, id, by, nowMs: fresh.clock.now() }));
     expect((await resolve("owner ada@example.com")).resolved).toBe(true);
     expect(await resolve("another")).toMatchObject({ resolved: false, alert: { resolvedBy: "owner ada@example.com" } });
-    expect([await codes(), await fresh.store.read((tx) => standingProblemsOf(tx, environmentId, "relay:orders"))]).toEqual([[], []]);
+    expect([await codes(), await fresh.store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, "relay:orders"))]).toEqual([[], []]);
   });
 
   test("by hand, with every earlier hour of the same cause, and none of another", async () => {

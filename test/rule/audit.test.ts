@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "../../src/base/page.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/platform/audit/alert.ts";
-import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/platform/audit/audit.ts";
+import { type AuditFilter, type AuditView, listAudit, SERVER_SCOPE, writeAudit } from "../../src/platform/audit/audit.ts";
 import type { AuditAction } from "../../src/platform/audit/audit-action.ts";
-import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/platform/audit/problem.ts";
+import { clearProblem, clearProblemsOf, listOpenProblemsOfTarget, listProblems, raiseProblem } from "../../src/platform/audit/problem.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
 const { store, clock, environment, beside } = await openFreshStore();
@@ -51,7 +51,7 @@ describe("the audit", () => {
     await write("relay.created", "relay:b", "command line");
     await write("run", "relay:a", "relay:a", "evt_1");
     await write("relay.created", "relay:a", "key:key_2", undefined, otherId);
-    await write("owner.created", "owner:x", "command line", undefined, WHOLE_SERVER);
+    await write("owner.created", "owner:x", "command line", undefined, SERVER_SCOPE);
     const actions = async (filter: AuditFilter) => (await list(filter)).items.map((row) => `${row.action} ${row.target}`);
     expect(await actions({})).toEqual(["run relay:a", "relay.created relay:b", "relay.updated relay:a", "relay.created relay:a"]);
     expect(await actions({ kind: "run" })).toEqual(["run relay:a"]);
@@ -84,7 +84,7 @@ describe("a problem", () => {
   const key = { environmentId: environmentId, code: "relay_unsigned_event", target: "relay:a" } as const;
   const raise = (message: string) => store.write("app", (tx) => raiseProblem(tx, { ...key, message, nowMs: clock.now() }));
   const clear = () => store.write("app", (tx) => clearProblem(tx, { ...key, nowMs: clock.now() }));
-  const standing = () => store.read((tx) => standingProblemsOf(tx, environmentId, "relay:a"));
+  const standing = () => store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, "relay:a"));
 
   test("stands once, however often it is found, with its newest sentence", async () => {
     expect([await raise("one"), await raise("one"), await raise("two")]).toEqual([true, false, false]);

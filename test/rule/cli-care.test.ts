@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
-import { grantByHand } from "../../src/shop/people/access-grant.ts";
-import { addCreditsByHand } from "../../src/shop/people/credit.ts";
+import { grantManually } from "../../src/shop/people/access-grant.ts";
+import { addCreditsManually } from "../../src/shop/people/credit.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
@@ -49,9 +49,9 @@ beforeAll(async () => {
       const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs: NOW_MS, invitesPerDay: 9 };
       const { person } = await invitePerson(tx, invite);
       const grant = { environmentId, personId: person.id, entitlement: "access:beta", by: "owner:o@example.com", nowMs: NOW_MS };
-      await grantByHand(tx, { ...grant, reason: "early \u001b[31mbird", expiresAtMs: null }).catch(() => undefined);
-      await grantByHand(tx, { ...grant, reason: "early bird", expiresAtMs: null });
-      await addCreditsByHand(tx, { ...grant, amount: 7, reason: "welcome", key: "k1" });
+      await grantManually(tx, { ...grant, reason: "early \u001b[31mbird", expiresAtMs: null }).catch(() => undefined);
+      await grantManually(tx, { ...grant, reason: "early bird", expiresAtMs: null });
+      await addCreditsManually(tx, { ...grant, amount: 7, reason: "welcome", key: "k1" });
       const payload = makeWholePayload({
         event: { note: `${"long ".repeat(200)}END` },
         mapped: { order: "A-1001", buyer: "Ada Lovelace of London", note: "the second of two parcels", from: "shop.example.com" },

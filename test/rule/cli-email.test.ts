@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { intendEmail } from "../../src/platform/mail/email.ts";
+import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
     const environmentId = environment?.id ?? 0;
     const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs: 0, invitesPerDay: 9 };
     const { person } = await invitePerson(tx, invite);
-    const made = await intendEmail(tx, {
+    const made = await recordIntendedEmail(tx, {
       environmentId,
       personId: person.id,
       recipient: person.email,

@@ -8,7 +8,7 @@ import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.t
 import { Sealer } from "../../src/platform/secret/seal.ts";
 import { findPersonByEmail, updatePerson } from "../../src/shop/people/person.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
-import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/shop/portal/person-session.ts";
+import { deleteEndedPersonSessions, endPersonSessions, findPersonSession } from "../../src/shop/portal/person-session.ts";
 import { PersonSignin, type SigninContext } from "../../src/shop/portal/person-signin.ts";
 import { erase } from "../kit/erasing.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
@@ -283,7 +283,7 @@ describe("asking for a code", () => {
     expect((await restarted.signin.signIn(door.place, { email, code: await restarted.code(email) })).person.email).toBe(email);
     expect((await door.signin.signIn(door.place, { email, code: await door.code(email) })).person.email).toBe(email);
     await clock.advance(30 * DAY_MS);
-    await store.write("app", (tx) => forgetEndedPersonSessions(tx, clock.now()));
+    await store.write("app", (tx) => deleteEndedPersonSessions(tx, clock.now()));
     expect((await rows("person_network")).length).toBe(0);
   });
 
@@ -474,7 +474,7 @@ describe("a session", () => {
     expect(await find(token)).not.toBeNull();
     await clock.advance(1);
     expect(await find(token)).toBeNull();
-    await store.write("app", (tx) => forgetEndedPersonSessions(tx, clock.now()));
+    await store.write("app", (tx) => deleteEndedPersonSessions(tx, clock.now()));
     expect([await rows("person_session"), await rows("person_code")]).toEqual([[], []]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readPageRequest } from "../../src/base/page.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import { addCredits, addCreditsByHand, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/shop/people/credit.ts";
+import { addCredits, addCreditsManually, type CreditLine, findBalance, listCredits, refundCredits } from "../../src/shop/people/credit.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
@@ -95,11 +95,11 @@ describe("the ledger", () => {
     const { id } = await town.newPerson();
     await add(id, 10);
     await add(id, -7);
-    const take = () => store.write("app", (tx) => takeBackCredits(tx, line(id, 10, "refund:prc_1")));
+    const take = () => store.write("app", (tx) => refundCredits(tx, line(id, 10, "refund:prc_1")));
     const first = await take();
     expect([first.line.amount, first.line.balance, first.line.source]).toEqual([-3, 0, "refund"]);
     expect(await take()).toEqual({ line: first.line, applied: false });
-    expect((await store.write("app", (tx) => takeBackCredits(tx, line(id, 4, "refund:prc_2")))).line.amount).toBe(0);
+    expect((await store.write("app", (tx) => refundCredits(tx, line(id, 4, "refund:prc_2")))).line.amount).toBe(0);
   });
 });
 
@@ -136,7 +136,7 @@ describe("spending at the same time", () => {
         const answers = await Promise.allSettled(
           operations.map(({ person, amount, key, takeBack }) => {
             const given = line(people[person] ?? "", amount, key === null ? null : `key:${key}`);
-            return store.write("app", (tx) => (takeBack ? takeBackCredits(tx, given) : addCredits(tx, given)));
+            return store.write("app", (tx) => (takeBack ? refundCredits(tx, given) : addCredits(tx, given)));
           }),
         );
         operations.forEach(({ person, amount, key, takeBack }, index) => {
@@ -190,7 +190,7 @@ function modelNext(state: Model, amount: number, once: string | null, takeBack: 
 describe("credits by hand", () => {
   const give = (personId: string, more: { amount?: number; key?: string; reason?: string } = {}) =>
     store.write("app", (tx) =>
-      addCreditsByHand(tx, {
+      addCreditsManually(tx, {
         environmentId,
         by: "key:x",
         personId,

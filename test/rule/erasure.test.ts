@@ -1,7 +1,7 @@
 /** What an erasure looks for and how it goes in steps, and expunging one event by hand. Decisions, section 5, "account erasure". */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EraseCursor, eraseRows } from "../../src/shop/people/person-erase.ts";
-import { SoughtText } from "../../src/shop/people/pii-match.ts";
+import { PiiMatcher } from "../../src/shop/people/pii-match.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { erase } from "../kit/erasing.ts";
 import { replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
@@ -12,7 +12,7 @@ import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definiti
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 describe("an erased address in a text", () => {
-  const ada = new SoughtText({ personId: "per_ada", email: "Ada@Example.com", tokens: ["tok"], by: "key:x" });
+  const ada = new PiiMatcher({ personId: "per_ada", email: "Ada@Example.com", tokens: ["tok"], by: "key:x" });
   const rows: [what: string, text: string, redacted: string][] = [
     ["by itself", "ada@example.com", "erased"],
     ["in other letters' case, in a sentence", "Dear ADA@example.COM, hello", "Dear erased, hello"],
@@ -42,28 +42,28 @@ describe("an erased address in a text", () => {
   });
 
   test("is found with all of its signs percent-encoded", () => {
-    const plus = new SoughtText({ personId: "p", email: "ada+x@example.com", tokens: [], by: "key:x" });
+    const plus = new PiiMatcher({ personId: "p", email: "ada+x@example.com", tokens: [], by: "key:x" });
     expect(plus.redactStored("?e=Ada%2Bx%40example.com&x=ada%2bx@example.com")).toBe("?e=erased&x=erased");
   });
 
   test("may hold every sign that an address may", () => {
     for (const sign of "!#$%&'*+/=?^_`{|}~.-") {
       const email = `a${sign}b@my-shop.example`;
-      const one = new SoughtText({ personId: "p", email, tokens: [], by: "key:x" });
+      const one = new PiiMatcher({ personId: "p", email, tokens: [], by: "key:x" });
       expect(one.redactStored(`to ${email.toUpperCase()}, to ${encodeURIComponent(email)}`)).toBe("to erased, to erased");
     }
   });
 
   test("is found with its domain in letters and in punycode, whichever it was kept in", () => {
     for (const email of ["zoe@bücher.example", "zoe@xn--bcher-kva.example"]) {
-      const zoe = new SoughtText({ personId: "p", email, tokens: [], by: "key:x" });
+      const zoe = new PiiMatcher({ personId: "p", email, tokens: [], by: "key:x" });
       expect(zoe.redactStored("zoe@bücher.example, zoe@xn--bcher-kva.example, zoe@bucher.example")).toBe("erased, erased, zoe@bucher.example");
       expect(zoe.isAddress("ZOE@BÜCHER.example")).toBe(true);
     }
   });
 
   test("holds letters beyond ASCII in either composition", () => {
-    const zoe = new SoughtText({ personId: "p", email: "zo\u00eb@example.com", tokens: [], by: "key:x" });
+    const zoe = new PiiMatcher({ personId: "p", email: "zo\u00eb@example.com", tokens: [], by: "key:x" });
     expect(zoe.redactStored("to ZOE\u0308@example.com")).toBe("to erased");
   });
 });

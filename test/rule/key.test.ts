@@ -2,16 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/base/id.ts";
 import {
   type ApiKeyKind,
-  apiKeyTouches,
   findApiKeyByToken,
+  isApiKeyUseDue,
   listApiKeys,
+  listSecretKeySpellings,
   mintApiKey,
+  recordApiKeyUse,
   revokeApiKey,
-  secretKeysOf,
-  touchApiKey,
 } from "../../src/platform/account/api-key.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
-import { keyWorksFrom } from "../../src/platform/account/key-origin.ts";
+import { isKeyAllowedFrom } from "../../src/platform/account/key-origin.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();
@@ -50,7 +50,7 @@ describe("a key", () => {
 
   test("of an earlier version, which begins sk_, stays valid, is listed and is revoked as any", async () => {
     const { key, token } = await mint("production", "secret");
-    const [, earlier] = secretKeysOf(token.slice("relay_live_".length), "production");
+    const [, earlier] = listSecretKeySpellings(token.slice("relay_live_".length), "production");
     expect(earlier).toMatch(/^sk_live_[A-Za-z0-9]{32}$/);
     await store.write("app", (tx) =>
       tx.run("UPDATE api_key SET key_hash = ?1, hint = ?2 WHERE id = ?3", hashToken(earlier), `sk_live_…${earlier.slice(-4)}`, key.id),
@@ -88,16 +88,16 @@ describe("a key", () => {
 
   test("notes its last use at most once a minute", async () => {
     const { key, token } = await mint("development", "secret");
-    const touch = () => store.write("app", (tx) => touchApiKey(tx, key.id, clock.now()));
+    const touch = () => store.write("app", (tx) => recordApiKeyUse(tx, key.id, clock.now()));
     const first = clock.now();
     await touch();
     await clock.advance(59_999);
     const used = await find(token);
-    expect(used === null ? null : apiKeyTouches(used, clock.now())).toBe(false);
+    expect(used === null ? null : isApiKeyUseDue(used, clock.now())).toBe(false);
     await touch();
     expect((await find(token))?.lastUsedAt).toBe(first);
     await clock.advance(1);
-    expect(used === null ? null : apiKeyTouches(used, clock.now())).toBe(true);
+    expect(used === null ? null : isApiKeyUseDue(used, clock.now())).toBe(true);
     await touch();
     expect((await find(token))?.lastUsedAt).toBe(first + 60_000);
   });
@@ -142,6 +142,6 @@ describe("an app key", () => {
     ["a secret key works from no page at all", "development", "secret", "https://shop.example.com", false],
   ];
   test.each(rows)("%s", (_rule, environmentName, kind, origin, works) => {
-    expect(keyWorksFrom({ kind, environmentName, origins }, origin)).toBe(works);
+    expect(isKeyAllowedFrom({ kind, environmentName, origins }, origin)).toBe(works);
   });
 });

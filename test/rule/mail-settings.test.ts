@@ -3,8 +3,8 @@ import { saveSettings } from "../../src/platform/account/environment.ts";
 import {
   changeMailSettings,
   type MailSettingsInput,
-  openSmtpPassword,
   readMailSettings,
+  unsealSmtpPassword,
   viewMailSettings,
 } from "../../src/platform/mail/mail-settings.ts";
 import { makeHtml, makeSubject, makeText } from "../../src/platform/mail/mailer.ts";
@@ -27,7 +27,7 @@ async function save(input: MailSettingsInput, allowed: readonly string[] = []) {
 const passwordOf = async () => {
   const now = await environment("production");
   const { smtp } = readMailSettings(now);
-  return smtp === null ? null : openSmtpPassword(sealer, now.id, smtp);
+  return smtp === null ? null : unsealSmtpPassword(sealer, now.id, smtp);
 };
 
 describe("mail settings", () => {
@@ -56,7 +56,7 @@ describe("mail settings", () => {
   test("a password cannot be opened for another environment", async () => {
     const { smtp } = await save({ smtp: signIn });
     const other = (await environment("development")).id;
-    expect(() => smtp && openSmtpPassword(sealer, other, smtp)).toThrow("cannot be opened");
+    expect(() => smtp && unsealSmtpPassword(sealer, other, smtp)).toThrow("cannot be opened");
   });
 
   test("keep the password while host and username stay", async () => {

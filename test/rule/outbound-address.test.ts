@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { judgeAddress, parseAllowList } from "../../src/platform/outbound/address.ts";
+import { evaluateAddress, parseAllowList } from "../../src/platform/outbound/address.ts";
 
 const nothing = parseAllowList([]);
 const everything = parseAllowList(["0.0.0.0/0", "::/0"]);
-const isAllowed = (address: string, allow = nothing, host = "a.example") => judgeAddress(address, host, allow).allowed;
+const isAllowed = (address: string, allow = nothing, host = "a.example") => evaluateAddress(address, host, allow).allowed;
 
 describe("only public addresses are called: refused is", () => {
   const rows: [string, string][] = [

@@ -373,7 +373,7 @@ describe("the relays cannot be read", () => {
       concurrency: 32,
       limits: DEFAULT_LIMITS,
       printRun: () => undefined,
-      teller: { tellRun: () => undefined },
+      teller: { notifyRun: () => undefined },
       watchers: [],
     });
     await running.service.runner.stop();

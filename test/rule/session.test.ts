@@ -4,15 +4,15 @@ import { createOwner, setOwnerPassword } from "../../src/platform/account/owner.
 import {
   createSession,
   createSigninLink,
+  deleteEndedSessions,
+  extendSession,
   findSession,
   findSigninLink,
-  forgetEndedSessions,
+  isSessionExtensionDue,
   redeemSigninLink,
   SESSION_LIFE_MS,
   type Session,
-  sessionSlides,
   signOut,
-  slideSession,
 } from "../../src/platform/account/session.ts";
 import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
@@ -40,18 +40,18 @@ describe("a session", () => {
 
   test("ends 30 days after it was last used, and slides at most once a day", async () => {
     const { token } = await start();
-    expect(sessionSlides(await requireSession(token), clock.now())).toBe(false);
+    expect(isSessionExtensionDue(await requireSession(token), clock.now())).toBe(false);
     await clock.advance(DAY_MS);
     const session = await requireSession(token);
-    expect(sessionSlides(session, clock.now())).toBe(true);
-    const expiresAt = await store.write("app", (tx) => slideSession(tx, session, clock.now()));
+    expect(isSessionExtensionDue(session, clock.now())).toBe(true);
+    const expiresAt = await store.write("app", (tx) => extendSession(tx, session, clock.now()));
     expect(expiresAt).toBe(clock.now() + SESSION_LIFE_MS);
-    expect(sessionSlides(await requireSession(token), clock.now())).toBe(false);
+    expect(isSessionExtensionDue(await requireSession(token), clock.now())).toBe(false);
     await clock.advance(SESSION_LIFE_MS - 1);
     expect(await find(token)).not.toBeNull();
     await clock.advance(1);
     expect(await find(token)).toBeNull();
-    await store.write("app", (tx) => forgetEndedSessions(tx, clock.now()));
+    await store.write("app", (tx) => deleteEndedSessions(tx, clock.now()));
     expect(await store.read((tx) => tx.all("SELECT 1 FROM session"))).toEqual([]);
   });
 
@@ -176,7 +176,7 @@ describe("sign-in attempts", () => {
     const cap = new SigninCap(new VirtualClock(0));
     for (let n = 0; n < 100; n++) {
       cap.count("10.0.0.1", "ada@example.com");
-      cap.succeeded("10.0.0.1", "ada@example.com");
+      cap.releaseAttempt("10.0.0.1", "ada@example.com");
     }
     attempt(
       cap,

@@ -1,6 +1,6 @@
 /** What was bought and refunded: for whom, by which relay and event. Any purchase can be taken back here. */
 import { useState } from "preact/hooks";
-import type { RefundPlan } from "../../src/shop/selling/manual-refund.ts";
+import type { RefundPreview } from "../../src/shop/selling/manual-refund.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -128,7 +128,7 @@ function Refund({
   const { send, isSending, error } = useSend();
   const { id, person, personEmail, item } = purchase;
   const path = apiPath(place, "purchases", id, "refund");
-  const { data, error: unread, reload } = useLoad<{ plan: RefundPlan }>(path);
+  const { data, error: unread, reload } = useLoad<{ plan: RefundPreview }>(path);
   const refund = async (): Promise<void> => {
     const changes = ["purchases", "subscriptions", "persons", "grants"].map((part) => apiPath(place, part));
     const done = `What ${item} gave is taken back.`;

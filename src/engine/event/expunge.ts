@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { Refusal } from "../../base/refusal.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { OpenErasure } from "../../shop/people/person-erase.ts";
-import type { SoughtText } from "../../shop/people/pii-match.ts";
+import type { PiiMatcher } from "../../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import {
@@ -124,7 +124,7 @@ export const STEP_ROWS = 200;
 
 /** An open erasure with its text. */
 export interface Open extends OpenErasure {
-  text: SoughtText;
+  text: PiiMatcher;
 }
 
 interface SweptEvent {
@@ -184,14 +184,14 @@ export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly
     await redactRuns(tx, event.seq, sought);
 }
 
-function names(event: SweptEvent, text: SoughtText, before: boolean): boolean {
+function names(event: SweptEvent, text: PiiMatcher, before: boolean): boolean {
   if (text.holdsId(event.payload)) return true;
   const texts = [event.payload, event.preview, event.warnings];
   return before && texts.some((one) => one !== null && text.holdsAddress(one));
 }
 
 /** Whether the event's person, or who its payload names where it never ran, is the one that is sought. */
-function isAbout({ personId }: SweptEvent, payload: Json, text: SoughtText, before: boolean): boolean {
+function isAbout({ personId }: SweptEvent, payload: Json, text: PiiMatcher, before: boolean): boolean {
   if (personId !== null) return personId === text.personId;
   if (!isJsonObject(payload)) return false;
   const { mapped } = payload;
@@ -202,7 +202,7 @@ function isAbout({ personId }: SweptEvent, payload: Json, text: SoughtText, befo
   return readRecordPerson(payload) === text.personId;
 }
 
-async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Promise<void> {
+async function redactEvent(tx: Writer, event: SweptEvent, text: PiiMatcher): Promise<void> {
   const redact = (stored: string | null) => (stored === null ? null : text.redactStored(stored));
   event.payload = redact(event.payload) ?? "";
   event.preview = redact(event.preview);

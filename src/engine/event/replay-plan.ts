@@ -76,7 +76,7 @@ export function planAction(
     will,
     mayChoose: mayChoose(step),
     doneAt,
-    message: people === null ? sayPlan(will, step, doneAt, action) : sayOther(live, step, doneAt, people),
+    message: people === null ? formatPlan(will, step, doneAt, action) : sayOther(live, step, doneAt, people),
     action: action as Json,
     ...(was === undefined ? {} : { was: was as Json }),
     ...people,
@@ -99,7 +99,7 @@ function sayOther(
   return `Is skipped unless you choose it: its work was done${when} for ${was}, and the event is about ${is} now${edited}. ${choice}`;
 }
 
-function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null, action: unknown): string {
+function formatPlan(will: PlannedAction["will"], step: Step, doneAt: string | null, action: unknown): string {
   const when = doneAt === null ? "" : ` at ${doneAt}`;
   switch (will) {
     case "run":

@@ -11,7 +11,7 @@ import { findAction } from "../../rules/action/registry.ts";
 import { type LiveAction, openActions } from "../../rules/relay/live-relay.ts";
 import { RELAY } from "../../rules/relay/relay.ts";
 import { arrivesUnsigned, rejectsUnsigned } from "../../rules/relay/unsigned-rule.ts";
-import { namePerson } from "../../shop/people/person.ts";
+import { formatPerson } from "../../shop/people/person.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import {
@@ -90,7 +90,7 @@ export async function planReplay(
       doneFor === undefined || person === null
         ? null
         : {
-            doneFor: { id: doneFor, name: await namePerson(tx, request.environmentId, doneFor) },
+            doneFor: { id: doneFor, name: await formatPerson(tx, request.environmentId, doneFor) },
             nowFor: { id: person.id === "" ? null : person.id, name: person.name },
           };
     planned.push(planAction(live, index, step, people));

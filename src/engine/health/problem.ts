@@ -8,9 +8,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../base/limi
 import { raiseAlert } from "../../platform/audit/alert.ts";
 import {
   clearProblem,
+  listOpenProblems,
   type ProblemKey,
   raiseProblem,
-  standingProblems,
 } from "../../platform/audit/problem.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
@@ -240,7 +240,7 @@ export class HealthProblems {
     const noticed = [...this.changes];
     this.#meanwhile = noticed;
     const stored = await this.#deps.store
-      .read((tx) => standingProblems(tx, CODES))
+      .read((tx) => listOpenProblems(tx, CODES))
       .finally(() => {
         this.#meanwhile = null;
       });

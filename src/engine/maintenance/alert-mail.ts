@@ -9,7 +9,7 @@ import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import { MAIL_TROUBLES } from "../../base/problem-code.ts";
 import { findApp } from "../../platform/account/app.ts";
-import { alertOn, type Environment, findEnvironmentById } from "../../platform/account/environment.ts";
+import { type Environment, findEnvironmentById, isAlertEnabled } from "../../platform/account/environment.ts";
 import { listOwners } from "../../platform/account/owner.ts";
 import {
   ALERT_MAIL_SWITCH,
@@ -21,13 +21,13 @@ import {
   markAlertUnmailed,
 } from "../../platform/audit/alert.ts";
 import {
-  type CannotMail,
-  listUnmailedProblems,
-  noteAlertMails,
-  noteCannotMail,
-  noteOwnerMailed,
+  clearUndeliveredAlerts,
+  listUndeliveredAlertEnvironments,
+  recordAlertMailOutcomes,
+  recordUndeliverableAlerts,
+  type UndeliverableReason,
 } from "../../platform/audit/undelivered-alerts.ts";
-import { endOf, finishEmail, intendEmail } from "../../platform/mail/email.ts";
+import { finishEmail, recordIntendedEmail, toEmailEnd } from "../../platform/mail/email.ts";
 import { endInterruptedMails } from "../../platform/mail/interrupted-mail.ts";
 import { readMailSettings } from "../../platform/mail/mail-settings.ts";
 import {
@@ -91,7 +91,7 @@ interface Plan {
 
 /** Alerts wait, and this environment cannot send. */
 interface Stuck {
-  cannot: CannotMail | typeof NO_SERVER;
+  cannot: UndeliverableReason | typeof NO_SERVER;
   sinceMs: number;
 }
 
@@ -130,7 +130,7 @@ export class AlertMail {
     const nowMs = clock.now();
     await resolveOverAlerts(store, nowMs);
     if (this.#deps.beside) await this.#endForsaken(nowMs);
-    for (const id of await store.read(listUnmailedProblems)) await this.#endUnwanted(id);
+    for (const id of await store.read(listUndeliveredAlertEnvironments)) await this.#endUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
     const due = waiting.filter(({ environmentId, oldestAt, lastMailedAt }) => {
       // A clock that was set back must not hold a mail up.
@@ -156,10 +156,10 @@ export class AlertMail {
   async #endUnwanted(environmentId: number): Promise<void> {
     const { store, clock, local } = this.#deps;
     const environment = await store.read((tx) => findEnvironmentById(tx, environmentId));
-    if (environment !== null && alertOn(environment, ALERT_MAIL_SWITCH)) {
+    if (environment !== null && isAlertEnabled(environment, ALERT_MAIL_SWITCH)) {
       if (local || readMailSettings(environment).smtp !== null) return;
     }
-    await store.write("app", (tx) => noteOwnerMailed(tx, environmentId, clock.now()));
+    await store.write("app", (tx) => clearUndeliveredAlerts(tx, environmentId, clock.now()));
   }
 
   async #mail(environmentId: number): Promise<void> {
@@ -179,10 +179,15 @@ export class AlertMail {
     const again =
       ended.length > 0 && ended.every(({ outcome }) => outcome.kind === "failed" && outcome.retry);
     await store.write("app", async (tx) => {
-      for (const { mail, outcome } of ended) await finishEmail(tx, mail.emailId, endOf(outcome), clock.now());
+      for (const { mail, outcome } of ended)
+        await finishEmail(tx, mail.emailId, toEmailEnd(outcome), clock.now());
       if (again) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
       const outcomes = ended.map(({ outcome }) => outcome);
-      await noteAlertMails(tx, environmentId, { outcomes, sinceMs: mails.sinceMs, nowMs: clock.now() });
+      await recordAlertMailOutcomes(tx, environmentId, {
+        outcomes,
+        sinceMs: mails.sinceMs,
+        nowMs: clock.now(),
+      });
     });
     if (again) this.#retryAt.set(environmentId, clock.monotonicMs() + PACE_MS);
     else this.#retryAt.delete(environmentId);
@@ -192,9 +197,9 @@ export class AlertMail {
   async #plan(tx: Reader, environmentId: number): Promise<Plan | Stuck | null> {
     const { clock, local } = this.#deps;
     const environment = await findEnvironmentById(tx, environmentId);
-    if (environment === null || !alertOn(environment, ALERT_MAIL_SWITCH)) return null;
+    if (environment === null || !isAlertEnabled(environment, ALERT_MAIL_SWITCH)) return null;
     const unmailed = await listUnmailedAlerts(tx, environmentId, MAX_TOLD, clock.now() - MAX_AGE_MS);
-    const alerts = unmailed.filter(({ code }) => alertOn(environment, code));
+    const alerts = unmailed.filter(({ code }) => isAlertEnabled(environment, code));
     if (alerts.length === 0) return null;
     const sinceMs = Math.min(...alerts.map(({ at }) => at));
     if (!local && readMailSettings(environment).smtp === null) return { cannot: NO_SERVER, sinceMs };
@@ -223,7 +228,7 @@ export class AlertMail {
     const { from, recipients, subject, text, alertIds, sinceMs } = plan;
     const outgoing: OutgoingMail[] = [];
     for (const to of recipients) {
-      const emailId = await intendEmail(tx, {
+      const emailId = await recordIntendedEmail(tx, {
         environmentId,
         personId: null,
         recipient: to,
@@ -245,7 +250,7 @@ export class AlertMail {
     const { store, clock } = this.#deps;
     this.#sayOnce(environmentId, why);
     if (why === NO_SERVER) return;
-    await noteCannotMail(store, environmentId, { why, sinceMs, nowMs: clock.now() });
+    await recordUndeliverableAlerts(store, environmentId, { why, sinceMs, nowMs: clock.now() });
   }
 
   #sayOnce(environmentId: number, why: string): void {

@@ -8,7 +8,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { oneOf, textOrNull } from "../../base/schema.ts";
 import { type App, appView, findApp, viewApp } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../../platform/account/environment.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { BATCH_BYTES, BATCH_EVENTS, dropEvents } from "./retention.ts";
 
@@ -113,7 +113,7 @@ export async function deleteApp(tx: Writer, deletion: Deletion): Promise<void> {
     tx.touch("problem", id);
   }
   await writeAudit(tx, {
-    environmentId: WHOLE_SERVER,
+    environmentId: SERVER_SCOPE,
     nowMs,
     by,
     action: "app.deleted",
@@ -314,7 +314,7 @@ export async function endRemoval(tx: Writer, appId: string, nowMs: number): Prom
   }
   await tx.run("DELETE FROM app WHERE id = ?1", appId);
   await writeAudit(tx, {
-    environmentId: WHOLE_SERVER,
+    environmentId: SERVER_SCOPE,
     nowMs,
     by: "the service itself",
     action: "app.emptied",

@@ -10,14 +10,14 @@ import type { Log } from "../../base/log.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import {
+  deleteSpentErasures,
   type EraseCursor,
   endErasure,
   eraseRows,
-  forgetErasures,
   listOpenErasures,
   type OpenErasure,
 } from "../../shop/people/person-erase.ts";
-import { SoughtText } from "../../shop/people/pii-match.ts";
+import { PiiMatcher } from "../../shop/people/pii-match.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
 import {
   type Open,
@@ -87,7 +87,7 @@ export class ErasureSweep {
   async #sweep(open: readonly OpenErasure[]): Promise<void> {
     for (const erasure of open) await this.#eraseRows(erasure);
     for (const [environmentId, erasures] of Map.groupBy(open, (one) => one.environmentId)) {
-      const sought = erasures.map((one): Open => ({ ...one, text: new SoughtText(one.sought) }));
+      const sought = erasures.map((one): Open => ({ ...one, text: new PiiMatcher(one.sought) }));
       await this.#dropChanges(sought);
       const running = await this.#sweepEvents(environmentId, sought);
       await this.#sweepRunning(running, sought);
@@ -98,7 +98,7 @@ export class ErasureSweep {
       if (!this.#loop.running) return;
       await this.#write((tx) => this.#end(tx, erasure));
     }
-    await this.#write(forgetErasures);
+    await this.#write(deleteSpentErasures);
   }
 
   async #giveBack(): Promise<void> {

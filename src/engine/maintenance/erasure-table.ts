@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
-import type { SoughtText } from "../../shop/people/pii-match.ts";
+import type { PiiMatcher } from "../../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findEventSeq } from "../event/event.ts";
@@ -33,7 +33,7 @@ export interface SweptTable {
     row: { environmentId: number; key: string | number; personId: string },
   ) => Promise<boolean>;
   /** The text without what it says of them beside the address. */
-  bare?: (stored: string, text: SoughtText) => string;
+  bare?: (stored: string, text: PiiMatcher) => string;
   graceMs?: number;
 }
 
@@ -45,13 +45,13 @@ function asItIs(stored: string): string {
 }
 
 /** A run's actions without the subjects of mails to them, whose own rows are blanked too. */
-function dropSubjects(stored: string, text: SoughtText): string {
+function dropSubjects(stored: string, text: PiiMatcher): string {
   if (!stored.startsWith("[")) return stored;
   const results = parseJson(stored) as Json[];
   return writeJson(results.map((result) => dropSubject(result, text)));
 }
 
-function dropSubject(result: Json, text: SoughtText): Json {
+function dropSubject(result: Json, text: PiiMatcher): Json {
   if (!isJsonObject(result) || !isJsonObject(result.after ?? null)) return result;
   const { subject, ...after } = result.after as JsonObject;
   return subject === undefined || !text.isAddress(after.to) ? result : { ...result, after };

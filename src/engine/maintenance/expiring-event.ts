@@ -10,8 +10,8 @@ import { raiseAlert } from "../../platform/audit/alert.ts";
 import {
   clearProblem,
   EVENTS_EXPIRING,
+  listOpenProblemsOfCode,
   raiseProblem,
-  standingProblemsOfCode,
 } from "../../platform/audit/problem.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -48,7 +48,7 @@ export async function notifyExpiring(
     const trouble = { environmentId: id, code: EVENTS_EXPIRING, target, message, nowMs } as const;
     if (await raiseProblem(tx, trouble)) await raiseAlert(tx, trouble);
   }
-  for (const { target } of await standingProblemsOfCode(tx, id, EVENTS_EXPIRING))
+  for (const { target } of await listOpenProblemsOfCode(tx, id, EVENTS_EXPIRING))
     if (!told.has(target))
       await clearProblem(tx, { environmentId: id, code: EVENTS_EXPIRING, target, nowMs });
   return id;

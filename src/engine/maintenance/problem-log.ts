@@ -5,7 +5,7 @@
 
 import type { Log } from "../../base/log.ts";
 import type { EnvironmentName } from "../../platform/account/environment.ts";
-import type { ToldProblem } from "../../platform/audit/call-notifier.ts";
+import type { ProblemNotice } from "../../platform/audit/notifier.ts";
 import { UNNAMED_PROXY } from "../../platform/audit/unnamed-proxy.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 
@@ -15,10 +15,10 @@ const MAX_STANDING = 1_000;
 interface ProblemLogDeps {
   store: Store;
   log: Log;
-  tell(problem: ToldProblem): void;
+  tell(problem: ProblemNotice): void;
 }
 
-type StandingRow = Omit<ToldProblem, "now"> & { id: string; environmentName: EnvironmentName };
+type StandingRow = Omit<ProblemNotice, "now"> & { id: string; environmentName: EnvironmentName };
 
 export class ProblemLog {
   readonly #deps: ProblemLogDeps;

@@ -13,14 +13,14 @@ import {
 import type { Log } from "../../base/log.ts";
 import { endExpiredApprovals } from "../../operator/sync/approval.ts";
 import { findEnvironmentAfter } from "../../platform/account/environment.ts";
-import { forgetEndedLogins } from "../../platform/account/login.ts";
-import { forgetOwnerNetworks } from "../../platform/account/owner-network.ts";
-import { forgetEndedSessions } from "../../platform/account/session.ts";
+import { deleteEndedLogins } from "../../platform/account/login.ts";
+import { deleteOldOwnerNetworks } from "../../platform/account/owner-network.ts";
+import { deleteEndedSessions } from "../../platform/account/session.ts";
 import { deletePreviousSecrets } from "../../rules/relay/secret-rotation.ts";
-import { forgetRevocations } from "../../shop/people/access-order.ts";
-import { forgetErasures } from "../../shop/people/person-erase.ts";
-import { forgetEndedPersonSessions } from "../../shop/portal/person-session.ts";
-import { forgetCancellations } from "../../shop/selling/plan-history.ts";
+import { deleteSpentRevocations } from "../../shop/people/access-order.ts";
+import { deleteSpentErasures } from "../../shop/people/person-erase.ts";
+import { deleteEndedPersonSessions } from "../../shop/portal/person-session.ts";
+import { deleteSpentCancellations } from "../../shop/selling/plan-history.ts";
 import type { Writer } from "../../store/port.ts";
 import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
@@ -39,8 +39,8 @@ export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Prom
 export const RETENTION: Readonly<Record<string, Step>> = {
   events: retireEvents,
   "events that will be dropped": notifyExpiring,
-  "revocations of access": again(forgetRevocations),
-  "cancellations of plans": again(forgetCancellations),
+  "revocations of access": again(deleteSpentRevocations),
+  "cancellations of plans": again(deleteSpentCancellations),
   "clock steps": once((tx) => forgetClockBack(tx, "event")),
   keys: again(forgetKeys),
   "ran actions": once(forgetRanActions),
@@ -66,10 +66,10 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       nowMs - APPROVAL_RETENTION_MS,
     ),
   ),
-  sessions: once(forgetEndedSessions),
-  "owners' networks": once(forgetOwnerNetworks),
-  logins: once(forgetEndedLogins),
-  "people's sessions": once(forgetEndedPersonSessions),
+  sessions: once(deleteEndedSessions),
+  "owners' networks": once(deleteOldOwnerNetworks),
+  logins: once(deleteEndedLogins),
+  "people's sessions": once(deleteEndedPersonSessions),
   // A busy relay's runs must not fill the disk for a year.
   audit: trim({
     name: "audit",
@@ -95,7 +95,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
   ),
   "recent calls": forgetRecentCalls,
   "previous secrets": once(deletePreviousSecrets),
-  "erased addresses": once(forgetErasures),
+  "erased addresses": once(deleteSpentErasures),
 };
 
 /** A step that needs no cursor, because what it has dealt with is gone. */

@@ -296,12 +296,12 @@ export class Metrics {
 
   async #readStore(store: Store): Promise<void> {
     try {
-      const { stored, oldestAtMs, standingProblems, ...byState } = await store.read(countQueue);
+      const { stored, oldestAtMs, listOpenProblems, ...byState } = await store.read(countQueue);
       for (const [state, count] of Object.entries(byState)) this.#events.set({ state }, count);
       setCounter(this.#stored, stored);
       const ageMs = oldestAtMs === null ? 0 : Math.max(0, this.#deps.clock.now() - oldestAtMs);
       this.#age.set(ageMs / 1_000);
-      this.#problems.set(standingProblems);
+      this.#problems.set(listOpenProblems);
       this.#storeUp.set(1);
     } catch {
       for (const gauge of [this.#age, this.#problems]) gauge.remove();

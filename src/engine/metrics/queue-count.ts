@@ -20,7 +20,7 @@ interface QueueCount {
   stored: number;
   /** When the longest waiting event arrived that may run and never ran, milliseconds since the epoch; null: none waits. */
   oldestAtMs: number | null;
-  standingProblems: number;
+  listOpenProblems: number;
 }
 
 export async function countQueue(tx: Reader): Promise<QueueCount> {
@@ -44,7 +44,7 @@ export async function countQueue(tx: Reader): Promise<QueueCount> {
     dead: await inState("event_unhappy", "'failed', 'dead'", "dead"),
     stored: await countStored(tx),
     oldestAtMs: await findOldest(tx),
-    standingProblems: await count("problem WHERE cleared_at IS NULL"),
+    listOpenProblems: await count("problem WHERE cleared_at IS NULL"),
   };
 }
 

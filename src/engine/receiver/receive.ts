@@ -194,7 +194,11 @@ export class Receiver {
   }
 
   /** The refusal of a path that names no receiver at all, so that a body is not read for one that does not exist; null: there is one. */
-  refuseUnknown(appId: string, name: string, from: () => string): Refusal | null | Promise<Refusal | null> {
+  rejectUnknownField(
+    appId: string,
+    name: string,
+    from: () => string,
+  ): Refusal | null | Promise<Refusal | null> {
     const snapshot = this.#deps.relays.current();
     const look = (now: Snapshot): Refusal | null | Promise<Refusal> => {
       if (now.receiversOf(appId, name).length > 0) return null;

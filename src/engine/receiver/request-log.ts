@@ -10,7 +10,7 @@ import type { Refusal } from "../../base/refusal.ts";
 import type { RefusalCode } from "../../base/refusal-code.ts";
 import { cutToLine } from "../../base/text.ts";
 import { WriteBehind } from "../../base/write-behind.ts";
-import type { ToldCall, ToldUnknownCall } from "../../platform/audit/call-notifier.ts";
+import type { CallNotice, UnknownReceiverNotice } from "../../platform/audit/notifier.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
@@ -56,8 +56,8 @@ interface RequestLogDeps {
 }
 
 export interface CallTeller {
-  tellCall(call: ToldCall): void;
-  tellUnknownCall(call: ToldUnknownCall): void;
+  notifyCall(call: CallNotice): void;
+  notifyUnknownCall(call: UnknownReceiverNotice): void;
 }
 
 /** Calls of one relay and cause: the last of them, and how many they are. */
@@ -201,7 +201,7 @@ export class RequestLog {
     for (const { relay, call, usual, calls } of kinds) {
       const { appId, environmentName, name: relayName } = relay;
       const { code, cause, eventId } = call;
-      this.#deps.teller.tellCall({
+      this.#deps.teller.notifyCall({
         appId,
         environmentName,
         relayName,
@@ -246,7 +246,7 @@ export class RequestLog {
       });
       for (const [at, { calls }] of written.entries())
         for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
-      for (const told of found.told) teller.tellUnknownCall(told);
+      for (const told of found.told) teller.notifyUnknownCall(told);
     } catch (error) {
       for (const [environmentId, calls] of noted) {
         const later = this.#noted.get(environmentId) ?? [];

@@ -12,7 +12,7 @@ import { orNull as shownOrNull, time } from "../../base/schema.ts";
 import { RELAY_NAME } from "../../base/shape.ts";
 import { findNearestName } from "../../base/text.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
-import type { ToldUnknownCall } from "../../platform/audit/call-notifier.ts";
+import type { UnknownReceiverNotice } from "../../platform/audit/notifier.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
@@ -79,7 +79,7 @@ interface FoundCalls {
   /** Of environments that had a receiver of the name, or have a relay of it. */
   former: RecentRequest[];
   unknown: Omit<UnknownRow, "seq" | "firstAt">[];
-  told: ToldUnknownCall[];
+  told: UnknownReceiverNotice[];
 }
 
 /** Whose the calls are, and what each is told. */

@@ -17,7 +17,7 @@ import type {
 import { findAction, type Intended } from "../../rules/action/registry.ts";
 import type { LiveReceiver } from "../../rules/relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../../rules/relay/live-relay.ts";
-import { namePerson } from "../../shop/people/person.ts";
+import { formatPerson } from "../../shop/people/person.ts";
 import { StoreUnavailable, type Writer } from "../../store/port.ts";
 import { completeEffect, deleteIntent, finalizeEffect, intendEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
@@ -144,7 +144,7 @@ export class Attempt {
         : { outcome: "failed", code: found.code, final: found.code === "person_suspended" };
     }
     if (isOther) {
-      const [was, is] = [await namePerson(tx, event.environmentId, former), await this.#namePerson(tx)];
+      const [was, is] = [await formatPerson(tx, event.environmentId, former), await this.#namePerson(tx)];
       this.#warn(formatPersonChanged(was, is), MAX_LOSS_WARNINGS);
     }
     // Only an event that ran before can have prior work.
@@ -238,7 +238,7 @@ export class Attempt {
 
   async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | Intended> {
     if ("doneFor" in step && step.doneFor !== undefined) {
-      const was = await namePerson(tx, this.event.environmentId, step.doneFor);
+      const was = await formatPerson(tx, this.event.environmentId, step.doneFor);
       const sells = findAction(live.type)?.sells === true;
       const message = formatOtherPerson(was, await this.#namePerson(tx), sells);
       return { outcome: "skipped", code: "other_person", message, ...afterOf(step.work.after) };
@@ -268,7 +268,7 @@ export class Attempt {
 
   /** The name of the event's person in a sentence. */
   #namePerson(tx: Writer): Promise<string> {
-    return namePerson(tx, this.event.environmentId, this.#person?.id ?? "");
+    return formatPerson(tx, this.event.environmentId, this.#person?.id ?? "");
   }
 
   /** Whose purchase moves: the other person whose work a replay chose the action over; else null. */

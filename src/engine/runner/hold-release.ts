@@ -5,7 +5,7 @@
  * process can continue it.
  */
 
-import { endRelease, findRelease } from "../../platform/account/environment.ts";
+import { endHoldRelease, findHoldRelease } from "../../platform/account/environment.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import {
   type FencedStore,
@@ -154,7 +154,7 @@ class Step {
   async #runInOrder(environmentId: number): Promise<string[]> {
     const { clock, holding, relays, poller } = this.#deps;
     const endMs = clock.monotonicMs() + maxBatchMs(holding);
-    const through = await findRelease(this.#tx, environmentId);
+    const through = await findHoldRelease(this.#tx, environmentId);
     if (through === null) {
       relays.invalidate();
       return [];
@@ -164,7 +164,7 @@ class Step {
     for (let ran = 0; ; ) {
       const next = await order.peek();
       if (next === null || (next.head > through && !isPassed)) {
-        if (!isPassed) await endRelease(this.#tx, environmentId, through);
+        if (!isPassed) await endHoldRelease(this.#tx, environmentId, through);
         return [];
       }
       if (ran > 0 && (ran >= MAX_RUNS || clock.monotonicMs() >= endMs)) return [next.id];

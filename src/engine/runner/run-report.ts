@@ -1,6 +1,6 @@
 /** The report of a finished attempt: what the runner prints, counts and notifies after the commit. */
 
-import type { ToldRun } from "../../platform/audit/call-notifier.ts";
+import type { RunNotice } from "../../platform/audit/notifier.ts";
 import type { ActionResult } from "../../rules/action/contract.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
 import type { EventTrigger } from "../event/event.ts";
@@ -22,7 +22,7 @@ export interface RunReport {
   waitedMs: number | null;
   tookMs: number;
   /** What follows the line on the terminal or in the log; null: the attempt succeeded without a warning. */
-  notice: ToldRun | null;
+  notice: RunNotice | null;
 }
 
 type Place = Pick<LiveRelay, "appId" | "environmentName">;
@@ -56,11 +56,11 @@ function formatLine({ event, relay, outcome }: AttemptResult): string {
   return `RELAY · ${event.relayName} · ${event.trigger} · ${count} actions · ${outcome === "ok" ? "ok" : "failed"}`;
 }
 
-function noticeOf(result: AttemptResult, place: Place): ToldRun | null {
+function noticeOf(result: AttemptResult, place: Place): RunNotice | null {
   return result.state === "done" ? noticeOfWarnings(result, place) : noticeOfFailure(result, place);
 }
 
-function noticeOfFailure(result: AttemptResult, { appId, environmentName }: Place): ToldRun | null {
+function noticeOfFailure(result: AttemptResult, { appId, environmentName }: Place): RunNotice | null {
   const { event, state, nextAttemptAtMs } = result;
   if (state !== "queued" && state !== "failed" && state !== "dead") return null;
   const code = result.reason ?? "failed";
@@ -75,7 +75,7 @@ const MAX_SHOWN_WARNINGS = 3;
 function noticeOfWarnings(
   { event, warnings }: AttemptResult,
   { appId, environmentName }: Place,
-): ToldRun | null {
+): RunNotice | null {
   if (warnings.length === 0) return null;
   const shown = warnings.slice(0, MAX_SHOWN_WARNINGS);
   const more = warnings.length - shown.length;

@@ -8,7 +8,7 @@
 import { type Clock, waitAtMost } from "../../base/clock.ts";
 import type { RaisableLimits } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import type { ToldRun } from "../../platform/audit/call-notifier.ts";
+import type { RunNotice } from "../../platform/audit/notifier.ts";
 import type { ActionPorts } from "../../rules/action/contract.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
 import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
@@ -46,7 +46,7 @@ interface RunnerDeps {
   /** Prints the line of a run; the newline is not included. */
   printRun: (line: string) => void;
   /** Receives the notice of a run, after its line. */
-  teller: { tellRun(told: ToldRun): void };
+  teller: { notifyRun(told: RunNotice): void };
   /** Receives every report after the commit. */
   watchers: readonly { recordRun(run: RunReport): void }[];
 }
@@ -347,7 +347,7 @@ export class Runner {
 
   readonly #onReport = (report: RunReport): void => {
     this.#deps.printRun(report.line);
-    if (report.notice !== null) this.#deps.teller.tellRun(report.notice);
+    if (report.notice !== null) this.#deps.teller.notifyRun(report.notice);
     for (const watcher of this.#deps.watchers) watcher.recordRun(report);
   };
 }

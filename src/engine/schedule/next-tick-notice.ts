@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
-import type { Teller } from "../../platform/audit/call-notifier.ts";
+import type { Notifier } from "../../platform/audit/notifier.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { describeNextTick } from "../../rules/relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
@@ -16,7 +16,7 @@ interface NoticeDeps {
   log: Log;
   /** Local development. */
   local: boolean;
-  teller: Pick<Teller, "tellSchedule">;
+  teller: Pick<Notifier, "notifySchedule">;
 }
 
 /** Reports the schedules that differ from the snapshot `before`, which is null at the start. */
@@ -50,7 +50,7 @@ function notifySchedule(
   const state = waitsFor === "paused" || waitsFor === "both" ? "paused" : "active";
   const heldAt = waitsFor === "held" || waitsFor === "both" ? nowMs : null;
   const { message } = describeNextTick(definition.trigger, { state, activeSince }, { heldAt }, nowMs);
-  teller.tellSchedule({ appId, environmentName, relayName, message });
+  teller.notifySchedule({ appId, environmentName, relayName, message });
 }
 
 function stateOf(relay: LiveRelay | null): string {

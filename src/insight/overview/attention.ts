@@ -10,7 +10,7 @@ import { WAITING_CODES } from "../../engine/event/alert.ts";
 import { checkBackups } from "../../operator/doctor/setup-check.ts";
 import { type Approval, listOpenApprovals } from "../../operator/sync/approval.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import { type AlertView, listOpenCauses, listSeenTo } from "../../platform/audit/alert.ts";
+import { type AlertView, listOpenAlertCauses, listResolvedTimes } from "../../platform/audit/alert.ts";
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
@@ -196,7 +196,7 @@ async function findNeeds(store: Store, clock: Clock, environmentId: number): Pro
   const count = () => countDead(store, environmentId);
   const { relays } = await countOnce({ store, clock }, `dead ${environmentId}`, count);
   const problems = await store.read((tx) => listProblems(tx, environmentId, true, page));
-  const alerts = await store.read((tx) => listOpenCauses(tx, environmentId, MAX_NEEDS));
+  const alerts = await store.read((tx) => listOpenAlertCauses(tx, environmentId, MAX_NEEDS));
   const dead = await store.read((tx) => leaveSeenTo(tx, environmentId, relays, alerts.items));
   return {
     dead: dead.sort((a, b) => b.count - a.count).slice(0, MAX_NEEDS),
@@ -213,7 +213,7 @@ async function leaveSeenTo(
   relays: readonly DeadOfRelay[],
   open: readonly AlertView[],
 ): Promise<DeadOfRelay[]> {
-  const seenTo = await listSeenTo(tx, environmentId, FAILED);
+  const seenTo = await listResolvedTimes(tx, environmentId, FAILED);
   const left: DeadOfRelay[] = [];
   for (const one of relays) {
     const target = relayTarget(one.relay);

@@ -9,7 +9,7 @@ import { oneOf, orNull, timeOrNull } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../../engine/event/event.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
-import { standingProblemsOf } from "../../platform/audit/problem.ts";
+import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
 import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
@@ -62,7 +62,7 @@ export async function evaluateEventCause(
     await findFailure(tx, seq, reason ?? "interrupted"),
   ];
   const deadAt = finishedAt ?? createdAt;
-  const problems = await standingProblemsOf(tx, environmentId, relayTarget(relay));
+  const problems = await listOpenProblemsOfTarget(tx, environmentId, relayTarget(relay));
   const isFailing = problems.some(({ code }) => code === "relay_failing");
   return await evaluateCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
 }

@@ -10,9 +10,9 @@ import { fields, oneOf, time } from "../../base/schema.ts";
 import {
   createOwner,
   findOwnerById,
+  listOwnerViews,
   ownerView,
   removeOwner,
-  showOwners,
 } from "../../platform/account/owner.ts";
 import {
   createSigninLink,
@@ -23,7 +23,7 @@ import {
   sessionItem,
   signinLinkUrl,
 } from "../../platform/account/session.ts";
-import { type AuditEntry, WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { type AuditEntry, SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { Owner } from "../http/admission.ts";
 import { clearSessionCookie } from "../http/cookie.ts";
@@ -40,7 +40,7 @@ async function audit(
   { owner, nowMs }: Act,
   entry: Pick<AuditEntry, "action" | "target" | "after">,
 ): Promise<void> {
-  await writeAudit(tx, { environmentId: WHOLE_SERVER, nowMs, by: `owner:${owner.email}`, ...entry });
+  await writeAudit(tx, { environmentId: SERVER_SCOPE, nowMs, by: `owner:${owner.email}`, ...entry });
 }
 
 /** Who asks may have been removed since their session was looked at: then they decide nothing more. */
@@ -124,7 +124,7 @@ export const accountRoutes = [
     path: "/api/owners",
     summary: "Lists the owners of this server, oldest first, each with how often and when last signed in.",
     answer: Type.Object({ owners: Type.Array(ownerView) }),
-    read: async (tx, { nowMs }) => ({ owners: await showOwners(tx, nowMs) }),
+    read: async (tx, { nowMs }) => ({ owners: await listOwnerViews(tx, nowMs) }),
   }),
   ownerRoute({
     method: "POST",
@@ -156,7 +156,7 @@ export const accountRoutes = [
       requireServer(deps);
       return await deps.store.write("dashboard", async (tx) => {
         await requireStill(tx, owner);
-        const found = (await showOwners(tx, nowMs)).find(({ id }) => id === params.id);
+        const found = (await listOwnerViews(tx, nowMs)).find(({ id }) => id === params.id);
         if (found === undefined) throw new Refusal("not_found", "There is no such owner here.");
         if (found.hasPassword)
           throw new Refusal(

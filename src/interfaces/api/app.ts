@@ -20,7 +20,7 @@ import {
   type Actor,
   API_KEY_KINDS,
   type ApiKey,
-  actorWords,
+  formatActor,
   keyView,
   listApiKeys,
   mintApiKey,
@@ -30,8 +30,8 @@ import {
 } from "../../platform/account/api-key.ts";
 import { appView, createApp, pageApps, renameApp, viewApp } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES } from "../../platform/account/environment.ts";
-import { warnOfOrigins } from "../../platform/account/key-origin.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { listOriginWarnings } from "../../platform/account/key-origin.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { identifyKey, readBearer, requireOwnerActor } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
@@ -77,7 +77,7 @@ export const appRoutes = [
       const made = await deps.store.write("dashboard", async (tx) => {
         const created = await createApp(tx, { ...body, environments: ["development", "production"], nowMs });
         await writeAudit(tx, {
-          environmentId: WHOLE_SERVER,
+          environmentId: SERVER_SCOPE,
           nowMs,
           by: `owner:${owner.email}`,
           action: "app.created",
@@ -102,7 +102,7 @@ export const appRoutes = [
       const { before, after } = await renameApp(tx, params.appId, body.name);
       if (before.name !== after.name)
         await writeAudit(tx, {
-          environmentId: WHOLE_SERVER,
+          environmentId: SERVER_SCOPE,
           nowMs,
           by: `owner:${owner.email}`,
           action: "app.renamed",
@@ -146,7 +146,7 @@ export const appRoutes = [
         );
       await deps.store.write("app", async (tx) => {
         const revoked = await revokeApiKey(tx, environmentId, id, nowMs);
-        const by = actorWords({ kind: "key", id, owner });
+        const by = formatActor({ kind: "key", id, owner });
         const row = { environmentId, nowMs, by, action: "key.revoked" as const, target: `key:${id}` };
         await writeAudit(tx, { ...row, before: auditedKey(revoked) });
       });
@@ -179,7 +179,7 @@ export const appRoutes = [
       return await deps.store.write(origin, async (tx) => {
         const { key, token } = await mintApiKey(tx, { ...body, kind, environment, nowMs });
         await audit(tx, { action: "key.created", target: `key:${key.id}`, after: auditedKey(key) });
-        return { key: viewKey(key), token, warnings: warnOfOrigins(key.origins) };
+        return { key: viewKey(key), token, warnings: listOriginWarnings(key.origins) };
       });
     },
   }),

@@ -6,8 +6,8 @@ import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../../base/limit.ts";
 import { fields } from "../../base/schema.ts";
 import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../../shop/records/file.ts";
-import { auditFile } from "../../shop/records/manual-record.ts";
-import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import { auditFile } from "../../shop/records/record-audit.ts";
+import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
 import { DATA_HEADERS } from "../http/answer.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
@@ -29,7 +29,7 @@ export const fileRoutes = [
     async write(tx, { deps, environmentId, actor, change, request, query, bytes: content, nowMs }) {
       const mediaType = request.headers.get("content-type");
       const upload = { environmentId, name: query.name, mediaType, content, nowMs };
-      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+      const row = await withinStorage(tx, appStorer(environmentId), deps.config.limits, () =>
         uploadFile(tx, upload),
       );
       if (actor.kind !== "key") await auditFile(tx, change, "file.uploaded", row);

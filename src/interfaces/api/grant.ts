@@ -7,19 +7,19 @@ import { exactText, fields, orNull, pageQuery, readTime, textOrNull } from "../.
 import {
   accessView,
   checkAccess,
-  endGrantByHand,
-  grantByHand,
+  endGrantManually,
+  grantManually,
   grantView,
   listGrants,
   listHolders,
-  viewAccessOf,
+  viewAccess,
   viewGrant,
 } from "../../shop/people/access-grant.ts";
-import { addCreditsByHand, creditView, listCredits, viewCredit } from "../../shop/people/credit.ts";
+import { addCreditsManually, creditView, listCredits, viewCredit } from "../../shop/people/credit.ts";
 import {
   findEntitlement,
+  formatEntitlementUnknown,
   resolveEntitlementKey,
-  sayEntitlementUnknown,
 } from "../../shop/people/entitlement.ts";
 import { findPersonByEmail, readSentAddress, requirePerson } from "../../shop/people/person.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
@@ -34,7 +34,7 @@ export const grantRoutes = [
     async read(tx, { environmentId, params, nowMs }) {
       const { status } = await requirePerson(tx, environmentId, params.id);
       const holding = { environmentId, personId: params.id, entitlement: null, nowMs };
-      return viewAccessOf(status, await checkAccess(tx, holding));
+      return viewAccess(status, await checkAccess(tx, holding));
     },
   }),
   environmentRoute({
@@ -46,7 +46,7 @@ export const grantRoutes = [
       const { status } = await requirePerson(tx, environmentId, params.id);
       const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
       const holding = { environmentId, personId: params.id, entitlement, nowMs };
-      return viewAccessOf(status, await checkAccess(tx, holding));
+      return viewAccess(status, await checkAccess(tx, holding));
     },
   }),
   environmentRoute({
@@ -67,7 +67,7 @@ export const grantRoutes = [
       if (found === null) return { person: null, granted: false, suspended: false, until: null, grants: [] };
       const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
       const holding = { environmentId, personId: found.id, entitlement, nowMs };
-      return { person: found.id, ...viewAccessOf(found.status, await checkAccess(tx, holding)) };
+      return { person: found.id, ...viewAccess(found.status, await checkAccess(tx, holding)) };
     },
   }),
   listRoute({
@@ -94,7 +94,7 @@ export const grantRoutes = [
       const held = await listHolders(tx, { environmentId, entitlement: known?.key ?? name, nowMs }, page);
       // What left the catalog may be held still.
       if (known === null && held.items.length === 0 && held.next === null && page.after === null)
-        throw new Refusal("invalid_input", sayEntitlementUnknown(name));
+        throw new Refusal("invalid_input", formatEntitlementUnknown(name));
       return held;
     },
   }),
@@ -110,7 +110,7 @@ export const grantRoutes = [
     answer: Type.Object({ grant: grantView }),
     status: 201,
     async write(tx, { change, params, body }) {
-      const granted = await grantByHand(tx, {
+      const granted = await grantManually(tx, {
         ...change,
         personId: params.id,
         entitlement: body.entitlement,
@@ -126,7 +126,7 @@ export const grantRoutes = [
     summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
     answer: null,
     async write(tx, { change, params }) {
-      await endGrantByHand(tx, change, params.id);
+      await endGrantManually(tx, change, params.id);
     },
   }),
   environmentRoute({
@@ -153,7 +153,7 @@ export const grantRoutes = [
     answer: Type.Object({ credit: creditView, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,
     async write(tx, { change, params, body }) {
-      const { line, applied } = await addCreditsByHand(tx, { ...change, personId: params.id, ...body });
+      const { line, applied } = await addCreditsManually(tx, { ...change, personId: params.id, ...body });
       return { credit: viewCredit(line), balance: line.balance, applied };
     },
   }),

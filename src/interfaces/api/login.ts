@@ -18,13 +18,13 @@ import {
   beginLogin,
   type Login,
   loginView,
+  markLoginUsed,
   requireApprovedLogin,
   requireWaitingLogin,
-  useLogin,
   viewLogin,
 } from "../../platform/account/login.ts";
 import { findOwnerById } from "../../platform/account/owner.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
 import type { Owner } from "../http/admission.ts";
 import { requireCookieHome } from "../http/cookie.ts";
@@ -62,7 +62,7 @@ export const loginRoutes = [
     async handle({ deps, body, source, nowMs }) {
       // Nobody could sign in to answer it.
       requireCookieHome(deps.config);
-      await deps.loginCap.begin(source);
+      await deps.loginCap.countLogin(source);
       const { machine, account = "", days } = body;
       const digest = (text: string): Uint8Array => deps.sealer.digest(text);
       const { login, ...codes } = await deps.store.write("app", (tx) =>
@@ -99,7 +99,7 @@ export const loginRoutes = [
         .read((tx) => requireApprovedLogin(tx, deviceCode, nowMs))
         .catch((error: unknown) => {
           if (error instanceof Refusal && error.code === "authorization_pending")
-            deps.loginCap.poll(deviceCode);
+            deps.loginCap.countPoll(deviceCode);
           throw error;
         });
       const done = await deps.store.write("app", async (tx) => {
@@ -166,7 +166,7 @@ export const loginRoutes = [
         const login = await requireWaitingLogin(tx, { code: body.code, digest: digestOf(deps), nowMs });
         await answerLogin(tx, login, { ownerId: owner.id, environmentId: null });
         await writeAudit(tx, {
-          environmentId: WHOLE_SERVER,
+          environmentId: SERVER_SCOPE,
           nowMs,
           by: `owner:${owner.email}`,
           action: "login.denied",
@@ -189,10 +189,10 @@ async function findWaiting(deps: HttpDeps, owner: Owner, given: string, nowMs: n
     const login = await deps.store.read((tx) =>
       requireWaitingLogin(tx, { code: given, digest: digestOf(deps), nowMs }),
     );
-    deps.loginCap.succeeded(owner.id);
+    deps.loginCap.releaseTry(owner.id);
     return login;
   } catch (error) {
-    if (!(error instanceof Refusal && error.code === "not_found")) deps.loginCap.succeeded(owner.id);
+    if (!(error instanceof Refusal && error.code === "not_found")) deps.loginCap.releaseTry(owner.id);
     throw error;
   }
 }
@@ -218,7 +218,7 @@ async function makeKey(tx: Writer, login: Login, nowMs: number) {
     login: { owner, expiresAt },
     nowMs,
   });
-  await useLogin(tx, login, key.id);
+  await markLoginUsed(tx, login, key.id);
   await writeAudit(tx, {
     environmentId: environment.id,
     nowMs,

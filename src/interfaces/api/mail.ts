@@ -27,7 +27,7 @@ import {
   setMailStop,
 } from "../../platform/mail/mail-stop.ts";
 import { escapeHtml } from "../../platform/mail/mailer.ts";
-import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../../platform/mail/manual-mail.ts";
+import { type ManualMailDeps, sendEmailAgain, sendTestMail } from "../../platform/mail/manual-mail.ts";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -43,7 +43,7 @@ import { PAGE_HEADERS } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute, openRoute } from "../http/route.ts";
 
-function handDeps({ store, clock, mailer, config }: HttpDeps): HandMailDeps {
+function handDeps({ store, clock, mailer, config }: HttpDeps): ManualMailDeps {
   return { store, clock, mailer, local: config.mode === "local" };
 }
 

@@ -7,9 +7,9 @@ import { toIso } from "../../base/clock.ts";
 import { fields, orNull, timeOrNull } from "../../base/schema.ts";
 import { personView, requirePerson, viewPerson } from "../../shop/people/person.ts";
 import {
+  extendPersonSession,
   findPersonSession,
-  personSessionSlides,
-  slidePersonSession,
+  isPersonSessionExtensionDue,
 } from "../../shop/portal/person-session.ts";
 import { environmentRoute } from "../http/route.ts";
 
@@ -37,8 +37,8 @@ export const personSessionRoutes = [
       if (found === null) return { person: null, expiresAt: null };
       const { session, person } = found;
       // A session lasts from its last use, and this is one.
-      const expiresAt = personSessionSlides(session, nowMs)
-        ? await deps.store.write("app", (tx) => slidePersonSession(tx, session, nowMs))
+      const expiresAt = isPersonSessionExtensionDue(session, nowMs)
+        ? await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs))
         : session.expiresAt;
       return { person, expiresAt: toIso(expiresAt) };
     },

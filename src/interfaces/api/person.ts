@@ -22,10 +22,10 @@ import {
 import { timelineItem } from "../../insight/timeline/item.ts";
 import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
-import { accessView, checkAccess, viewAccessOf } from "../../shop/people/access-grant.ts";
+import { accessView, checkAccess, viewAccess } from "../../shop/people/access-grant.ts";
 import { findBalance } from "../../shop/people/credit.ts";
 import {
-  changePersonByHand,
+  changePersonManually,
   findNamesake,
   findPersonByEmail,
   personStatus,
@@ -36,9 +36,9 @@ import {
 } from "../../shop/people/person.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../../shop/people/person-erase.ts";
 import {
-  fileTokenByHand,
+  fileTokenManually,
   listTokens,
-  removeTokenByHand,
+  removeTokenManually,
   tokenView,
 } from "../../shop/people/person-identifier.ts";
 import { invitePerson } from "../../shop/people/person-invite.ts";
@@ -81,12 +81,12 @@ function given({ deps }: TokenCall, personId: string, token: string) {
 }
 
 async function file(tx: Writer, call: TokenCall, personId: string, token: string) {
-  const { token: filed } = await fileTokenByHand(tx, call.change, given(call, personId, token));
+  const { token: filed } = await fileTokenManually(tx, call.change, given(call, personId, token));
   return { token: filed };
 }
 
 function remove(tx: Writer, call: TokenCall, personId: string, token: string): Promise<void> {
-  return removeTokenByHand(tx, call.change, given(call, personId, token));
+  return removeTokenManually(tx, call.change, given(call, personId, token));
 }
 
 /** What names people by itself would leave the other filters unheard. */
@@ -161,7 +161,7 @@ export const personRoutes = [
         const row = await requirePerson(tx, environmentId, personId);
         const access = await checkAccess(tx, { environmentId, personId, entitlement: null, nowMs });
         const namesake = (await findNamesake(tx, row))?.id ?? null;
-        return { person: viewPerson(row), access: viewAccessOf(row.status, access), namesake };
+        return { person: viewPerson(row), access: viewAccess(row.status, access), namesake };
       });
       await turnLoop();
       const more = await deps.store.read(async (tx) => {
@@ -200,7 +200,7 @@ export const personRoutes = [
     }),
     answer: Type.Object({ person: personView }),
     write: async (tx, { change, params, body }) => ({
-      person: viewPerson(await changePersonByHand(tx, change, params.id, body)),
+      person: viewPerson(await changePersonManually(tx, change, params.id, body)),
     }),
   }),
   environmentRoute({

@@ -20,7 +20,6 @@ import {
   viewCollection,
 } from "../../shop/records/collection.ts";
 import { COLLECTION_KINDS, requireCollectionDefinition } from "../../shop/records/collection-definition.ts";
-import { auditRecord } from "../../shop/records/manual-record.ts";
 import {
   deleteRecord,
   type NewRecord,
@@ -30,7 +29,8 @@ import {
   viewRecordItem,
   writeRecord,
 } from "../../shop/records/record.ts";
-import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import { auditRecord } from "../../shop/records/record-audit.ts";
+import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
 import { listRecords } from "../../shop/records/record-right.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
@@ -103,7 +103,7 @@ export const recordRoutes = [
       const { deps, environmentId, change, params, body } = call;
       const { data, owner = null, to = null } = body;
       const address = { collection: params.name, ownerId: owner, recipientId: to };
-      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+      const row = await withinStorage(tx, appStorer(environmentId), deps.config.limits, () =>
         writeRecord(tx, { ...change, ...address, data: data as Json }),
       );
       await auditOwner(tx, call, "record.created", row);
@@ -137,7 +137,7 @@ export const recordRoutes = [
       const { deps, environmentId, change, params, body } = call;
       const address = { collection: params.name, ownerId: body.owner, recipientId: body.to };
       const readAt = readTime("updatedAt", body.updatedAt);
-      const { after } = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+      const { after } = await withinStorage(tx, appStorer(environmentId), deps.config.limits, () =>
         updateRecord(tx, { ...change, ...address, recordId: params.id, readAt, data: body.data as Json }),
       );
       await auditOwner(tx, call, "record.changed", after);

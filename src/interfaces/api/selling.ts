@@ -16,7 +16,7 @@ import {
   putAccessSlugs,
 } from "../../shop/people/entitlement.ts";
 import { readPersonId } from "../../shop/people/person.ts";
-import { planRefund, refundByHand, refundPlan } from "../../shop/selling/manual-refund.ts";
+import { previewRefund, refundManually, refundPreview } from "../../shop/selling/manual-refund.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../../shop/selling/plan.ts";
 import {
   deleteProduct,
@@ -33,7 +33,7 @@ import {
 } from "../../shop/selling/purchase.ts";
 import { receiptBody, recordReceipt } from "../../shop/selling/receipt.ts";
 import {
-  endSubscriptionByHand,
+  endSubscriptionManually,
   listSubscriptions,
   subscriptionItem,
   subscriptionStatus,
@@ -278,9 +278,9 @@ export const sellingRoutes = [
     method: "GET",
     path: "/purchases/:id/refund",
     summary: "Says what taking a purchase back by hand would take back.",
-    answer: Type.Object({ plan: refundPlan }),
+    answer: Type.Object({ plan: refundPreview }),
     read: async (tx, { environmentId, params, nowMs }) => ({
-      plan: await planRefund(tx, environmentId, params.id, nowMs),
+      plan: await previewRefund(tx, environmentId, params.id, nowMs),
     }),
   }),
   environmentRoute({
@@ -290,7 +290,7 @@ export const sellingRoutes = [
       "Takes a purchase back by hand, also one that a relay fulfilled: its access and credits, or its plan. It moves no money.",
     answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
     status: 201,
-    write: async (tx, { change, params }) => await refundByHand(tx, change, params.id),
+    write: async (tx, { change, params }) => await refundManually(tx, change, params.id),
   }),
   listRoute({
     path: "/subscriptions",
@@ -311,7 +311,7 @@ export const sellingRoutes = [
     summary: "Ends a subscription with its own grants; the person lands on the default plan.",
     answer: Type.Object({ subscription: subscriptionView }),
     write: async (tx, { change, params }) => ({
-      subscription: viewSubscription(await endSubscriptionByHand(tx, change, params.id)),
+      subscription: viewSubscription(await endSubscriptionManually(tx, change, params.id)),
     }),
   }),
   environmentRoute({

@@ -10,7 +10,7 @@ import { VERSION } from "../../base/release/change.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../../base/schema.ts";
 import { backupFolder, listBackups } from "../../operator/backup/backup.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
-import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { auditFilter, auditView, listAudit, SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { readPage } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
@@ -163,7 +163,7 @@ export const serverRoutes = [
     answer: pageOf(auditView),
     handle({ deps, query: { limit, cursor, ...filter } }) {
       const page = readPageRequest({ limit, cursor });
-      return readPage(deps.store, page, (tx, part) => listAudit(tx, WHOLE_SERVER, filter, part), {
+      return readPage(deps.store, page, (tx, part) => listAudit(tx, SERVER_SCOPE, filter, part), {
         large: true,
       });
     },
@@ -188,7 +188,7 @@ export const serverRoutes = [
       if (began)
         await deps.store.write("dashboard", (tx) =>
           writeAudit(tx, {
-            environmentId: WHOLE_SERVER,
+            environmentId: SERVER_SCOPE,
             nowMs,
             by: `owner:${owner.email}`,
             action: "backup.started",

@@ -9,13 +9,13 @@ import { ENVIRONMENT_NAMES, listEnvironments } from "../../platform/account/envi
 import {
   findOwnerByEmail,
   hashPassword,
-  keepsPassword,
+  hasSamePassword,
   listOwners,
   setOwnerPassword,
   verifyPassword,
 } from "../../platform/account/owner.ts";
 import { createSession, findSession, signOut } from "../../platform/account/session.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader } from "../../store/port.ts";
 import { seenFrom } from "../http/admission.ts";
 import {
@@ -96,21 +96,21 @@ export const sessionRoutes = [
     async handle({ deps, owner, request, source, body, headers, nowMs }) {
       // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
       const place = { kind: "device", name: owner.sessionId } as const;
-      await deps.signinCap.admit(source, owner.email, place);
+      await deps.signinCap.countAttempt(source, owner.email, place);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
       const hasPassword = known?.passwordHash != null;
       if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
         throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
       }
-      deps.signinCap.succeeded(source, owner.email, place);
+      deps.signinCap.releaseAttempt(source, owner.email, place);
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
         const now = await findOwnerByEmail(tx, owner.email);
-        if (!keepsPassword(now, known))
+        if (!hasSamePassword(now, known))
           throw new Refusal("forbidden", "The password was changed meanwhile: sign in with the new one.");
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         await writeAudit(tx, {
-          environmentId: WHOLE_SERVER,
+          environmentId: SERVER_SCOPE,
           nowMs,
           by: `owner:${owner.email}`,
           action: "owner.password_changed",

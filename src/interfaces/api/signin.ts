@@ -7,7 +7,7 @@ import {
   createOwner,
   findOwnerByEmail,
   hashPassword,
-  keepsPassword,
+  hasSamePassword,
   listOwners,
   passwordQueue,
   setOwnerPassword,
@@ -15,18 +15,18 @@ import {
 } from "../../platform/account/owner.ts";
 import {
   digestOwnerNetwork,
-  knowsOwnerNetwork,
+  isKnownOwnerNetwork,
   recordOwnerNetwork,
 } from "../../platform/account/owner-network.ts";
 import {
   createSession,
   findSigninLink,
   redeemSigninLink,
-  refuseEndedLink,
+  rejectEndedLink,
   type SigninLinkKind,
 } from "../../platform/account/session.ts";
 import type { KnownPlace } from "../../platform/account/signin-cap.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
 import { seenFrom } from "../http/admission.ts";
 import {
@@ -73,7 +73,7 @@ async function startSession(
     await recordOwnerNetwork(tx, { ownerId: owner.id, networkDigest, nowMs });
   }
   await writeAudit(tx, {
-    environmentId: WHOLE_SERVER,
+    environmentId: SERVER_SCOPE,
     nowMs,
     by: `owner:${owner.email}`,
     action: "owner.signed_in",
@@ -102,11 +102,11 @@ async function checkPassword(
   const { signinCap } = deps;
   const place = await findKnownPlace({ deps, request, source, nowMs }, given.email);
   using slot = passwordQueue.take(place === null ? "stranger" : "known");
-  await signinCap.admit(source, given.email, place);
+  await signinCap.countAttempt(source, given.email, place);
   const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
   const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
   if (owner === null || !right) throw refuseWrong(deps, source);
-  signinCap.succeeded(source, given.email, place);
+  signinCap.releaseAttempt(source, given.email, place);
   return owner;
 }
 
@@ -118,7 +118,7 @@ async function findKnownPlace(
   const device = readDeviceCookie(deps, request, account);
   if (device !== null) return { kind: "device", name: device };
   const network = digestNetwork(deps, account, source);
-  const isKnown = await deps.store.read((tx) => knowsOwnerNetwork(tx, network, nowMs));
+  const isKnown = await deps.store.read((tx) => isKnownOwnerNetwork(tx, network, nowMs));
   return isKnown ? { kind: "address", name: source } : null;
 }
 
@@ -150,7 +150,7 @@ export const signinRoutes = [
         await deps.store.write("dashboard", async (tx) => {
           // While the password waited for its turn it may have been changed, or its owner removed.
           const now = await findOwnerByEmail(tx, owner.email);
-          if (!keepsPassword(now, owner)) throw refuseWrong(deps, source);
+          if (!hasSamePassword(now, owner)) throw refuseWrong(deps, source);
           return await startSession(tx, owner, "password", { deps, request, source, nowMs });
         }),
       );
@@ -237,7 +237,7 @@ async function isLinkLive(
 ): Promise<boolean> {
   const link = await deps.store.read((tx) => findSigninLink(tx, given, nowMs));
   if (link?.kind === kind) return true;
-  await deps.signinCap.countDeadLink(source);
+  await deps.signinCap.countInvalidLink(source);
   return false;
 }
 
@@ -249,5 +249,5 @@ async function requireLink(
   kind: SigninLinkKind,
   nowMs: number,
 ): Promise<void> {
-  if (!(await isLinkLive(deps, source, given, kind, nowMs))) throw refuseEndedLink(kind);
+  if (!(await isLinkLive(deps, source, given, kind, nowMs))) throw rejectEndedLink(kind);
 }

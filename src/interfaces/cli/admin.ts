@@ -6,15 +6,15 @@
 import { toIso } from "../../base/clock.ts";
 import { type JsonObject, writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import {
   createOwner,
   findOwnerByEmail,
   hashPassword,
+  listOwnerViews,
   type Owner,
   removeOwner,
   setOwnerPassword,
-  showOwners,
 } from "../../platform/account/owner.ts";
 import {
   listOtherOwners,
@@ -23,7 +23,7 @@ import {
   revokeKeys,
 } from "../../platform/account/remaining-access.ts";
 import { createSigninLink, endSessions, signinLinkUrl } from "../../platform/account/session.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { AuditAction } from "../../platform/audit/audit-action.ts";
 import type { Writer } from "../../store/port.ts";
 import { refuseProjectFolder } from "./apps.ts";
@@ -74,9 +74,9 @@ async function settleOwner(
   const change = async (tx: Writer) => {
     const owner = await settle(tx, { email, passwordHash, nowMs });
     await writeAudit(tx, {
-      environmentId: WHOLE_SERVER,
+      environmentId: SERVER_SCOPE,
       nowMs,
-      by: actorWords(COMMAND_LINE),
+      by: formatActor(COMMAND_LINE),
       action,
       target: `owner:${owner.email}`,
     });
@@ -120,7 +120,7 @@ const MAX_NAMED = 10;
 /** Ends the keys and owners that the options name, and lists the others with the option that ends them. */
 async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Input): Promise<AlsoSaid> {
   const [keys, owners] = [await listValidKeys(tx), await listOtherOwners(tx, owner.id)];
-  const row = { nowMs, by: actorWords(COMMAND_LINE) };
+  const row = { nowMs, by: formatActor(COMMAND_LINE) };
   const endsKeys = input.on("end-keys");
   if (endsKeys) {
     await revokeKeys(tx, keys, nowMs);
@@ -139,7 +139,7 @@ async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Inpu
     for (const { email } of owners)
       await writeAudit(tx, {
         ...row,
-        environmentId: WHOLE_SERVER,
+        environmentId: SERVER_SCOPE,
         action: "owner.removed",
         target: `owner:${email}`,
       });
@@ -219,7 +219,7 @@ export const adminList: Command = {
   examples: ["relay admin list"],
   async run(input, world) {
     const nowMs = world.clock.now();
-    const owners = await withStore(input, world, (store) => store.read((tx) => showOwners(tx, nowMs)));
+    const owners = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
     await sayList(input, world, owners, {
       columns: [
         { heading: "E-MAIL", value: (one) => one.email, cut: 16, raw: true },
@@ -249,8 +249,8 @@ async function actOn<Result>(
       if (owner === null)
         throw new CommandFailure("not_found", `There is no owner ${email}: relay admin list shows them.`);
       const done = await act(tx, owner);
-      const by = actorWords(COMMAND_LINE);
-      const row = { environmentId: WHOLE_SERVER, nowMs: world.clock.now(), by, action };
+      const by = formatActor(COMMAND_LINE);
+      const row = { environmentId: SERVER_SCOPE, nowMs: world.clock.now(), by, action };
       await writeAudit(tx, { ...row, target: `owner:${owner.email}` });
       return done;
     }),

@@ -2,7 +2,7 @@
 
 import { writeJson } from "../../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../../base/page.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { type AlertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
@@ -114,7 +114,7 @@ async function resolveHere(
   input: Input,
   world: World,
 ): Promise<AlertView[]> {
-  const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+  const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
   const pages = pagesOf(store, (tx, part) => listAlerts(tx, environmentId, part, false));
   const ids = new Set<string>();
   for (const text of input.positionals) ids.add(await wholeId(text, "alerts", pages));

@@ -11,10 +11,10 @@ import {
   emptyApp,
   endRemoval,
 } from "../../engine/maintenance/app-removal.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { createApp, listApps, renameApp } from "../../platform/account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../../platform/account/environment.ts";
-import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Store } from "../../store/port.ts";
 import {
   DataDirectoryTaken,
@@ -60,9 +60,9 @@ export const appsCreate: Command = {
             nowMs,
           });
           await writeAudit(tx, {
-            environmentId: WHOLE_SERVER,
+            environmentId: SERVER_SCOPE,
             nowMs,
-            by: actorWords(COMMAND_LINE),
+            by: formatActor(COMMAND_LINE),
             action: "app.created",
             target: `app:${made.app.id}`,
             after: { id: made.app.id, name: made.app.name },
@@ -144,9 +144,9 @@ export const appsRename: Command = {
         const renamed = await renameApp(tx, id, name);
         if (renamed.before.name !== renamed.after.name)
           await writeAudit(tx, {
-            environmentId: WHOLE_SERVER,
+            environmentId: SERVER_SCOPE,
             nowMs: world.clock.now(),
-            by: actorWords(COMMAND_LINE),
+            by: formatActor(COMMAND_LINE),
             action: "app.renamed",
             target: `app:${id}`,
             before: { name: renamed.before.name },
@@ -187,7 +187,7 @@ export const appsDelete: Command = {
       const contents = await countApp(store, appId);
       if (!input.on("json")) world.tell(tellContents(contents));
       const confirm = input.text("confirm") ?? (await askToDelete(contents, world));
-      const by = actorWords(COMMAND_LINE);
+      const by = formatActor(COMMAND_LINE);
       const nowMs = world.clock.now();
       await store.write("dashboard", (tx) =>
         deleteApp(tx, { appId, confirm, force: false, contents, by, nowMs }),

@@ -1,7 +1,7 @@
 /** `relay audit …`: who changed what, when, and what it was before. */
 import { type Json, writeJson } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
-import { type AuditView, listAudit, WHOLE_SERVER } from "../../platform/audit/audit.ts";
+import { type AuditView, listAudit, SERVER_SCOPE } from "../../platform/audit/audit.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import type { World } from "./io.ts";
@@ -50,7 +50,7 @@ export const adminAudit: Command = {
   async run(input, world) {
     const asked = { limit: readLimit(input), time: TIME };
     const changes = await withStore(input, world, (store) => {
-      const pages = pagesOf(store, (tx, part) => listAudit(tx, WHOLE_SERVER, {}, part));
+      const pages = pagesOf(store, (tx, part) => listAudit(tx, SERVER_SCOPE, {}, part));
       return gather(input, world, pages, asked);
     });
     await sayAudit(input, world, changes);

@@ -5,7 +5,7 @@ import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, type warningView } from "../../base/schema.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { trackCatalogEdit } from "../../rules/relay/catalog-edit.ts";
 import {
@@ -259,7 +259,7 @@ async function edit(
   name: string,
   work: (tx: Writer, change: Change) => Promise<Warnings>,
 ): Promise<Warnings> {
-  const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+  const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
   return await store.write("dashboard", async (tx) => {
     const change = { environmentId, by, nowMs };
     const { result, warnings } = await trackCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>

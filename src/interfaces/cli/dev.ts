@@ -35,7 +35,7 @@ export const dev: Command = {
         `There is no ${shown}/ here yet: make the first relay in the dashboard, or let ${programWord(world)} init write one with a working example.`,
       );
     }
-    await keepOutOfGit(config.dataDir);
+    await addToGitignore(config.dataDir);
     await runService(config, input, world, async (service) => {
       const environment = await readLocalEnvironment(service);
       const sync = await startLocalSync({
@@ -66,7 +66,7 @@ export const dev: Command = {
 };
 
 /** A data directory of local development is nobody's business but this machine's. */
-async function keepOutOfGit(dataDir: string): Promise<void> {
+async function addToGitignore(dataDir: string): Promise<void> {
   if (existsSync(dataDir)) return;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await writeFile(join(dataDir, ".gitignore"), "*\n", { flag: "wx" });

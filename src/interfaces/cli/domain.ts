@@ -2,7 +2,7 @@
 
 import { type Json, writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -56,7 +56,7 @@ export const domainSet: Command = {
   ],
   examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
   async run(input, world) {
-    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const [eventWord, accountWord] = [input.text("event-word"), input.text("account-word")];
     const sent = {
       domain: input.first(),
@@ -83,7 +83,7 @@ export const domainVerify: Command = {
   options: OPTIONS,
   examples: ["relay domain verify"],
   async run(input, world) {
-    const by = actorWords(COMMAND_LINE);
+    const by = formatActor(COMMAND_LINE);
     const { senderDomain, message } = await atPlace(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
@@ -118,7 +118,7 @@ export const domainRemove: Command = {
   ],
   examples: ["relay domain remove --confirm example.com"],
   async run(input, world) {
-    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const removed = await atPlace<string | null>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {

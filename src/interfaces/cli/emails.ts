@@ -4,13 +4,13 @@
  */
 
 import { createLog } from "../../base/log.ts";
-import { actorOrigin, actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { actorOrigin, COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../../platform/mail/email.ts";
 import { listMailStops, type MailStopView } from "../../platform/mail/mail-stop.ts";
 import {
-  type Hand,
-  type HandMailDeps,
+  type ManualActor,
+  type ManualMailDeps,
   sendEmailAgain,
   sendTestMail,
 } from "../../platform/mail/manual-mail.ts";
@@ -161,7 +161,7 @@ async function withMailer<Result>(
   environment: Environment,
   input: Input,
   world: World,
-  work: (deps: HandMailDeps, hand: Hand) => Promise<Result>,
+  work: (deps: ManualMailDeps, hand: ManualActor) => Promise<Result>,
 ): Promise<Result> {
   const { clock } = world;
   const sealer = await openSealerHere(store, input, world);
@@ -178,7 +178,7 @@ async function withMailer<Result>(
   });
   const hand = {
     environmentId: environment.id,
-    by: actorWords(COMMAND_LINE),
+    by: formatActor(COMMAND_LINE),
     origin: actorOrigin(COMMAND_LINE),
   };
   return await work({ store, clock, mailer, local }, hand);

@@ -5,7 +5,7 @@ import { MAX_ACTIONS_PER_RELAY } from "../../base/limit.ts";
 import { plain } from "../../base/text.ts";
 import { planReplay, replayEvent } from "../../engine/event/replay.ts";
 import type { PlannedAction, ReplayPlan } from "../../engine/event/replay-plan.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
@@ -33,9 +33,9 @@ export const eventsReplay: Command = {
   ],
   examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
   async run(input, world) {
-    if (input.on("plan")) return await sayPlan(input, world);
+    if (input.on("plan")) return await formatPlan(input, world);
     const run = readIndexes(input);
-    const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const id = await atPlace(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
@@ -55,7 +55,7 @@ export const eventsReplay: Command = {
   },
 };
 
-async function sayPlan(input: Input, world: World): Promise<void> {
+async function formatPlan(input: Input, world: World): Promise<void> {
   const plan = await atPlace(input, world, {
     here: async (store, { id: environmentId }) => {
       const id = await eventIdHere(store, environmentId, input.first());

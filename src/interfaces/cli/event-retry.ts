@@ -2,7 +2,7 @@
 
 import { writeJson } from "../../base/json.ts";
 import { type TriedEvents, tryEventNow, tryRelayNow } from "../../engine/event/retry-now.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
@@ -19,7 +19,7 @@ export const eventsRetry: Command = {
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events retry evt_…"],
   async run(input, world) {
-    const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const id = await atPlace(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
@@ -46,7 +46,7 @@ export const relaysRetry: Command = {
   examples: ["relay relays retry checkout-completed"],
   async run(input, world) {
     const name = input.first();
-    const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const { tried, stopped } = await atPlace(input, world, {
       writes: true,
       here: (store, { id: environmentId }) => tryRelayNow(store, { environmentId, name, actor, nowMs }),

@@ -10,7 +10,7 @@ import { expungeByHand } from "../../engine/event/expunge.ts";
 import { lookUpNames } from "../../engine/event/filter-lookup.ts";
 import { type EventFilter, listEvents, readEvents } from "../../engine/event/list.ts";
 import { type EventItem, type EventView, requireEventView } from "../../engine/event/view.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Store } from "../../store/port.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -189,7 +189,7 @@ export const eventsExpunge: Command = {
       here: async (store, { id: environmentId }) => {
         const id = await eventIdHere(store, environmentId, input.first());
         const nowMs = world.clock.now();
-        await expungeByHand(store, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
+        await expungeByHand(store, { environmentId, id, actor: formatActor(COMMAND_LINE), nowMs });
         // Nothing of it stays in pages that came free.
         while (await store.tend({ everything: true }));
         return id;

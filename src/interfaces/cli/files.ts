@@ -2,18 +2,18 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import {
   deleteFile,
   type FileView,
   listFiles,
   readFile as readStored,
-  refuseLarge,
+  requireFileSize,
   uploadFile,
   viewFile,
 } from "../../shop/records/file.ts";
-import { auditFile } from "../../shop/records/manual-record.ts";
-import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import { auditFile } from "../../shop/records/record-audit.ts";
+import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
 import type { Store } from "../../store/port.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
@@ -82,10 +82,10 @@ export const filesUpload: Command = {
     const file = await atPlace<FileView>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         const limits = { ...readLimits(world.env), ...readRunningLimits(readDataDir(input, world)) };
         return await store.write("dashboard", async (tx) => {
-          const row = await withinStorage(tx, storerOf(environmentId), limits, () =>
+          const row = await withinStorage(tx, appStorer(environmentId), limits, () =>
             uploadFile(tx, { ...change, name, mediaType, content }),
           );
           await auditFile(tx, change, "file.uploaded", row);
@@ -117,14 +117,14 @@ async function readBytes(world: World, path: string | undefined): Promise<Uint8A
         "The file is read from standard input, which is the terminal: name a file, relay files upload invoice.pdf.",
       );
     const bytes = await world.readInputBytes();
-    refuseLarge(bytes.byteLength);
+    requireFileSize(bytes.byteLength);
     return bytes;
   }
   const whole = resolve(world.cwd, path);
   const found = await stat(whole).catch(() => null);
   if (found === null || !found.isFile())
     throw new CommandFailure("not_found", `${path} is no file here: name one that can be read.`);
-  refuseLarge(found.size);
+  requireFileSize(found.size);
   return await readFile(whole);
 }
 
@@ -214,7 +214,7 @@ export const filesDelete: Command = {
     const deleted = await atPlace<string>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         const id = await fileIdHere(store, environmentId, text);
         await askFirst(input, world, id);
         await store.write("dashboard", async (tx) => {

@@ -9,7 +9,7 @@ import {
   importEvents as importBatch,
   MAX_IMPORT_LINES,
 } from "../../engine/receiver/import.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { LiveRelays } from "../../rules/relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
@@ -95,7 +95,7 @@ function sendHere(store: Store, environment: Environment, input: Input, world: W
     const snapshot = await new LiveRelays({ store, sealer, baseUrl }).current();
     const change = {
       environmentId: environment.id,
-      by: actorWords(COMMAND_LINE),
+      by: formatActor(COMMAND_LINE),
       nowMs: world.clock.now(),
     };
     return await importBatch(

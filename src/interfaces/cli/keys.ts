@@ -3,15 +3,15 @@
 import { writeJson } from "../../base/json.ts";
 import { MAX_PAGE_SIZE } from "../../base/page.ts";
 import {
-  actorWords,
   COMMAND_LINE,
+  formatActor,
   type KeyView,
   listApiKeys,
   mintApiKey,
   revokeApiKey,
   viewKey,
 } from "../../platform/account/api-key.ts";
-import { warnOfOrigins } from "../../platform/account/key-origin.ts";
+import { listOriginWarnings } from "../../platform/account/key-origin.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
@@ -52,7 +52,7 @@ export const keysCreate: Command = {
         await writeAudit(tx, {
           environmentId: environment.id,
           nowMs,
-          by: actorWords(COMMAND_LINE),
+          by: formatActor(COMMAND_LINE),
           action: "key.created",
           target: `key:${key.id}`,
           after: { kind, name: key.name, hint: key.hint, origins: key.origins },
@@ -61,7 +61,7 @@ export const keysCreate: Command = {
       }),
     );
     const { key, token, app, environment } = made;
-    for (const { message } of warnOfOrigins(key.origins)) world.tell(`warning: ${message}`);
+    for (const { message } of listOriginWarnings(key.origins)) world.tell(`warning: ${message}`);
     if (input.on("json")) {
       world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
       return;
@@ -121,7 +121,7 @@ export const keysRevoke: Command = {
         await writeAudit(tx, {
           environmentId: environment.id,
           nowMs,
-          by: actorWords(COMMAND_LINE),
+          by: formatActor(COMMAND_LINE),
           action: "key.revoked",
           target: `key:${revoked.id}`,
           before: { kind: revoked.kind, name: revoked.name, hint: revoked.hint },

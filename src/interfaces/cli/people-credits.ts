@@ -2,8 +2,8 @@
 
 import { writeJson } from "../../base/json.ts";
 import { MAX_CREDIT_LINE } from "../../base/limit.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
-import { addCreditsByHand, type CreditView, viewCredit } from "../../shop/people/credit.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
+import { addCreditsManually, type CreditView, viewCredit } from "../../shop/people/credit.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -57,11 +57,17 @@ export const peopleCredits: Command = {
     const made = await atPlace<{ person: string } & Changed>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         const whole = await wholePersonId(store, environmentId, name);
         return await store.write("dashboard", async (tx) => {
           const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
-          const { line, applied } = await addCreditsByHand(tx, { ...change, personId, amount, reason, key });
+          const { line, applied } = await addCreditsManually(tx, {
+            ...change,
+            personId,
+            amount,
+            reason,
+            key,
+          });
           return { person: personId, credit: viewCredit(line), balance: line.balance, applied };
         });
       },

@@ -3,12 +3,12 @@
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { ENTITLEMENT_NAME } from "../../base/shape.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Change } from "../../platform/audit/audit.ts";
-import { endGrantByHand, type GrantView, listLiveGrants } from "../../shop/people/access-grant.ts";
+import { endGrantManually, type GrantView, listLiveGrants } from "../../shop/people/access-grant.ts";
 import { resolveEntitlementKey } from "../../shop/people/entitlement.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
-import { endSubscriptionByHand, findActiveSubscription } from "../../shop/selling/subscription.ts";
+import { endSubscriptionManually, findActiveSubscription } from "../../shop/selling/subscription.ts";
 import type { Store } from "../../store/port.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -42,7 +42,7 @@ export const peopleEnd: Command = {
     const ended = await atPlace<Ended>(input, world, {
       writes: true,
       here: (store, { id }) => {
-        const change = { environmentId: id, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId: id, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         return endHere(store, change, name, what);
       },
       there: (remote) => endThere(remote, name, what),
@@ -67,10 +67,10 @@ async function endHere(store: Store, change: Change, name: string, what: string)
     const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
     const active = await findActiveSubscription(tx, environmentId, personId);
     const subscription = active?.plan === what ? active : null;
-    if (subscription !== null) await endSubscriptionByHand(tx, change, subscription.id);
+    if (subscription !== null) await endSubscriptionManually(tx, change, subscription.id);
     const entitlement = await resolveEntitlementKey(tx, environmentId, what);
     const live = await listLiveGrants(tx, { ...change, personId, entitlement });
-    for (const { id } of live) await endGrantByHand(tx, change, id);
+    for (const { id } of live) await endGrantManually(tx, change, id);
     return { person: personId, subscription: shown(subscription), grants: live.map(({ id }) => id) };
   });
 }

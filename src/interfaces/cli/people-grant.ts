@@ -2,8 +2,8 @@
 
 import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
-import { type GrantView, grantByHand, viewGrant } from "../../shop/people/access-grant.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
+import { type GrantView, grantManually, viewGrant } from "../../shop/people/access-grant.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -41,11 +41,11 @@ export const peopleGrant: Command = {
     const { person, grant } = await atPlace<{ person: string; grant: GrantView }>(input, world, {
       writes: true,
       here: async (store, { id }) => {
-        const change = { environmentId: id, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId: id, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         const whole = await wholePersonId(store, id, name);
         return await store.write("dashboard", async (tx) => {
           const { id: personId } = await requirePersonNamed(tx, id, whole);
-          const granted = await grantByHand(tx, { ...change, personId, entitlement, reason, expiresAtMs });
+          const granted = await grantManually(tx, { ...change, personId, entitlement, reason, expiresAtMs });
           return { person: personId, grant: viewGrant(granted, change.nowMs) };
         });
       },

@@ -1,7 +1,7 @@
 /** `relay people invite`: makes a person by their address, as the dashboard's Add a person does; no mail is sent. */
 
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { type PersonView, viewPerson } from "../../shop/people/person.ts";
 import { invitePerson } from "../../shop/people/person-invite.ts";
 import type { Command, Input } from "./command.ts";
@@ -30,7 +30,7 @@ export const peopleInvite: Command = {
     const made = await atPlace<Invited>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const [createdBy, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        const [createdBy, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
         const invite = { environmentId, email, createdBy, nowMs, invitesPerDay: readCap(input, world) };
         const { person, created } = await store.write("dashboard", (tx) => invitePerson(tx, invite));
         return { person: viewPerson(person), created };

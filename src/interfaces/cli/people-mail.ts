@@ -2,7 +2,7 @@
 
 import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { findMailStop, setMailStop } from "../../platform/mail/mail-stop.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
 import type { Command, Input } from "./command.ts";
@@ -48,7 +48,7 @@ async function turn(input: Input, world: World, stopped: boolean): Promise<void>
   const made = await atPlace<Turned>(input, world, {
     writes: true,
     here: async (store, { id: environmentId }) => {
-      const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+      const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
       const whole = await wholePersonId(store, environmentId, name);
       return await store.write("dashboard", async (tx) => {
         const { id: personId } = await requirePersonNamed(tx, environmentId, whole);

@@ -1,9 +1,9 @@
 /** `relay people set`: somebody's attributes, as Change… on their page in the dashboard does it; audited by the names alone. */
 
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import {
-  changePersonByHand,
+  changePersonManually,
   type PersonView,
   requirePersonNamed,
   viewPerson,
@@ -38,13 +38,13 @@ export const peopleSet: Command = {
     const set = await atPlace<Noted>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         const whole = await wholePersonId(store, environmentId, name);
         return await store.write("dashboard", async (tx) => {
           const before = await requirePersonNamed(tx, environmentId, whole);
           return compare(
             viewPerson(before),
-            viewPerson(await changePersonByHand(tx, change, before.id, { attributes })),
+            viewPerson(await changePersonManually(tx, change, before.id, { attributes })),
           );
         });
       },

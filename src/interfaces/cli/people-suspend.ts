@@ -1,9 +1,9 @@
 /** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
 
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import {
-  changePersonByHand,
+  changePersonManually,
   type PersonStatus,
   type PersonView,
   requirePersonNamed,
@@ -46,12 +46,12 @@ async function setStatus(input: Input, world: World, status: Wanted): Promise<vo
   const made = await atPlace<{ person: PersonView; changed: boolean }>(input, world, {
     writes: true,
     here: async (store, { id: environmentId }) => {
-      const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+      const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
       const whole = await wholePersonId(store, environmentId, name);
       return await store.write("dashboard", async (tx) => {
         const found = await requirePersonNamed(tx, environmentId, whole);
         if (isSo(found.status, status)) return { person: viewPerson(found), changed: false };
-        const after = await changePersonByHand(tx, change, found.id, { status });
+        const after = await changePersonManually(tx, change, found.id, { status });
         return { person: viewPerson(after), changed: true };
       });
     },

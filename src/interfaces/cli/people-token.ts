@@ -4,10 +4,10 @@
  */
 
 import { writeJson } from "../../base/json.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
-import { fileTokenByHand, removeTokenByHand } from "../../shop/people/person-identifier.ts";
+import { fileTokenManually, removeTokenManually } from "../../shop/people/person-identifier.ts";
 import type { Store } from "../../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
@@ -49,7 +49,7 @@ export const peopleFileToken: Command = {
         const whole = await wholePersonId(store, environment.id, name);
         return await store.write("dashboard", async (tx) => {
           const { id: person } = await requirePersonNamed(tx, environment.id, whole);
-          const made = await fileTokenByHand(tx, by.change, { ...by, personId: person, token });
+          const made = await fileTokenManually(tx, by.change, { ...by, personId: person, token });
           return { person, ...made };
         });
       },
@@ -89,7 +89,7 @@ export const peopleRemoveToken: Command = {
         const whole = await wholePersonId(store, environment.id, name);
         return await store.write("dashboard", async (tx) => {
           const { id: personId } = await requirePersonNamed(tx, environment.id, whole);
-          await removeTokenByHand(tx, by.change, { ...by, personId, token });
+          await removeTokenManually(tx, by.change, { ...by, personId, token });
           return personId;
         });
       },
@@ -109,7 +109,7 @@ export const peopleRemoveToken: Command = {
 /** The audit gets a token's fingerprint alone. */
 async function byHand(store: Store, { id }: Environment, input: Input, world: World) {
   const sealer = await openSealerHere(store, input, world);
-  const change = { environmentId: id, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+  const change = { environmentId: id, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
   return { change, fingerprint: (token: string) => sealer.fingerprint(token) };
 }
 

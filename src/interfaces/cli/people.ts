@@ -15,7 +15,7 @@ import {
   findNamesake,
   type PersonStatus,
   type PersonView,
-  refuseNobody,
+  rejectUnknownPerson,
   requirePersonNamed,
   viewPerson,
 } from "../../shop/people/person.ts";
@@ -161,7 +161,7 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   const { person, plan, namesake, tokens, mailStoppedAt } = await askPlace<
     Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null }
   >(remote, "GET", of).catch((error: unknown) => {
-    throw error instanceof Refusal && error.code === "not_found" ? refuseNobody(name) : error;
+    throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(name) : error;
   });
   const { grants } = await askPlace<{ grants: Held["access"] }>(remote, "GET", `${of}/access`);
   const had = await listRemote<Held["ended"][number]>(remote, `${of}/grants`, {}, most);
@@ -208,7 +208,7 @@ export async function findPersonThere(remote: Remote, name: string): Promise<{ i
   const { items } = await listRemote<PersonView>(remote, "/persons", { email: name }, 1);
   const [found] = items;
   if (found !== undefined) return found;
-  throw refuseNobody(name);
+  throw rejectUnknownPerson(name);
 }
 
 function writePerson({

@@ -46,7 +46,7 @@ export async function decidePlan(
     if (isJson) world.say(writeJson({ ...plan, applied: false }, 2));
     return code;
   };
-  if (!isJson) sayPlan(plan, input.on("yes"), world);
+  if (!isJson) formatPlan(plan, input.on("yes"), world);
   const refusal = plan.refusal ?? findRefusal(plan);
   if (refusal !== null) {
     const code = end(1);
@@ -100,7 +100,7 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
 };
 
 /** One line each thing that differs, with the fields that do; whatever stands in a file stays on its line. */
-function sayPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
+function formatPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
   for (const entry of entries) {
     const { state, diff } = entry;
     if (state === "unchanged") continue;

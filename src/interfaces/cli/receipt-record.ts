@@ -7,8 +7,8 @@ import { isCurrency } from "../../base/currency.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { formatAmount } from "../../insight/timeline/sentence.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
-import { type PersonView, refuseNobody, requirePersonNamed } from "../../shop/people/person.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
+import { type PersonView, rejectUnknownPerson, requirePersonNamed } from "../../shop/people/person.ts";
 import { plans } from "../../shop/selling/plan.ts";
 import { currentPlan } from "../../shop/selling/plan-sale.ts";
 import { products } from "../../shop/selling/product.ts";
@@ -86,7 +86,7 @@ export const receiptsRecord: Command = {
       here: async (store, { id: environmentId }) => {
         const bought = await lookHere(store, environmentId, who, payment);
         await askFirst(input, world, payment, bought);
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         return await recordReceipt(store, change, { ...payment, person: bought.person.id });
       },
       there: async (remote) => {
@@ -181,7 +181,7 @@ async function lookThere(remote: Remote, who: string, { ref, product, plan }: Pa
   type Now = { person: PersonView; subscription: { plan: string } | null };
   const now = await askPlace<Now>(remote, "GET", `/persons/${encodeURIComponent(id)}`).catch(
     (error: unknown) => {
-      throw error instanceof Refusal && error.code === "not_found" ? refuseNobody(who) : error;
+      throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(who) : error;
     },
   );
   const item = plan === undefined ? await readProduct(remote, product ?? "") : await readPlan(remote, plan);

@@ -3,9 +3,9 @@
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { formatAmount } from "../../insight/timeline/sentence.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { readPersonId } from "../../shop/people/person.ts";
-import { planRefund, type RefundPlan, refundByHand } from "../../shop/selling/manual-refund.ts";
+import { previewRefund, type RefundPreview, refundManually } from "../../shop/selling/manual-refund.ts";
 import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../../shop/selling/purchase.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
@@ -106,12 +106,12 @@ export const receiptsRefund: Command = {
           listPurchases(tx, environmentId, page, { ref, kind: "purchase" }),
         );
         const bought = requireBought(ref, items[0]);
-        const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
         await askFirst(input, world, bought, () =>
-          store.read((tx) => planRefund(tx, environmentId, bought.id, nowMs)),
+          store.read((tx) => previewRefund(tx, environmentId, bought.id, nowMs)),
         );
         return await store.write("dashboard", (tx) =>
-          refundByHand(tx, { environmentId, by, nowMs }, bought.id),
+          refundManually(tx, { environmentId, by, nowMs }, bought.id),
         );
       },
       there: async (remote) => {
@@ -122,7 +122,7 @@ export const receiptsRefund: Command = {
           input,
           world,
           bought,
-          async () => (await askPlace<{ plan: RefundPlan }>(remote, "GET", path)).plan,
+          async () => (await askPlace<{ plan: RefundPreview }>(remote, "GET", path)).plan,
         );
         return await askPlace<Refunded>(remote, "POST", path);
       },
@@ -151,7 +151,7 @@ async function askFirst(
   input: Input,
   world: World,
   { ref, item, refundedBy }: PurchaseView,
-  readPlan: () => Promise<RefundPlan>,
+  readPlan: () => Promise<RefundPreview>,
 ): Promise<void> {
   if (refundedBy !== null) return;
   world.tell((await readPlan()).message);

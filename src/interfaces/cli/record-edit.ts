@@ -2,10 +2,9 @@
 
 import { type JsonObject, writeJson } from "../../base/json.ts";
 import { cutToLine, plain } from "../../base/text.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
-import { auditRecord } from "../../shop/records/manual-record.ts";
 import {
   deleteRecord,
   type RecordItem,
@@ -14,7 +13,8 @@ import {
   viewRecordItem,
   writeRecord,
 } from "../../shop/records/record.ts";
-import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import { auditRecord } from "../../shop/records/record-audit.ts";
+import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
 import type { Store } from "../../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
@@ -89,11 +89,11 @@ async function setHere(
   world: World,
   { name, data, replaced, people }: Setting,
 ): Promise<RecordItem> {
-  const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+  const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
   const limits = { ...readLimits(world.env), ...readRunningLimits(readDataDir(input, world)) };
   const recordId = replaced === null ? null : await recordIdHere(store, environmentId, name, replaced);
   return await store.write("dashboard", async (tx) => {
-    const row = await withinStorage(tx, storerOf(environmentId), limits, async () => {
+    const row = await withinStorage(tx, appStorer(environmentId), limits, async () => {
       const { owner, to } = people;
       if (recordId === null) {
         const address = { ownerId: owner ?? null, recipientId: to ?? null };
@@ -150,7 +150,7 @@ export const recordsDelete: Command = {
     const deleted = await atPlace<string>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
         const recordId = await recordIdHere(store, environmentId, name, text);
         const row = await store.read((tx) => requireRecord(tx, environmentId, name, recordId));
         await askFirst(input, world, viewRecordItem(row));

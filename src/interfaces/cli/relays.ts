@@ -13,7 +13,7 @@ import { showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth } from "../../insight/overview/health.ts";
 import { COMMAND_LINE } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import { standingProblemsOf } from "../../platform/audit/problem.ts";
+import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
 import { relayTarget, requireRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
@@ -106,7 +106,7 @@ async function listHere(store: Store, context: ReturnType<typeof contextOf>, lim
   const items = await store.read(async (tx) => {
     const shown: ListedRelay[] = [];
     for (const item of judged) {
-      const rows = await standingProblemsOf(tx, environment.id, relayTarget(item.name));
+      const rows = await listOpenProblemsOfTarget(tx, environment.id, relayTarget(item.name));
       shown.push({ ...item, problems: rows.map(({ code, message }) => ({ code, message })) });
     }
     return shown;

@@ -21,7 +21,7 @@ import {
 } from "../../engine/event/bulk-replay.ts";
 import { EVENT_TRIGGERS } from "../../engine/event/event.ts";
 import { lookUpNames } from "../../engine/event/filter-lookup.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
@@ -182,7 +182,7 @@ export const replaysStart: Command = {
       here: async (store, { id: environmentId }) => {
         const found = await lookUpNames(store, environmentId, filter);
         const counted = await countChosen(store, environmentId, found);
-        const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
         return await store.write("dashboard", (tx) =>
           beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, move, ...counted }),
         );
@@ -254,7 +254,7 @@ export const replaysStop: Command = {
       here: async (store, { id: environmentId }) => {
         const pages = pagesOf(store, (tx, part) => listBulkReplays(tx, environmentId, part));
         const id = await wholeId(input.first(), "replays", pages);
-        const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
         const before = await store.read((tx) => requireBulkReplay(tx, environmentId, id));
         if (before.state !== "running") return before;
         return await store.write("dashboard", (tx) => stopBulkReplay(tx, id, { environmentId, by, nowMs }));

@@ -9,7 +9,7 @@ import { COMPLETE_WORD, completeLine } from "./completion.ts";
 import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
 import type { World } from "./io.ts";
 import { withNearName } from "./known-name.ts";
-import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
+import { findCommand, parseCommand, rejectUnknownField } from "./parse.ts";
 import { blameAnswer } from "./read-answer.ts";
 import { sayRefusal } from "./refusal-text.ts";
 import { PIPE } from "./screen.ts";
@@ -69,7 +69,7 @@ async function helpOfGroup(
 ): Promise<number> {
   const group = commands.filter(({ words }) => words.length > 1 && words[0] === line[0]);
   const asked = line.length === 2 && (line[1] === "--help" || line[1] === "-h");
-  if (group.length === 0 || !asked) throw refuseUnknown(line, commands);
+  if (group.length === 0 || !asked) throw rejectUnknownField(line, commands);
   return await show(world, group.map((command) => writeCommandHelp(command, world.screen)).join("\n\n"));
 }
 

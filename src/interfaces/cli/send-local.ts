@@ -16,7 +16,7 @@ import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import type { SimulateInput, Simulation } from "../../insight/simulate/step.ts";
 import { writeTestTick } from "../../insight/simulate/test-event.ts";
 import { writeTestRecord } from "../../insight/simulate/test-record.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { type LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { DataChangeTrigger } from "../../rules/trigger/data-change.ts";
@@ -121,7 +121,7 @@ export async function sendHere(
 
 async function sendTick(store: Store, relay: LiveRelay, world: World): Promise<string> {
   const nowMs = world.clock.now();
-  const change = { environmentId: relay.environmentId, by: actorWords(COMMAND_LINE), nowMs };
+  const change = { environmentId: relay.environmentId, by: formatActor(COMMAND_LINE), nowMs };
   return await store.write("app", (tx) => writeTestTick(tx, relay, change));
 }
 

@@ -7,7 +7,7 @@ import { checkInput } from "../../base/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import {
   changeSettings,
   type SettingsView,
@@ -142,7 +142,7 @@ export const settingsSet: Command = {
   async run(input, world) {
     const [name = "", text] = input.positionals;
     const value = await readValue(name, text, world);
-    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const change = nest(name.split("."), value);
     let foundSoon = "";
     const { settings, warnings = [] } = await atPlace(input, world, {

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { plain } from "../../base/text.ts";
-import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { requireCommandKey } from "../../platform/account/command-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
@@ -283,7 +283,7 @@ async function findOwn(input: Input, world: World, name: string): Promise<Remote
         await writeAudit(tx, {
           environmentId: environment.id,
           nowMs,
-          by: actorWords(COMMAND_LINE),
+          by: formatActor(COMMAND_LINE),
           action: "key.created",
           target: `key:${made.id}`,
           after: { kind: made.kind, name: made.name, hint: made.hint, origins: made.origins },

@@ -9,12 +9,12 @@ import { Refusal } from "../../base/refusal.ts";
 import {
   type Actor,
   actorOrigin,
-  actorWords,
-  apiKeyTouches,
   findApiKeyByToken,
-  findEndedLogin,
+  findEndedLoginKey,
+  formatActor,
+  isApiKeyUseDue,
   type PresentedKey,
-  touchApiKey,
+  recordApiKeyUse,
 } from "../../platform/account/api-key.ts";
 import {
   type Environment,
@@ -23,13 +23,13 @@ import {
 } from "../../platform/account/environment.ts";
 import { findOwnerByEmail } from "../../platform/account/owner.ts";
 import {
+  extendSession,
   findSession,
-  type SeenFrom,
+  isSessionExtensionDue,
+  isSessionUseDue,
+  recordSessionUse,
   type Session,
-  sessionSlides,
-  sessionTouches,
-  slideSession,
-  touchSession,
+  type SessionClient,
 } from "../../platform/account/session.ts";
 import type { Origin, Reader } from "../../store/port.ts";
 import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cookie.ts";
@@ -80,10 +80,10 @@ export async function identifyKey(
   if (key === null) throw await refuseKey(deps, token);
   const caller: KeyCaller = { kind: "key", key };
   callers.set(request, caller);
-  if (apiKeyTouches(key, nowMs)) {
+  if (isApiKeyUseDue(key, nowMs)) {
     inBackground(
       deps,
-      deps.store.write("app", (tx) => touchApiKey(tx, key.id, nowMs)),
+      deps.store.write("app", (tx) => recordApiKeyUse(tx, key.id, nowMs)),
     );
   }
   return caller;
@@ -91,7 +91,7 @@ export async function identifyKey(
 
 /** Who holds the letters of a login's key that has ended is told how the next one is made. */
 async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal> {
-  const ended = token === null ? null : await deps.store.read((tx) => findEndedLogin(tx, token));
+  const ended = token === null ? null : await deps.store.read((tx) => findEndedLoginKey(tx, token));
   if (ended === null)
     return new Refusal(
       "unauthenticated",
@@ -112,7 +112,7 @@ function actorOf(caller: Caller): Actor {
 }
 
 /** Where a call comes from, as its session notes it. */
-export function seenFrom({ headers }: Pick<Request, "headers">, source: string): SeenFrom {
+export function seenFrom({ headers }: Pick<Request, "headers">, source: string): SessionClient {
   return { source, agent: headers.get("user-agent") };
 }
 
@@ -132,15 +132,15 @@ async function identifySession(
     );
   }
   if (!READS.has(request.method)) requireSameOrigin(deps.config, request.headers);
-  if (sessionSlides(session, nowMs)) {
-    const expiresAt = await deps.store.write("dashboard", (tx) => slideSession(tx, session, nowMs));
+  if (isSessionExtensionDue(session, nowMs)) {
+    const expiresAt = await deps.store.write("dashboard", (tx) => extendSession(tx, session, nowMs));
     headers.append("set-cookie", writeSessionCookie(deps, token, expiresAt));
   }
-  if (sessionTouches(session, nowMs)) {
+  if (isSessionUseDue(session, nowMs)) {
     const from = seenFrom(request, source);
     inBackground(
       deps,
-      deps.store.write("dashboard", (tx) => touchSession(tx, session.id, from, nowMs)),
+      deps.store.write("dashboard", (tx) => recordSessionUse(tx, session.id, from, nowMs)),
     );
   }
   return { kind: "owner", session };
@@ -168,7 +168,7 @@ export async function admit(deps: HttpDeps, caller: Caller, appId: string, name:
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
   const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
   const actor = actorOf(caller);
-  return { environment, actor, by: actorWords(actor), origin: actorOrigin(actor) };
+  return { environment, actor, by: formatActor(actor), origin: actorOrigin(actor) };
 }
 
 /** Of a caller who was let in, for an answer that goes on: who it is, and whether they would be let in again. Notes and prolongs nothing. */

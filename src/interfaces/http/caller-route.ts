@@ -1,6 +1,6 @@
 /** Routes of things that are neither an environment's nor the owners' alone: what of theirs a caller may see, the work decides. */
 import type { TObject, TSchema } from "typebox";
-import { type Actor, actorOrigin, actorWords } from "../../platform/account/api-key.ts";
+import { type Actor, actorOrigin, formatActor } from "../../platform/account/api-key.ts";
 import { identifyCaller, requireSecretCaller } from "./admission.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 
@@ -20,6 +20,6 @@ export function callerRoute<
 >(words: RouteWords<Path, Query, Body, Answer, Caller>): Route {
   return makeRoute("caller", words.path, words, async (deps, received, headers) => {
     const actor = requireSecretCaller(await identifyCaller(deps, received, headers));
-    return () => ({ actor, by: actorWords(actor), origin: actorOrigin(actor) });
+    return () => ({ actor, by: formatActor(actor), origin: actorOrigin(actor) });
   });
 }

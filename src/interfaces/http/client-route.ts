@@ -7,15 +7,15 @@ import type { TObject, TSchema } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import type { RefusalCode } from "../../base/refusal-code.ts";
 import { listKeyOrigins, type PresentedKey } from "../../platform/account/api-key.ts";
-import { keyWorksFrom } from "../../platform/account/key-origin.ts";
+import { isKeyAllowedFrom } from "../../platform/account/key-origin.ts";
 import {
+  extendPersonSession,
   findPersonSession,
+  isPersonSessionExtensionDue,
   type PersonSession,
-  personSessionSlides,
   SESSION_TOKEN,
-  slidePersonSession,
 } from "../../shop/portal/person-session.ts";
-import { SECRET_KEY_REFUSED, visitorWords } from "../../shop/portal/visitor-message.ts";
+import { formatForVisitor, SECRET_KEY_REFUSED } from "../../shop/portal/visitor-message.ts";
 import { addressOf, matchesPath, refuseMissing } from "./address.ts";
 import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";
@@ -97,7 +97,7 @@ const UNLOGGED: readonly RefusalCode[] = ["unauthenticated", "not_recorded", "in
 /** The refusal in words for who uses the app; what it says to the owner goes to the log. */
 function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusal {
   const { code, message: cause, extra } = refusal;
-  const words = visitorWords(refusal);
+  const words = formatForVisitor(refusal);
   if (words === cause) return refusal;
   const path = loggedPath(addressOf(request).pathname);
   if (!UNLOGGED.includes(code)) deps.log.warn("somebody who uses an app was refused", { code, path, cause });
@@ -134,14 +134,14 @@ export async function answerPreflight(
 /** Whether a page of this origin may read the answer to this request. */
 async function mayReadAnswer(deps: HttpDeps, request: Request, origin: string): Promise<boolean> {
   const caller = callerOf(request);
-  if (caller?.kind === "key" && caller.key.kind === "app") return keyWorksFrom(caller.key, origin);
+  if (caller?.kind === "key" && caller.key.kind === "app") return isKeyAllowedFrom(caller.key, origin);
   return await isServedOrigin(deps, origin);
 }
 
 /** Whether any live app key works from this origin: all that a preflight, which carries no key, can be asked. */
 async function isServedOrigin(deps: HttpDeps, origin: string): Promise<boolean> {
   const keys = await deps.store.read(listKeyOrigins);
-  return keys.some((key) => keyWorksFrom(key, origin));
+  return keys.some((key) => isKeyAllowedFrom(key, origin));
 }
 
 /** Refuses with `unauthenticated` (no live key), `forbidden` (a secret key) or `wrong_origin`. */
@@ -173,7 +173,7 @@ function readSessionToken(request: Request): string | null {
  */
 function requireOrigin(deps: HttpDeps, request: Request, key: PresentedKey): void {
   const origin = request.headers.get("origin") ?? ownPageOrigin(deps, request);
-  if (origin === null ? key.environmentName !== "production" : keyWorksFrom(key, origin)) return;
+  if (origin === null ? key.environmentName !== "production" : isKeyAllowedFrom(key, origin)) return;
   throw new Refusal(
     "wrong_origin",
     key.environmentName === "production"
@@ -199,8 +199,8 @@ async function requirePerson(
   if (session === null) {
     throw new Refusal("signed_out", "Nobody is signed in with this request: sign in with an e-mailed code.");
   }
-  if (personSessionSlides(session, nowMs)) {
-    await deps.store.write("app", (tx) => slidePersonSession(tx, session, nowMs));
+  if (isPersonSessionExtensionDue(session, nowMs)) {
+    await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs));
   }
   return { session, personId: session.personId };
 }

@@ -8,8 +8,8 @@ import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import {
   clearUnnamedProxy,
+  formatUnnamedProxy,
   raiseUnnamedProxy,
-  tellUnnamedProxy,
   UNNAMED_PROXY,
 } from "../../platform/audit/unnamed-proxy.ts";
 import type { Writer } from "../../store/port.ts";
@@ -50,7 +50,7 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   const note = (work: (tx: Writer) => Promise<void>): void =>
     void deps.store.write("app", work).catch(() => undefined);
   const tellUnnamed = (proxy: string): void => {
-    deps.log.warn(tellUnnamedProxy(proxy), { code: UNNAMED_PROXY });
+    deps.log.warn(formatUnnamedProxy(proxy), { code: UNNAMED_PROXY });
     note((tx) => raiseUnnamedProxy(tx, proxy, deps.clock.now()));
   };
   if (trustedProxies.length > 0) note((tx) => clearUnnamedProxy(tx, deps.clock.now()));

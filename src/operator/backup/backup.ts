@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { toIso } from "../../base/clock.ts";
-import { findMasterKey, placeKeyFile } from "../../platform/secret/master-key.ts";
+import { findMasterKey, writeKeyFile } from "../../platform/secret/master-key.ts";
 import { type CopyStep, copyDatabase } from "../../store/sqlite/database-copy.ts";
 
 /** Why a backup or a restore was not made: one sentence for the person who asked for it. */
@@ -42,7 +42,7 @@ export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
   const keyFile = `${file}.key`;
   if (key !== null && !replace && existsSync(keyFile)) throw rejectKeyFile(keyFile);
   const { schema, rows } = await copyDatabase(databaseFile(dataDir), file, { replace, onStep });
-  if (key !== null && !placeKeyFile(keyFile, key, { replace })) throw rejectKeyFile(keyFile);
+  if (key !== null && !writeKeyFile(keyFile, key, { replace })) throw rejectKeyFile(keyFile);
   return { file, bytes: statSync(file).size, schema, rows, keyFile: key === null ? null : keyFile };
 }
 

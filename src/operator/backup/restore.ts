@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../../base/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
-import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../../platform/secret/master-key.ts";
+import { findMasterKey, masterKeyFile, readKey, writeKeyFile } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
 import { type CopyStep, copyDatabase, holdDatabase } from "../../store/sqlite/database-copy.ts";
@@ -183,7 +183,7 @@ async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null
 /** Puts the key into a directory that has none. */
 function placeKey(dataDir: string, key: Uint8Array): void {
   const file = masterKeyFile(dataDir);
-  if (placeKeyFile(file, key, { replace: false })) return;
+  if (writeKeyFile(file, key, { replace: false })) return;
   throw new BackupRefused(`${file} was made by another command just now: try again.`);
 }
 

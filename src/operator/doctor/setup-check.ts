@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { listEnvironments } from "../../platform/account/environment.ts";
-import { standingProblems } from "../../platform/audit/problem.ts";
+import { listOpenProblems } from "../../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../../platform/audit/unnamed-proxy.ts";
 import { listSharedSecrets } from "../../rules/relay/relay-secret.ts";
@@ -186,7 +186,7 @@ export async function isLocal(tx: Reader): Promise<boolean> {
 
 /** As the running server noticed it. */
 export async function checkProxy(tx: Reader): Promise<Finding> {
-  const [standing] = await standingProblems(tx, [UNNAMED_PROXY]);
+  const [standing] = await listOpenProblems(tx, [UNNAMED_PROXY]);
   if (standing === undefined) return pass("proxy", "None is in front that was not named.");
   const proxy = readProxyTarget(standing.target);
   const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;

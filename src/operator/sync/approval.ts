@@ -210,7 +210,7 @@ export function isOpen({ endedAt }: Pick<Approval, "endedAt">): boolean {
   return endedAt === null;
 }
 
-/** Says yes or no to what is pending. Refuses as `refuseUnless`, and with `version_conflict` a decision about another plan. */
+/** Says yes or no to what is pending. Refuses as `requireInput`, and with `version_conflict` a decision about another plan. */
 export async function decideApproval(
   tx: Writer,
   row: Approval,

@@ -218,12 +218,12 @@ export function checkCatalog(
       products: entries("products").map(([name, entry]) => ({ ...entry, name })),
       plans: entries("plans").map(([name, entry]) => ({ ...entry, name })),
     },
-    warnings: warnOfKeys(value),
+    warnings: listOrphanKeyWarnings(value),
   };
 }
 
 /** A key is looked for in the file alone; what it names may stand in the environment all the same. */
-function warnOfKeys(value: JsonObject): Warning[] {
+function listOrphanKeyWarnings(value: JsonObject): Warning[] {
   const [access, products, plans] = ["access", "products", "plans"].map((name) => section(value, name));
   const known = new Set([
     ...Object.keys(access ?? {}).map((slug) => `access:${slug}`),

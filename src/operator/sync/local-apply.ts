@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
-import { type Actor, actorWords } from "../../platform/account/api-key.ts";
+import { type Actor, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
@@ -226,7 +226,7 @@ async function applySteps(
   steps: readonly Step[],
 ): Promise<AppliedCatalog> {
   if (steps.length === 0) return { done: [], refused: [] };
-  const change = { environmentId: environment.id, by: actorWords(actor), nowMs: clock.now() };
+  const change = { environmentId: environment.id, by: formatActor(actor), nowMs: clock.now() };
   return await store.write("dashboard", async (tx) => {
     const outcome: AppliedCatalog = { done: [], refused: [] };
     for (const { place, run } of steps) {

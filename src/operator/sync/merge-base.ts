@@ -6,7 +6,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { writeOwnFile } from "../../base/durable-file.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
-import { keepOutOfGit } from "../../platform/secret/local-secrets.ts";
+import { addToGitignore } from "../../platform/secret/local-secrets.ts";
 import { readJsonFile } from "./json-file.ts";
 
 const MERGE_BASE_FILE = ".synced.json";
@@ -27,7 +27,7 @@ export async function writeMergeBase(serviceDir: string, server: string, memory:
   const after = { ...before, [server]: Object.fromEntries(sorted) };
   if (writeJson(after) === writeJson(before)) return;
   await mkdir(serviceDir, { recursive: true });
-  await keepOutOfGit(serviceDir, MERGE_BASE_FILE);
+  await addToGitignore(serviceDir, MERGE_BASE_FILE);
   writeOwnFile(join(serviceDir, MERGE_BASE_FILE), `${writeJson(after, 2)}\n`, { replace: true });
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { Refusal, type Warning } from "../../base/refusal.ts";
-import { actorWords } from "../../platform/account/api-key.ts";
+import { formatActor } from "../../platform/account/api-key.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import { readMisfits, recheckMisfits } from "../../rules/relay/catalog-edit.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
@@ -319,6 +319,6 @@ class PlanApplier {
 
   get #change(): Change {
     const { environment, actor, nowMs } = this.#context;
-    return { environmentId: environment.id, by: actorWords(actor), nowMs };
+    return { environmentId: environment.id, by: formatActor(actor), nowMs };
   }
 }

@@ -100,7 +100,7 @@ export const TOKEN_CHARS = 32;
 const TOKEN = /^(?:relay|[sa]k)_(?:dev|live)_[A-Za-z0-9]{32}$/;
 
 const MAX_NAME_CHARS = 100;
-const TOUCH_EVERY_MS = MINUTE_MS;
+const USE_INTERVAL_MS = MINUTE_MS;
 
 /** What a key of this kind begins with; no other company's keys do, so that scanners of secrets name whose it is. */
 function prefixOf(kind: ApiKeyKind, environment: EnvironmentName): string {
@@ -108,7 +108,10 @@ function prefixOf(kind: ApiKeyKind, environment: EnvironmentName): string {
 }
 
 /** Every text that a secret key with these letters has or, made by an earlier version, had. */
-export function secretKeysOf(letters: string, environment: EnvironmentName): [now: string, earlier: string] {
+export function listSecretKeySpellings(
+  letters: string,
+  environment: EnvironmentName,
+): [now: string, earlier: string] {
   const now = `${prefixOf("secret", environment)}${letters}`;
   return [now, now.replace(/^relay_/, "sk_")];
 }
@@ -168,7 +171,7 @@ export async function findApiKeyByToken(
 }
 
 /** What became of a login's key that works no more, for whoever presents it; null for any other token. */
-export async function findEndedLogin(
+export async function findEndedLoginKey(
   tx: Reader,
   token: string,
 ): Promise<{ revokedAt: number | null; expiresAt: number } | null> {
@@ -178,16 +181,16 @@ export async function findEndedLogin(
   return await tx.get(sql, hashToken(token));
 }
 
-/** Whether `touchApiKey` is due: a key's last use is noted at most once a minute. */
-export function apiKeyTouches(key: Pick<PresentedKey, "lastUsedAt">, nowMs: number): boolean {
-  return key.lastUsedAt === null || nowMs - key.lastUsedAt >= TOUCH_EVERY_MS;
+/** Whether `recordApiKeyUse` is due: a key's last use is noted at most once a minute. */
+export function isApiKeyUseDue(key: Pick<PresentedKey, "lastUsedAt">, nowMs: number): boolean {
+  return key.lastUsedAt === null || nowMs - key.lastUsedAt >= USE_INTERVAL_MS;
 }
 
 /** Notes that the key was used. Callers that race write once. */
-export async function touchApiKey(tx: Writer, keyId: string, nowMs: number): Promise<void> {
+export async function recordApiKeyUse(tx: Writer, keyId: string, nowMs: number): Promise<void> {
   const sql =
     "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at <= ?3)";
-  await tx.run(sql, keyId, nowMs, nowMs - TOUCH_EVERY_MS);
+  await tx.run(sql, keyId, nowMs, nowMs - USE_INTERVAL_MS);
 }
 
 /** What decides from where each live app key of the server works: all that is known of a call before its key is. */
@@ -255,7 +258,7 @@ export type Actor =
 export const COMMAND_LINE: Actor = { kind: "command_line" };
 
 /** The actor as stored and shown: `key:<id>`, `owner:<email> by key:<id>`, `owner:<email>` or `command line`. */
-export function actorWords(actor: Actor): string {
+export function formatActor(actor: Actor): string {
   switch (actor.kind) {
     case "key":
       return actor.owner === null ? `key:${actor.id}` : `owner:${actor.owner} by key:${actor.id}`;

@@ -50,16 +50,16 @@ export async function createApp(
   input: NewApp,
 ): Promise<{ app: App; environments: Environment[] }> {
   const name = readName(input.name);
-  const standing = { deletedAt: null, deletedBy: null, emptiedAt: null };
-  const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs, ...standing };
+  const notDeleted = { deletedAt: null, deletedBy: null, emptiedAt: null };
+  const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs, ...notDeleted };
   try {
     await tx.attempt(() => APP.insert(tx, app));
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error;
-    const isGoing = (await findApp(tx, app.id)) === null;
+    const isBeingRemoved = (await findApp(tx, app.id)) === null;
     throw new Refusal(
       "name_taken",
-      isGoing
+      isBeingRemoved
         ? `The app ${app.id} was deleted and what it held is still being removed: choose another id, or this one again in a minute.`
         : `An app with the id ${app.id} exists: choose another id.`,
     );

@@ -4,7 +4,7 @@
  */
 import { hashToken } from "../../base/id.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { type ApiKey, mintApiKey, secretKeysOf, TOKEN_CHARS } from "./api-key.ts";
+import { type ApiKey, listSecretKeySpellings, mintApiKey, TOKEN_CHARS } from "./api-key.ts";
 import type { EnvironmentName } from "./environment.ts";
 
 const MOST_REVOKED = 1_000;
@@ -28,7 +28,7 @@ export async function requireCommandKey(
   for (let number = 0; number < MOST_REVOKED; number++) {
     const hash = Buffer.from(digest(`command key\n${environment.id}\n${name}\n${number}`)).toString("hex");
     const letters = hash.slice(0, TOKEN_CHARS);
-    const found = await findMade(tx, secretKeysOf(letters, environment.name));
+    const found = await findIssuedKey(tx, listSecretKeySpellings(letters, environment.name));
     if (found !== null && found.revokedAt !== null) continue;
     if (found !== null) return { token: found.token, made: null };
     const { key, token } = await mintApiKey(tx, { environment, kind: "secret", name, nowMs, letters });
@@ -37,7 +37,7 @@ export async function requireCommandKey(
   throw new Error(`${MOST_REVOKED} keys named ${name} were revoked.`);
 }
 
-async function findMade(
+async function findIssuedKey(
   tx: Reader,
   tokens: readonly string[],
 ): Promise<{ token: string; revokedAt: number | null } | null> {

@@ -105,14 +105,14 @@ export async function ensureEnvironment(
 }
 
 /** One section of the settings; an empty object where it was never written. */
-export function settingsSection(environment: Pick<Environment, "settings">, name: string): JsonObject {
+export function readSettingsSection(environment: Pick<Environment, "settings">, name: string): JsonObject {
   const section = Object.hasOwn(environment.settings, name) ? environment.settings[name] : undefined;
   return isJsonObject(section) ? section : {};
 }
 
 /** Whether the owner wants alerts of this code: on unless switched off on the Alerts page. */
-export function alertOn(environment: Pick<Environment, "settings">, code: string): boolean {
-  const alerts = settingsSection(environment, "alerts");
+export function isAlertEnabled(environment: Pick<Environment, "settings">, code: string): boolean {
+  const alerts = readSettingsSection(environment, "alerts");
   return !(Object.hasOwn(alerts, code) && alerts[code] === false);
 }
 
@@ -174,20 +174,20 @@ export async function setHold(
 }
 
 /** Up to which event a release of the environment's hold is in progress; null: none is, or the environment is on hold again. */
-export async function findRelease(tx: Reader, environmentId: number): Promise<number | null> {
+export async function findHoldRelease(tx: Reader, environmentId: number): Promise<number | null> {
   const environment = await findEnvironmentById(tx, environmentId);
   return environment?.heldAt === null ? environment.releasedThrough : null;
 }
 
 /** Ends the release that reached this event. */
-export async function endRelease(tx: Writer, environmentId: number, through: number): Promise<void> {
+export async function endHoldRelease(tx: Writer, environmentId: number, through: number): Promise<void> {
   const sql = "UPDATE environment SET released_through = NULL WHERE id = ?1 AND released_through = ?2";
   await tx.run(sql, environmentId, through);
   tx.touch("environment", environmentId);
 }
 
 /** A processor secret as it is kept: sealed, what may be shown of it, and the keyed hash that tells equal ones apart. */
-export interface KeptProcessorSecret {
+export interface SealedProcessorSecret {
   sealed: Uint8Array;
   fingerprint: string;
   digest: Uint8Array;
@@ -200,18 +200,18 @@ export interface KeptProcessorSecret {
 export async function setProcessorSecret(
   tx: Writer,
   environment: Environment,
-  secret: KeptProcessorSecret | null,
+  secret: SealedProcessorSecret | null,
   nowMs: number,
 ): Promise<void> {
-  if (secret !== null) await refuseSharedProcessorSecret(tx, environment, secret.digest);
+  if (secret !== null) await requireUniqueProcessorSecret(tx, environment, secret.digest);
   const sql = `UPDATE environment SET processor_secret = $sealed, processor_secret_fingerprint = $fingerprint,
     processor_secret_digest = $digest, processor_secret_set_at = $setAt, version = version + 1 WHERE id = $id`;
-  const kept = secret ?? { sealed: null, fingerprint: null, digest: null };
-  await tx.run(sql, { ...kept, setAt: secret === null ? null : nowMs, id: environment.id });
+  const stored = secret ?? { sealed: null, fingerprint: null, digest: null };
+  await tx.run(sql, { ...stored, setAt: secret === null ? null : nowMs, id: environment.id });
   tx.touch("environment", environment.id);
 }
 
-async function refuseSharedProcessorSecret(
+async function requireUniqueProcessorSecret(
   tx: Reader,
   environment: Environment,
   digest: Uint8Array,

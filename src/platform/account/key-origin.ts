@@ -10,7 +10,7 @@ export interface KeyOrigins {
 }
 
 /** Whether a web page of this origin may use the app key. Secret keys belong on servers and work from no page. */
-export function keyWorksFrom(key: KeyOrigins, origin: string): boolean {
+export function isKeyAllowedFrom(key: KeyOrigins, origin: string): boolean {
   return key.kind === "app" && isAllowedOrigin(key.environmentName, key.origins, origin);
 }
 
@@ -42,7 +42,7 @@ export function checkOrigins(
 }
 
 /** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
-export function warnOfOrigins(origins: readonly string[]): Warning[] {
+export function listOriginWarnings(origins: readonly string[]): Warning[] {
   return origins.flatMap((origin, index): Warning[] => {
     if (!origin.includes("*")) return [];
     const message = `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`;

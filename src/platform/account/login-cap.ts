@@ -16,7 +16,7 @@ import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
 
 /** What a clock or a network makes early is none the earlier. */
-const EARLY_MS = 1_000;
+const POLL_TOLERANCE_MS = 1_000;
 
 export class LoginCap {
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ export class LoginCap {
   }
 
   /** Counts a login that begins. Refuses with `login_capped`. */
-  async begin(source: string): Promise<void> {
+  async countLogin(source: string): Promise<void> {
     const needs = needsOfSource(source, this.#addresses, this.#networks);
     await drawPlaces(needs);
     const full = takeAll(needs);
@@ -49,13 +49,13 @@ export class LoginCap {
   }
 
   /** Notes that a login that waits was asked for. Refuses with `slow_down` what came before its interval was over. */
-  poll(deviceCode: string): void {
+  countPoll(deviceCode: string): void {
     const nowMs = this.#clock.monotonicMs();
     const last = this.#polls.get(deviceCode);
     const early = last !== undefined && nowMs < last.notBeforeMs;
     const seconds = (last?.seconds ?? LOGIN_POLL_SECONDS) + (early ? LOGIN_POLL_SECONDS : 0);
     this.#polls.delete(deviceCode);
-    this.#polls.set(deviceCode, { notBeforeMs: nowMs + seconds * 1000 - EARLY_MS, seconds });
+    this.#polls.set(deviceCode, { notBeforeMs: nowMs + seconds * 1000 - POLL_TOLERANCE_MS, seconds });
     const [oldest] = this.#polls.keys();
     if (this.#polls.size > MAX_WAITING_LOGINS && oldest !== undefined) this.#polls.delete(oldest);
     if (early)
@@ -79,7 +79,7 @@ export class LoginCap {
   }
 
   /** There is a login of that code: the try is given back. */
-  succeeded(ownerId: string): void {
+  releaseTry(ownerId: string): void {
     this.#tries.giveBack(ownerId);
   }
 }

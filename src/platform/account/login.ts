@@ -70,7 +70,7 @@ const DEVICE_CODE_CHARS = 43;
 const MAX_MACHINE_CHARS = 40;
 const MAX_ACCOUNT_CHARS = 30;
 /** How long what became of it can be asked for. */
-const REMEMBERED_MS = HOUR_MS;
+const RETENTION_MS = HOUR_MS;
 
 type Digest = (text: string) => Uint8Array;
 
@@ -87,7 +87,7 @@ export async function beginLogin(
   },
 ): Promise<{ login: Login; deviceCode: string; userCode: string }> {
   const { source, digest, nowMs } = input;
-  await makeRoom(tx, source, nowMs);
+  await freeLoginSlot(tx, source, nowMs);
   const deviceCode = newToken(DEVICE_CODE_CHARS);
   const code = newToken(CODE_CHARS, CODE_LETTERS);
   const login: Login = {
@@ -119,31 +119,31 @@ interface WaitingLogin {
  * Makes room for one more login where as many wait as may, in all or from one provider. Strangers never push out the only login of a
  * network: where each network has one, the new login is refused with `login_capped`.
  */
-async function makeRoom(tx: Writer, source: string, nowMs: number): Promise<void> {
+async function freeLoginSlot(tx: Writer, source: string, nowMs: number): Promise<void> {
   const waiting = await tx.all<WaitingLogin>(
     `SELECT id, source, expires_at AS expiresAt FROM login_request WHERE expires_at > $nowMs AND state = 'waiting' ORDER BY id`,
     { nowMs },
   );
   const provider = providerOf(source);
-  const ofProvider = waiting.filter((one) => providerOf(one.source) === provider);
-  const isProviderFull = ofProvider.length >= MAX_WAITING_LOGINS_PER_PROVIDER;
+  const sameProvider = waiting.filter((one) => providerOf(one.source) === provider);
+  const isProviderFull = sameProvider.length >= MAX_WAITING_LOGINS_PER_PROVIDER;
   if (!isProviderFull && waiting.length < MAX_WAITING_LOGINS) return;
-  const crowd = isProviderFull ? ofProvider : waiting;
-  const goes = chooseToGo(crowd, source);
-  if (goes === null)
+  const competing = isProviderFull ? sameProvider : waiting;
+  const evicted = chooseEvicted(competing, source);
+  if (evicted === null)
     throw new Refusal(
       "login_capped",
-      `${crowd.length} logins of ${isProviderFull ? `the network ${provider}` : "this server"} wait for an owner's answer, the most at one time: wait until resetAt, or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.`,
-      { resetAtMs: Math.min(...crowd.map(({ expiresAt }) => expiresAt)) },
+      `${competing.length} logins of ${isProviderFull ? `the network ${provider}` : "this server"} wait for an owner's answer, the most at one time: wait until resetAt, or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.`,
+      { resetAtMs: Math.min(...competing.map(({ expiresAt }) => expiresAt)) },
     );
-  await LOGIN.delete(tx, { id: goes.id });
+  await LOGIN.delete(tx, { id: evicted.id });
 }
 
 /**
  * The oldest login of the network with the most: the caller's own where no other has more, else one with several. Of equal networks the one
  * that began last gives it, as it is not the one that waited before the crowd came.
  */
-function chooseToGo(waiting: readonly WaitingLogin[], source: string): WaitingLogin | null {
+function chooseEvicted(waiting: readonly WaitingLogin[], source: string): WaitingLogin | null {
   const perSite = Map.groupBy(waiting, (one) => siteOf(one.source));
   const own = perSite.get(siteOf(source)) ?? [];
   const [most = []] = [...perSite.values()].reverse().sort((one, other) => other.length - one.length);
@@ -175,12 +175,12 @@ export async function requireWaitingLogin(
       "No login waits under this code: type the eight letters that your terminal shows.",
     );
   if (login.state !== "waiting")
-    throw new Refusal("login_used", `${SAID[login.state]} Run relay login again for another code.`);
-  if (login.expiresAt <= nowMs) throw refuseExpired();
+    throw new Refusal("login_used", `${ANSWERED[login.state]} Run relay login again for another code.`);
+  if (login.expiresAt <= nowMs) throw rejectExpired();
   return login;
 }
 
-const SAID: Readonly<Record<Exclude<LoginState, "waiting">, string>> = {
+const ANSWERED: Readonly<Record<Exclude<LoginState, "waiting">, string>> = {
   approved: "This login was allowed already.",
   denied: "This login was denied already.",
   used: "This login was allowed already, and its key fetched.",
@@ -204,13 +204,13 @@ export async function requireApprovedLogin(
 ): Promise<Login & { state: "approved" | "used" }> {
   const deviceHash = hashToken(deviceCode);
   const login = await LOGIN.get(tx, "WHERE device_hash = $deviceHash", { deviceHash });
-  if (login === null) throw refuseExpired();
+  if (login === null) throw rejectExpired();
   const { state } = login;
   if (state === "denied")
     throw new Refusal("access_denied", "The login was denied in the dashboard, and no key was made.");
   // What was fetched stays so, however late it is asked for again.
   if (state === "used") return { ...login, state };
-  if (login.expiresAt <= nowMs) throw refuseExpired();
+  if (login.expiresAt <= nowMs) throw rejectExpired();
   if (state === "approved") return { ...login, state };
   throw new Refusal(
     "authorization_pending",
@@ -218,7 +218,7 @@ export async function requireApprovedLogin(
   );
 }
 
-function refuseExpired(): Refusal {
+function rejectExpired(): Refusal {
   return new Refusal(
     "expired_token",
     "This login has ended: a code works for ten minutes. Run relay login again for another.",
@@ -226,11 +226,11 @@ function refuseExpired(): Refusal {
 }
 
 /** Its key was fetched: nothing else is. */
-export async function useLogin(tx: Writer, login: Login, keyId: string): Promise<void> {
+export async function markLoginUsed(tx: Writer, login: Login, keyId: string): Promise<void> {
   await LOGIN.change(tx, { id: login.id }, { state: "used", keyId });
 }
 
 /** Forgets those that ended a while ago; for the daily cleaning. */
-export async function forgetEndedLogins(tx: Writer, nowMs: number): Promise<void> {
-  await tx.run("DELETE FROM login_request WHERE expires_at <= ?1", nowMs - REMEMBERED_MS);
+export async function deleteEndedLogins(tx: Writer, nowMs: number): Promise<void> {
+  await tx.run("DELETE FROM login_request WHERE expires_at <= ?1", nowMs - RETENTION_MS);
 }

@@ -23,7 +23,7 @@ export function digestOwnerNetwork(
 }
 
 /** Reports whether the account signed in from this network within the last 400 days. */
-export async function knowsOwnerNetwork(
+export async function isKnownOwnerNetwork(
   tx: Reader,
   networkDigest: Uint8Array,
   nowMs: number,
@@ -39,8 +39,8 @@ export async function recordOwnerNetwork(
   of: { ownerId: string; networkDigest: Uint8Array; nowMs: number },
 ): Promise<void> {
   const { ownerId, networkDigest, nowMs } = of;
-  const again = "ON CONFLICT (network_digest) DO UPDATE SET seen_at = excluded.seen_at";
-  await OWNER_NETWORK.insert(tx, { networkDigest, ownerId, seenAt: nowMs }, again);
+  const onConflict = "ON CONFLICT (network_digest) DO UPDATE SET seen_at = excluded.seen_at";
+  await OWNER_NETWORK.insert(tx, { networkDigest, ownerId, seenAt: nowMs }, onConflict);
   await tx.run(
     `DELETE FROM owner_network WHERE owner_id = ?1 AND network_digest IN (
        SELECT network_digest FROM owner_network WHERE owner_id = ?1 ORDER BY seen_at DESC, network_digest LIMIT ?2 OFFSET ?3)`,
@@ -51,6 +51,6 @@ export async function recordOwnerNetwork(
 }
 
 /** Forgets networks that no sign-in came from for 400 days; for the daily cleaning. */
-export async function forgetOwnerNetworks(tx: Writer, nowMs: number): Promise<void> {
+export async function deleteOldOwnerNetworks(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM owner_network WHERE seen_at <= ?1", nowMs - KNOWN_DEVICE_LIFE_MS);
 }

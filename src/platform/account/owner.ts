@@ -94,7 +94,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /** Whether the owner still has the password that they had when they were read before; both hashes are the database's own. */
-export function keepsPassword(now: WithPassword | null, before: WithPassword | null): boolean {
+export function hasSamePassword(now: WithPassword | null, before: WithPassword | null): boolean {
   return Object.is(now?.passwordHash, before?.passwordHash);
 }
 type WithPassword = { passwordHash: string | null };
@@ -111,13 +111,13 @@ export async function verifyPassword(
   if (password.length > MAX_PASSWORD_CHARS) return false;
   using own = slot === undefined ? passwordQueue.take("known") : null;
   const right = await (slot ?? own)?.run(() =>
-    Bun.password.verify(password, hash ?? DECOY).catch(() => false),
+    Bun.password.verify(password, hash ?? DECOY_HASH).catch(() => false),
   );
   return right === true && hash !== null;
 }
 
 /** What a password is compared with where there is none: a hash of the same cost that no one's password has. */
-const DECOY =
+const DECOY_HASH =
   "$argon2id$v=19$m=19456,t=2,p=1$kvlxR4zJbYN3NgBEwNBqAZc2eSHcjOu5VInpe5PVAIQ$hLY1ETGzrmogyuzMJ71fbt8lwzz+H3xRGhFfMHaxF1o";
 
 /**
@@ -186,7 +186,7 @@ export const ownerView = Type.Object({
 export type OwnerView = Static<typeof ownerView>;
 
 /** Every owner with where they are signed in, oldest first. */
-export async function showOwners(tx: Reader, nowMs: number): Promise<OwnerView[]> {
+export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerView[]> {
   const rows = await tx.all<Owner & { hasPassword: number; sessions: number; seenAt: number | null }>(
     `SELECT owner.id, owner.email, owner.created_at AS createdAt, owner.password_hash IS NOT NULL AS hasPassword,
        count(session.id) AS sessions, max(coalesce(session.seen_at, session.created_at)) AS seenAt

@@ -16,9 +16,9 @@ import { bytes, defineTable, integer, orNull, type RowOf, text } from "../../sto
 /** A session ends this long after it was last used. */
 export const SESSION_LIFE_MS = 30 * DAY_MS;
 /** Sliding costs a write, so it happens at most this often. */
-const SLIDE_EVERY_MS = DAY_MS;
+const EXTENSION_INTERVAL_MS = DAY_MS;
 /** As noting that it was used does. */
-const SEEN_EVERY_MS = HOUR_MS / 6;
+const USE_INTERVAL_MS = HOUR_MS / 6;
 const MAX_AGENT_CHARS = 200;
 /** Of one owner, the newest; the others end by themselves. */
 const MAX_LISTED = 200;
@@ -63,7 +63,7 @@ export const sessionItem = Type.Object({
 export type SessionItem = Static<typeof sessionItem>;
 
 /** Where a session is used from. */
-export interface SeenFrom {
+export interface SessionClient {
   source: string | null;
   agent: string | null;
 }
@@ -73,7 +73,7 @@ export async function createSession(
   tx: Writer,
   ownerId: string,
   nowMs: number,
-  { source, agent }: SeenFrom = { source: null, agent: null },
+  { source, agent }: SessionClient = { source: null, agent: null },
 ): Promise<{ token: string; expiresAt: number }> {
   const token = newToken(SESSION_TOKEN_CHARS);
   const expiresAt = nowMs + SESSION_LIFE_MS;
@@ -90,22 +90,22 @@ export async function createSession(
   return { token, expiresAt };
 }
 
-/** Whether `touchSession` is due. */
-export function sessionTouches({ seenAt }: Pick<Session, "seenAt">, nowMs: number): boolean {
-  return seenAt === null || nowMs - seenAt >= SEEN_EVERY_MS;
+/** Whether `recordSessionUse` is due. */
+export function isSessionUseDue({ seenAt }: Pick<Session, "seenAt">, nowMs: number): boolean {
+  return seenAt === null || nowMs - seenAt >= USE_INTERVAL_MS;
 }
 
 /** Notes that the session was used, and from where. Callers that race write once. */
-export async function touchSession(
+export async function recordSessionUse(
   tx: Writer,
   id: string,
-  { source, agent }: SeenFrom,
+  { source, agent }: SessionClient,
   nowMs: number,
 ): Promise<void> {
   const sql = `UPDATE session SET seen_at = $nowMs, source = $source, agent = $agent
     WHERE id = $id AND (seen_at IS NULL OR seen_at <= $beforeMs)`;
-  const said = agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS);
-  await tx.run(sql, { id, nowMs, beforeMs: nowMs - SEEN_EVERY_MS, source, agent: said });
+  const shortAgent = agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS);
+  await tx.run(sql, { id, nowMs, beforeMs: nowMs - USE_INTERVAL_MS, source, agent: shortAgent });
 }
 
 /** The owner's live sessions, the last used first; `currentId` is the one that asks. */
@@ -145,13 +145,13 @@ export async function findSession(tx: Reader, token: string, nowMs: number): Pro
   return await tx.get<Session>(sql, hashToken(token), nowMs);
 }
 
-/** Whether the session has been used for so long since its end was last moved that `slideSession` is due. */
-export function sessionSlides(session: Session, nowMs: number): boolean {
-  return session.expiresAt - nowMs <= SESSION_LIFE_MS - SLIDE_EVERY_MS;
+/** Whether the session has been used for so long since its end was last moved that `extendSession` is due. */
+export function isSessionExtensionDue(session: Session, nowMs: number): boolean {
+  return session.expiresAt - nowMs <= SESSION_LIFE_MS - EXTENSION_INTERVAL_MS;
 }
 
 /** Moves the session's end to 30 days from now. Answers the new end; the cookie's age follows it. */
-export async function slideSession(tx: Writer, session: Session, nowMs: number): Promise<number> {
+export async function extendSession(tx: Writer, session: Session, nowMs: number): Promise<number> {
   const expiresAt = nowMs + SESSION_LIFE_MS;
   await tx.run("UPDATE session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2", session.id, expiresAt);
   return expiresAt;
@@ -163,7 +163,7 @@ export async function signOut(tx: Writer, sessionId: string): Promise<void> {
 }
 
 /** Forgets sessions and one-time links that have ended; for the daily cleaning. */
-export async function forgetEndedSessions(tx: Writer, nowMs: number): Promise<void> {
+export async function deleteEndedSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM session WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM signin_link WHERE expires_at <= ?1", nowMs);
 }
@@ -233,7 +233,7 @@ export async function redeemSigninLink(
   input: { token: string; kind: SigninLinkKind; nowMs: number },
 ): Promise<SigninLink> {
   const link = await findSigninLink(tx, input.token, input.nowMs);
-  if (link === null || link.kind !== input.kind) throw refuseEndedLink(input.kind);
+  if (link === null || link.kind !== input.kind) throw rejectEndedLink(input.kind);
   await SIGNIN_LINK.delete(tx, link);
   return link;
 }
@@ -245,6 +245,6 @@ const NEW_LINK: Record<SigninLinkKind, string> = {
 };
 
 /** What is said of a link that is used, ended, or was never made: where the next one comes from. */
-export function refuseEndedLink(kind: SigninLinkKind): Refusal {
+export function rejectEndedLink(kind: SigninLinkKind): Refusal {
   return new Refusal("unauthenticated", `This link was used already or has ended: ${NEW_LINK[kind]}.`);
 }

@@ -51,7 +51,7 @@ export class SigninCap {
   }
 
   /** As `count`, also where several nodes share the limits: the places are drawn before. */
-  async admit(address: string, account: string, place: KnownPlace | null = null): Promise<void> {
+  async countAttempt(address: string, account: string, place: KnownPlace | null = null): Promise<void> {
     await drawPlaces(this.#needs(address, account, place));
     this.count(address, account, place);
   }
@@ -62,7 +62,7 @@ export class SigninCap {
   }
 
   /** The password was right: the attempt is given back. */
-  succeeded(address: string, account: string, place: KnownPlace | null = null): void {
+  releaseAttempt(address: string, account: string, place: KnownPlace | null = null): void {
     for (const { limiter, name } of this.#needs(address, account, place)) limiter.giveBack(name);
   }
 
@@ -70,7 +70,7 @@ export class SigninCap {
    * Counts a one-time link that does not work, by address alone; refuses as `count`. One that works is neither counted nor refused: nobody
    * guesses one, and it is the owner's way in where strangers at the same address used up everything else.
    */
-  async countDeadLink(address: string): Promise<void> {
+  async countInvalidLink(address: string): Promise<void> {
     const needs = needSource(address, this.#linkAddresses, this.#linkNetworks);
     await drawPlaces(needs);
     this.#take(needs);

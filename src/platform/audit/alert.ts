@@ -12,8 +12,8 @@ import { show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
-import { clearProblem, ITSELF, resolveAlertsOf } from "./problem.ts";
+import { findEnvironmentById, isAlertEnabled } from "../account/environment.ts";
+import { AUTOMATIC_RESOLVER, clearProblem, resolveAlertsOf } from "./problem.ts";
 
 /** Everything an owner can be alerted of, each with its switch on the Alerts page. */
 export const ALERT_CODES = [
@@ -109,20 +109,24 @@ export async function raiseAlert(
   { environmentId, code, endOf = code, target, message, count = 1, burstMs = BURST_MS, nowMs }: NewAlert,
 ): Promise<void> {
   const environment = await findEnvironmentById(tx, environmentId);
-  if (environment === null || !alertOn(environment, code) || !alertOn(environment, endOf)) return;
+  if (environment === null || !isAlertEnabled(environment, code) || !isAlertEnabled(environment, endOf))
+    return;
   const key = { environmentId, code, target };
   const burst = await findBurst(tx, key, { nowMs, burstMs });
   const all = count + (burst?.count ?? 0);
-  const said = typeof message === "string" ? message : message(all, burst?.at ?? nowMs);
+  const sentence = typeof message === "string" ? message : message(all, burst?.at ?? nowMs);
   // News of an end asks nothing of anybody; any other alert that comes again is open again.
-  const over = code === "relay_recovered";
-  const resolved = { resolvedAt: over ? nowMs : null, resolvedBy: over ? ITSELF : null };
+  const isRecovery = code === "relay_recovered";
+  const resolved = {
+    resolvedAt: isRecovery ? nowMs : null,
+    resolvedBy: isRecovery ? AUTOMATIC_RESOLVER : null,
+  };
   if (burst !== null) {
-    await ALERT.change(tx, burst, { count: all, lastAt: nowMs, message: said, ...resolved });
+    await ALERT.change(tx, burst, { count: all, lastAt: nowMs, message: sentence, ...resolved });
     return;
   }
   const id = newId("alt", nowMs);
-  const row = { ...key, id, message: said, count, at: nowMs, lastAt: nowMs, mailedAt: null, ...resolved };
+  const row = { ...key, id, message: sentence, count, at: nowMs, lastAt: nowMs, mailedAt: null, ...resolved };
   await ALERT.insert(tx, row);
 }
 
@@ -217,18 +221,18 @@ export async function resolveAlert(
 }
 
 /** Alerts looked at for what somebody said is seen to. */
-const MAX_SEEN_TO = 1_000;
+const MAX_RESOLVED_SCANNED = 1_000;
 
 /** When somebody last said of this code's alert that it is seen to, by its target. */
-export async function listSeenTo(
+export async function listResolvedTimes(
   tx: Reader,
   environmentId: number,
   code: AlertCode,
 ): Promise<Map<string, number>> {
   const sql = `SELECT target, max(resolved_at) AS at FROM (
       SELECT target, code, resolved_at, resolved_by FROM alert INDEXED BY alert_by_environment_id
-      WHERE environment_id = $environmentId ORDER BY id DESC LIMIT ${MAX_SEEN_TO})
-    WHERE code = $code AND resolved_at IS NOT NULL AND resolved_by <> '${ITSELF}' GROUP BY target`;
+      WHERE environment_id = $environmentId ORDER BY id DESC LIMIT ${MAX_RESOLVED_SCANNED})
+    WHERE code = $code AND resolved_at IS NOT NULL AND resolved_by <> '${AUTOMATIC_RESOLVER}' GROUP BY target`;
   const rows = await tx.all<{ target: string; at: number }>(sql, { environmentId, code });
   return new Map(rows.map(({ target, at }) => [target, at]));
 }
@@ -237,7 +241,7 @@ export async function listSeenTo(
  * The newest open alert of each code and target, newest first: what died is told anew every hour, and a page of them all would be one cause. `more`:
  * there may be others, of more than `limit` or among older ones than are looked at.
  */
-export async function listOpenCauses(
+export async function listOpenAlertCauses(
   tx: Reader,
   environmentId: number,
   limit: number,
@@ -254,8 +258,8 @@ export async function listOpenCauses(
   const rows = await ALERT.all(tx, "WHERE id IN (SELECT value FROM json_each($ids)) ORDER BY id DESC", {
     ids,
   });
-  const looked = newest.reduce((sum, { times }) => sum + times, 0);
-  return { items: rows.map(viewAlert), more: newest.length > limit || looked >= MAX_OPEN };
+  const scanned = newest.reduce((sum, { times }) => sum + times, 0);
+  return { items: rows.map(viewAlert), more: newest.length > limit || scanned >= MAX_OPEN };
 }
 
 export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { lastAt: number };

@@ -27,7 +27,7 @@ import { AUDIT_ACTIONS, type AuditAction } from "./audit-action.ts";
 const MAX_WHO_CHARS = 300;
 
 /** Stands for an environment in rows about the server itself: its owners and apps. */
-export const WHOLE_SERVER = 0;
+export const SERVER_SCOPE = 0;
 
 const AUDIT = defineTable({
   name: "audit",
@@ -95,22 +95,22 @@ export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string
 
 /** Writes one row; `before` and `after` are kept as JSON. */
 export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {
-  await AUDIT.insert(tx, asRow(entry));
-  tell(tx, entry);
+  await AUDIT.insert(tx, toRow(entry));
+  publishChange(tx, entry);
 }
 
 /** As `writeAudit`, one row after another. */
 export async function writeAudits(tx: Writer, entries: readonly (Change & AuditEntry)[]): Promise<void> {
-  await AUDIT.insertEach(tx, entries.map(asRow));
-  for (const entry of entries) tell(tx, entry);
+  await AUDIT.insertEach(tx, entries.map(toRow));
+  for (const entry of entries) publishChange(tx, entry);
 }
 
 /** What runs do is told as their events are. */
-function tell(tx: Writer, { environmentId, eventId }: Change & AuditEntry): void {
-  if (!eventId) tx.touch("audit", environmentId === WHOLE_SERVER ? undefined : environmentId);
+function publishChange(tx: Writer, { environmentId, eventId }: Change & AuditEntry): void {
+  if (!eventId) tx.touch("audit", environmentId === SERVER_SCOPE ? undefined : environmentId);
 }
 
-function asRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
+function toRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
   const { environmentId, by, nowMs, action, target, eventId = null } = entry;
   const [before, after] = [(entry.before ?? null) as Json, (entry.after ?? null) as Json];
   return { environmentId, actor: by, at: nowMs, action, target, eventId, before, after };
@@ -187,14 +187,14 @@ export async function listChangesOf<Item>(
 type Names = Pick<AuditView, "actorName" | "targetName">;
 
 /** What the id names in a column of words such as `person:<id>`, by one look at an index for a row of the answer. */
-function nameIn(column: "actor" | "target"): string {
+function nameSql(column: "actor" | "target"): string {
   const named = (table: string, name: string, kind: string): string =>
     `WHEN audit.${column} LIKE '${kind}:%' THEN (SELECT ${name} FROM ${table}
       WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2}) AND ${table}.environment_id = audit.environment_id)`;
   return `CASE ${named("person", "email", "person")} ${named("api_key", "name", "key")} END`;
 }
 
-const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${nameIn("actor")} AS actorName, ${nameIn("target")} AS targetName`;
+const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${nameSql("actor")} AS actorName, ${nameSql("target")} AS targetName`;
 
 function viewAudit(row: AuditRow & Names): AuditView {
   return show(auditView, { ...row, id: auditId(row.at, row.seq) });

@@ -34,11 +34,11 @@ const KINDS: Partial<Record<Topic, ChangeKind>> = {
 
 /** What happens together is told together. */
 const GATHER_MS = 30;
-const EVERY_MS = 500;
+const NOTIFY_INTERVAL_MS = 500;
 const MAX_OF_CALLER = 16;
 const MAX_OF_ENVIRONMENT = 100;
 /** Those who find no room look again after so long. */
-const AGAIN_MS = 30_000;
+const RETRY_AFTER_MS = 30_000;
 
 interface Follower {
   /** Whose it is: `session:…`, `key:…`. */
@@ -51,7 +51,7 @@ interface Follower {
 interface Followed {
   readonly followers: Set<Follower>;
   readonly pending: Set<ChangeKind>;
-  toldAtMs: number;
+  notifiedAtMs: number;
   cancel: (() => void) | null;
 }
 
@@ -78,7 +78,7 @@ export class LiveChanges {
       throw new Refusal(
         "streams_capped",
         `At most ${MAX_OF_CALLER} streams of one session or key and ${MAX_OF_ENVIRONMENT} of the environment are open at a time: end one, or ask for what you need every few seconds.`,
-        { resetAtMs: this.#deps.clock.now() + AGAIN_MS },
+        { resetAtMs: this.#deps.clock.now() + RETRY_AFTER_MS },
       );
     followed.followers.add(follower);
     this.#followed.set(environmentId, followed);
@@ -104,10 +104,10 @@ export class LiveChanges {
   #listen(): () => void {
     const { store } = this.#deps;
     const stops = [
-      store.listen((touched) => this.#noteTouched(touched)),
+      store.listen((touched) => this.#recordTouched(touched)),
       // What another process changed is not known: it may be anything.
       store.watch(({ foreignChange }) => {
-        if (foreignChange) for (const kind of CHANGE_KINDS) this.#note(kind, null);
+        if (foreignChange) for (const kind of CHANGE_KINDS) this.#record(kind, null);
       }),
     ];
     return () => {
@@ -115,30 +115,30 @@ export class LiveChanges {
     };
   }
 
-  #noteTouched(touched: Touched): void {
+  #recordTouched(touched: Touched): void {
     for (const [topic, ids] of touched) {
       const kind = KINDS[topic];
       if (kind === undefined) continue;
-      for (const id of ids) this.#note(kind, id === ANYWHERE ? null : Number(id));
+      for (const id of ids) this.#record(kind, id === ANYWHERE ? null : Number(id));
     }
   }
 
   /** `environmentId` null: it may be any. */
-  #note(kind: ChangeKind, environmentId: number | null): void {
+  #record(kind: ChangeKind, environmentId: number | null): void {
     const one = environmentId === null ? undefined : this.#followed.get(environmentId);
     const all = environmentId === null ? this.#followed.values() : one === undefined ? [] : [one];
     for (const followed of all) {
       followed.pending.add(kind);
-      followed.cancel ??= this.#tellSoon(followed);
+      followed.cancel ??= this.#scheduleNotify(followed);
     }
   }
 
-  #tellSoon(followed: Followed): () => void {
+  #scheduleNotify(followed: Followed): () => void {
     const { clock } = this.#deps;
-    const waitMs = Math.max(GATHER_MS, followed.toldAtMs + EVERY_MS - clock.monotonicMs());
+    const waitMs = Math.max(GATHER_MS, followed.notifiedAtMs + NOTIFY_INTERVAL_MS - clock.monotonicMs());
     return clock.after(waitMs, () => {
       followed.cancel = null;
-      followed.toldAtMs = clock.monotonicMs();
+      followed.notifiedAtMs = clock.monotonicMs();
       const kinds = [...followed.pending];
       followed.pending.clear();
       for (const follower of [...followed.followers]) follower.tell(kinds);
@@ -147,5 +147,5 @@ export class LiveChanges {
 }
 
 function newFollowed(): Followed {
-  return { followers: new Set(), pending: new Set(), toldAtMs: Number.NEGATIVE_INFINITY, cancel: null };
+  return { followers: new Set(), pending: new Set(), notifiedAtMs: Number.NEGATIVE_INFINITY, cancel: null };
 }

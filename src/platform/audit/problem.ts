@@ -45,7 +45,7 @@ export type ProblemView = Static<typeof problemView>;
 /** The code of events that wait so long that they will be dropped; it is over when they are let go. */
 export const EVENTS_EXPIRING = "events_expiring";
 
-const STANDING =
+const OPEN =
   "WHERE environment_id = $environmentId AND code = $code AND target = $target AND cleared_at IS NULL";
 
 /** Raises the problem unless it stands; a standing one takes the new message. Answers whether it is new. */
@@ -60,7 +60,7 @@ export async function raiseProblem(
   }: ProblemKey & { code: TroubleCode; message: string; nowMs: number },
 ): Promise<boolean> {
   const key = { environmentId, code, target };
-  const standing = await PROBLEM.get(tx, STANDING, key);
+  const standing = await PROBLEM.get(tx, OPEN, key);
   if (standing === null) {
     await PROBLEM.insert(tx, { ...key, id: newId("prb", nowMs), message, raisedAt: nowMs, clearedAt: null });
     tx.touch("problem", environmentId);
@@ -72,18 +72,18 @@ export async function raiseProblem(
 
 /** Whether the problem stands. */
 export async function hasProblem(tx: Reader, { environmentId, code, target }: ProblemKey): Promise<boolean> {
-  return (await PROBLEM.get(tx, STANDING, { environmentId, code, target })) !== null;
+  return (await PROBLEM.get(tx, OPEN, { environmentId, code, target })) !== null;
 }
 
 /** Who resolved an alert whose cause ended. */
-export const ITSELF = "itself";
+export const AUTOMATIC_RESOLVER = "itself";
 
 /** Clears the problem if it stands, and resolves the alert that told of it. Answers whether it stood. */
 export async function clearProblem(
   tx: Writer,
   { environmentId, code, target, nowMs }: ProblemKey & { nowMs: number },
 ): Promise<boolean> {
-  const sql = `UPDATE problem SET cleared_at = $nowMs ${STANDING}`;
+  const sql = `UPDATE problem SET cleared_at = $nowMs ${OPEN}`;
   if ((await tx.run(sql, { environmentId, code, target, nowMs })) === 0) return false;
   tx.touch("problem", environmentId);
   await resolveAlertsOf(tx, { environmentId, code, target, nowMs });
@@ -95,7 +95,7 @@ export async function resolveAlertsOf(
   tx: Writer,
   alerts: Omit<ProblemKey, "code"> & { code?: string; by?: string; nowMs: number },
 ): Promise<void> {
-  const { environmentId, code = null, target, by = ITSELF, nowMs } = alerts;
+  const { environmentId, code = null, target, by = AUTOMATIC_RESOLVER, nowMs } = alerts;
   const sql = `UPDATE alert INDEXED BY alert_open SET resolved_at = $nowMs, resolved_by = $by
     WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND ($code IS NULL OR code = $code)`;
   await tx.run(sql, { environmentId, code, target, by, nowMs });
@@ -116,14 +116,18 @@ export async function clearProblemsOf(
 }
 
 /** What stands on one target, oldest first. */
-export function standingProblemsOf(tx: Reader, environmentId: number, target: string): Promise<ProblemRow[]> {
+export function listOpenProblemsOfTarget(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+): Promise<ProblemRow[]> {
   const rest =
     "WHERE environment_id = $environmentId AND target = $target AND cleared_at IS NULL ORDER BY id";
   return PROBLEM.all(tx, rest, { environmentId, target });
 }
 
 /** What stands of one code in one environment. */
-export function standingProblemsOfCode(
+export function listOpenProblemsOfCode(
   tx: Reader,
   environmentId: number,
   code: string,
@@ -133,7 +137,7 @@ export function standingProblemsOfCode(
 }
 
 /** Clears `EVENTS_EXPIRING` of the relays that neither a pause nor a hold keeps waiting any more. */
-export async function clearExpiring(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
+export async function clearExpiringProblems(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
   const freed = await tx.all<{ target: string }>(
     `SELECT target FROM problem WHERE environment_id = $environmentId AND code = '${EVENTS_EXPIRING}' AND cleared_at IS NULL
        AND EXISTS (SELECT 1 FROM environment WHERE id = $environmentId AND held_at IS NULL)
@@ -145,7 +149,7 @@ export async function clearExpiring(tx: Writer, environmentId: number, nowMs: nu
 }
 
 /** Whatever stands of these codes, in every environment. */
-export function standingProblems<Code extends string>(
+export function listOpenProblems<Code extends string>(
   tx: Reader,
   codes: readonly Code[],
 ): Promise<(ProblemKey & { code: Code })[]> {

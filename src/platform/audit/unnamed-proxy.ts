@@ -5,13 +5,13 @@
 
 import type { Writer } from "../../store/port.ts";
 import { listEnvironments } from "../account/environment.ts";
-import { clearProblem, raiseProblem, standingProblems } from "./problem.ts";
+import { clearProblem, listOpenProblems, raiseProblem } from "./problem.ts";
 
 export const UNNAMED_PROXY = "proxy_unnamed";
 const KIND = "proxy:";
 
 /** The sentence that the log and the problem say. */
-export function tellUnnamedProxy(proxy: string): string {
+export function formatUnnamedProxy(proxy: string): string {
   return `Calls come through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`;
 }
 
@@ -24,7 +24,7 @@ export async function raiseUnnamedProxy(tx: Writer, proxy: string, nowMs: number
   const problem = {
     code: UNNAMED_PROXY,
     target: `${KIND}${proxy}`,
-    message: tellUnnamedProxy(proxy),
+    message: formatUnnamedProxy(proxy),
     nowMs,
   } as const;
   for (const { id } of await listEnvironments(tx, null)) {
@@ -34,7 +34,7 @@ export async function raiseUnnamedProxy(tx: Writer, proxy: string, nowMs: number
 
 /** A proxy is named now. */
 export async function clearUnnamedProxy(tx: Writer, nowMs: number): Promise<void> {
-  for (const problem of await standingProblems(tx, [UNNAMED_PROXY])) {
+  for (const problem of await listOpenProblems(tx, [UNNAMED_PROXY])) {
     await clearProblem(tx, { ...problem, nowMs });
   }
 }

@@ -85,7 +85,7 @@ type NewEmail = Pick<
 >;
 
 /** Writes the mail as `intended`; answers its id. */
-export async function intendEmail(
+export async function recordIntendedEmail(
   tx: Writer,
   { nowMs, ...email }: NewEmail & { nowMs: number },
 ): Promise<string> {
@@ -122,14 +122,14 @@ export async function finishEmail(tx: Writer, id: string, end: EmailEnd, nowMs: 
 }
 
 /** Takes a mail whose end is unknown to be sent once more; its `leftAt` stays, so that a crash on the way leaves it unknown again. */
-export async function retakeUnknownEmail(tx: Writer, id: string, sender: string): Promise<void> {
+export async function reopenUnknownEmail(tx: Writer, id: string, sender: string): Promise<void> {
   const sql = `UPDATE email SET state = 'intended', sender = ?2, message = NULL, reason = NULL, finished_at = NULL
     WHERE id = ?1 AND state = 'unknown'`;
   await tx.run(sql, id, sender);
 }
 
 /** The end that a mailer's outcome is. */
-export function endOf(outcome: MailOutcome): EmailEnd {
+export function toEmailEnd(outcome: MailOutcome): EmailEnd {
   if (!("message" in outcome)) return { state: outcome.kind };
   return { state: outcome.kind, message: outcome.message, reason: outcome.reason };
 }
@@ -149,7 +149,7 @@ export function findEmail(tx: Reader, environmentId: number, id: string): Promis
 }
 
 /** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */
-export async function withdrawEmail(tx: Writer, id: string): Promise<void> {
+export async function deleteUnsentEmail(tx: Writer, id: string): Promise<void> {
   const sql = "DELETE FROM email WHERE id = ?1 AND left_at IS NULL AND state IN ('intended', 'failed')";
   await tx.run(sql, id);
 }
@@ -160,7 +160,7 @@ export async function withdrawEmail(tx: Writer, id: string): Promise<void> {
  * stood ahead and was set back since: it would fill the cap until then. Sign-in codes have a budget of their own (`portal/person-signin.ts`), so
  * that strangers who ask for codes never keep an event's mail from leaving.
  */
-export async function findBrokenCap(
+export async function findExceededCap(
   tx: Reader,
   mail: { appId: string; personId: string; kind: "event" | "account"; nowMs: number },
   limits: Pick<RaisableLimits, "emailsPerHour" | "eventEmailsPerPersonPerDay">,

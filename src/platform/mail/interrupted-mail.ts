@@ -13,14 +13,14 @@ import { EMAIL } from "./email.ts";
 /** Ids that one alert names. */
 const MAX_NAMED = 20;
 
-export const MAY_HAVE_LEFT =
+export const MAY_HAVE_BEEN_SENT =
   "It is not known whether this mail left, so it counts as sent and is not sent again by itself.";
 
 const INTERRUPTED = EMAIL.pick("environmentId", "kind", "relayName", "createdAt");
 type Interrupted = RowOf<typeof INTERRUPTED>;
 
 /** Where others send too: the mails of an environment's relays, once nobody else runs them; or those of no relay that began before a moment. */
-type Forsaken = { environmentId: number } | { before: number };
+type InterruptedScope = { environmentId: number } | { before: number };
 
 /**
  * At the start, before anything sends: every mail without an end is one of a process that died. An event's mail that did not leave is sent
@@ -29,23 +29,23 @@ type Forsaken = { environmentId: number } | { before: number };
 export async function endInterruptedMails(
   tx: Writer,
   nowMs: number,
-  forsaken: Forsaken | null = null,
+  scope: InterruptedScope | null = null,
 ): Promise<{ unknown: number; notLeft: number }> {
   const which =
-    forsaken === null
+    scope === null
       ? ""
-      : "before" in forsaken
+      : "before" in scope
         ? "AND relay_name IS NULL AND created_at < $before"
         : "AND relay_name IS NOT NULL AND environment_id = $environmentId";
   const unknown = await tx.all<Interrupted>(
     `UPDATE email SET state = 'unknown', reason = 'stopped', message = $message, finished_at = $nowMs
      WHERE state = 'intended' AND left_at IS NOT NULL ${which} RETURNING ${INTERRUPTED.columns}`,
-    { ...forsaken, message: MAY_HAVE_LEFT, nowMs },
+    { ...scope, message: MAY_HAVE_BEEN_SENT, nowMs },
   );
   const notLeft = await tx.all<Interrupted>(
     `UPDATE email SET state = 'failed', reason = 'stopped', message = $message, finished_at = $nowMs
      WHERE state = 'intended' ${which} RETURNING ${INTERRUPTED.columns}`,
-    { ...forsaken, message: MAIL_TROUBLES.stopped, nowMs },
+    { ...scope, message: MAIL_TROUBLES.stopped, nowMs },
   );
   for (const mail of notLeft) if (mail.kind === "alert") await unmarkAlerts(tx, mail);
   const relays = new Map(unknown.map((mail) => [`${mail.environmentId} ${mail.relayName}`, mail]));

@@ -10,8 +10,8 @@ import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
 import { breaksOneLine, countChars } from "../../base/text.ts";
-import { type Environment, settingsSection } from "../account/environment.ts";
-import { type AllowList, judgeAddress, parseAllowList } from "../outbound/address.ts";
+import { type Environment, readSettingsSection } from "../account/environment.ts";
+import { type AllowList, evaluateAddress, parseAllowList } from "../outbound/address.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { isVisible } from "../template/template.ts";
 
@@ -43,7 +43,7 @@ type MailSettingsView = Static<typeof mailSettingsView>;
 
 /** The server as it is kept: a type and no interface, as JSON is read as one. */
 export type SmtpSettings = Omit<NonNullable<MailSettingsView["smtp"]>, "passwordSetAt"> & {
-  /** Sealed, in base64; see `openSmtpPassword`. */
+  /** Sealed, in base64; see `unsealSmtpPassword`. */
   password: string | null;
   passwordSetAt: number | null;
 };
@@ -78,11 +78,11 @@ const MAX_CREDENTIAL_CHARS = 1_000;
 const MAX_FROM_NAME_CHARS = 100;
 /** One address without anything that means something in a header or an SMTP line. */
 export const PLAIN_ADDRESS = /^[^\s"(),:;<>@[\]\\\p{Cc}]+@[^\s"(),:;<>@[\]\\\p{Cc}]+$/u;
-const NOTHING_PRIVATE = parseAllowList([]);
+const NO_PRIVATE_HOSTS = parseAllowList([]);
 
 /** The environment's settings; sends on and no server where nothing was ever saved. */
 export function readMailSettings(environment: Pick<Environment, "settings">): MailSettings {
-  const section = settingsSection(environment, MAIL_SECTION);
+  const section = readSettingsSection(environment, MAIL_SECTION);
   const { sends, fromName, replyTo } = section;
   return {
     sends: sends !== false,
@@ -105,14 +105,14 @@ export function changeMailSettings(
   input: MailSettingsInput,
   sealer: Sealer | null,
   nowMs: number,
-  allow: AllowList = NOTHING_PRIVATE,
+  allow: AllowList = NO_PRIVATE_HOSTS,
 ): JsonObject {
   const current = readMailSettings(environment);
   const smtp =
     input.smtp === undefined
       ? current.smtp
       : changeSmtp(environment.id, current.smtp, input.smtp, sealer, nowMs);
-  if (input.smtp !== undefined && smtp !== null) refusePrivateAddress(smtp.host, allow);
+  if (input.smtp !== undefined && smtp !== null) requirePublicAddress(smtp.host, allow);
   return {
     sends: input.sends ?? current.sends,
     fromName: input.fromName === undefined ? current.fromName : readFromName(input.fromName),
@@ -122,7 +122,7 @@ export function changeMailSettings(
 }
 
 /** The SMTP password in clear, for the moment of sending; null where there is none. Throws when it was sealed under another key. */
-export function openSmtpPassword(sealer: Sealer, environmentId: number, smtp: SmtpSettings): string | null {
+export function unsealSmtpPassword(sealer: Sealer, environmentId: number, smtp: SmtpSettings): string | null {
   if (smtp.password === null) return null;
   return sealer.unseal(Buffer.from(smtp.password, "base64"), passwordContext(environmentId));
 }
@@ -140,21 +140,22 @@ function changeSmtp(
   const port = readPort(input.port ?? DEFAULT_PORT[security]);
   const username = readCredential("username", input.username);
   const password = readCredential("password", input.password);
-  const kept = input.password === undefined && current?.host === host && current.username === username;
+  const hasSamePassword =
+    input.password === undefined && current?.host === host && current.username === username;
   const smtp: SmtpSettings = { host, port, security, username, password: null, passwordSetAt: null };
   if (password !== null) {
     if (sealer === null) throw new Error("A mail server's password needs the master key.");
     smtp.password = Buffer.from(sealer.seal(password, passwordContext(environmentId))).toString("base64");
     smtp.passwordSetAt = nowMs;
-  } else if (kept) {
+  } else if (hasSamePassword) {
     smtp.password = current.password;
     smtp.passwordSetAt = current.passwordSetAt;
   }
-  refuseHalfSignIn(smtp);
+  requireCompleteCredentials(smtp);
   return smtp;
 }
 
-function refuseHalfSignIn(smtp: SmtpSettings): void {
+function requireCompleteCredentials(smtp: SmtpSettings): void {
   if ((smtp.username === null) !== (smtp.password === null)) {
     throw new Refusal(
       "invalid_input",
@@ -195,9 +196,9 @@ function readHost(host: string): string {
 }
 
 /** A name is judged by its addresses at each connect; an address as such can be judged now. */
-function refusePrivateAddress(host: string, allow: AllowList): void {
+function requirePublicAddress(host: string, allow: AllowList): void {
   if (isIP(host) === 0) return;
-  const verdict = judgeAddress(host, host, allow);
+  const verdict = evaluateAddress(host, host, allow);
   if (verdict.allowed) return;
   throw new Refusal(
     "invalid_input",

@@ -75,7 +75,7 @@ export function makeText(rendered: string): string {
 }
 
 /** One sentence for each of the two that its limit cut; none when both are whole. */
-export function listCuts(rendered: { subject: string; text: string }): string[] {
+export function listTruncations(rendered: { subject: string; text: string }): string[] {
   const cuts: string[] = [];
   if (cutToLine(rendered.subject, rendered.subject.length) !== makeSubject(rendered.subject))
     cuts.push(`The mail's subject was cut to its limit of ${MAX_SUBJECT_CHARS} characters.`);

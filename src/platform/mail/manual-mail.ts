@@ -10,18 +10,18 @@ import type { Origin, Reader, Store, Writer } from "../../store/port.ts";
 import { findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
 import { writeAudit } from "../audit/audit.ts";
-import { noteOwnerMailed } from "../audit/undelivered-alerts.ts";
-import { noteCodeMailed } from "../audit/undelivered-codes.ts";
+import { clearUndeliveredAlerts } from "../audit/undelivered-alerts.ts";
+import { clearUndeliveredCodes } from "../audit/undelivered-codes.ts";
 import {
   type EmailView,
-  endOf,
-  findBrokenCap,
+  findExceededCap,
   finishEmail,
-  intendEmail,
+  recordIntendedEmail,
+  reopenUnknownEmail,
   requireEmailView,
-  retakeUnknownEmail,
+  toEmailEnd,
 } from "./email.ts";
-import { MAY_HAVE_LEFT } from "./interrupted-mail.ts";
+import { MAY_HAVE_BEEN_SENT } from "./interrupted-mail.ts";
 import { readMailSettings } from "./mail-settings.ts";
 import { findMailStop } from "./mail-stop.ts";
 import type { Mailer, MailOutcome, OutgoingMail } from "./mailer.ts";
@@ -30,7 +30,7 @@ import { findSenderAddress } from "./sender-domain.ts";
 /** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
 const WITHIN_MS = 20_000;
 
-export interface HandMailDeps {
+export interface ManualMailDeps {
   store: Store;
   clock: Clock;
   mailer: Mailer;
@@ -39,7 +39,7 @@ export interface HandMailDeps {
 }
 
 /** Who sends, and where. */
-export interface Hand {
+export interface ManualActor {
   environmentId: number;
   by: string;
   origin: Origin;
@@ -50,8 +50,8 @@ export interface Hand {
  * whoever may not be mailed now. Answers the mail as it is then. Refuses with `not_found`, `mail_settled` and `mail_not_possible`.
  */
 export async function sendEmailAgain(
-  { store, clock, mailer, local }: HandMailDeps,
-  { environmentId, by, origin }: Hand,
+  { store, clock, mailer, local }: ManualMailDeps,
+  { environmentId, by, origin }: ManualActor,
   id: string,
   requirePerson: (tx: Reader, personId: string) => Promise<unknown>,
 ): Promise<EmailView> {
@@ -72,7 +72,7 @@ export async function sendEmailAgain(
       );
     }
     const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);
-    await retakeUnknownEmail(tx, id, from);
+    await reopenUnknownEmail(tx, id, from);
     await writeAudit(tx, {
       environmentId,
       nowMs: clock.now(),
@@ -86,11 +86,11 @@ export async function sendEmailAgain(
     return row.kind === "event" ? { ...plan, stopFor: row.person } : plan;
   });
   const outcome = await mailer.send(mail, { withinMs: WITHIN_MS });
-  const end = endOf(outcome);
+  const end = toEmailEnd(outcome);
   const stays = {
     ...end,
     state: "unknown",
-    message: `${MAY_HAVE_LEFT} Sent again by hand: ${end.message}`,
+    message: `${MAY_HAVE_BEEN_SENT} Sent again by hand: ${end.message}`,
   } as const;
   return finish(store, clock, mail, outcome.kind === "failed" || outcome.kind === "unknown" ? stays : end);
 }
@@ -107,18 +107,18 @@ interface TestMail {
  * was taken, its reason why not. Refuses with `invalid_input` (no owner has the address) and `mail_not_possible`.
  */
 export async function sendTestMail(
-  { store, clock, mailer, local }: HandMailDeps,
-  { environmentId, by, origin }: Hand,
+  { store, clock, mailer, local }: ManualMailDeps,
+  { environmentId, by, origin }: ManualActor,
   { appId, to, limits }: TestMail,
 ): Promise<EmailView> {
   const mail = await store.write(origin, async (tx): Promise<OutgoingMail> => {
     const nowMs = clock.now();
     const recipient = await requireOwnerAddress(tx, to, local);
     const from = await requireSender(tx, environmentId, "account", local);
-    const broken = await findBrokenCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
+    const broken = await findExceededCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
     if (broken !== null) throw new Refusal("mail_not_possible", broken);
     const words = { subject: "Test mail", text: TEST_TEXT };
-    const emailId = await intendEmail(tx, {
+    const emailId = await recordIntendedEmail(tx, {
       environmentId,
       personId: null,
       recipient,
@@ -134,11 +134,11 @@ export async function sendTestMail(
     return { environmentId, emailId, from, to: recipient, ...words };
   });
   const outcome: MailOutcome = await mailer.send(mail, { withinMs: WITHIN_MS });
-  const ended = await finish(store, clock, mail, endOf(outcome));
+  const ended = await finish(store, clock, mail, toEmailEnd(outcome));
   if (outcome.kind === "sent")
     await store.write(origin, async (tx) => {
-      await noteOwnerMailed(tx, environmentId, clock.now());
-      await noteCodeMailed(tx, environmentId, clock.now());
+      await clearUndeliveredAlerts(tx, environmentId, clock.now());
+      await clearUndeliveredCodes(tx, environmentId, clock.now());
     });
   return ended;
 }
@@ -149,7 +149,7 @@ function finish(
   store: Store,
   clock: Clock,
   { environmentId, emailId }: OutgoingMail,
-  end: ReturnType<typeof endOf>,
+  end: ReturnType<typeof toEmailEnd>,
 ): Promise<EmailView> {
   return store.write("app", async (tx: Writer) => {
     await finishEmail(tx, emailId, end, clock.now());

@@ -130,7 +130,7 @@ export async function verifySenderDomain(
   const verified = found.some((text) => text.trim() === recordValue(row.verificationToken));
   const nowMs = deps.clock.now();
   const domain = await store.write("dashboard", (tx) =>
-    keepCheck(tx, { ...change, nowMs }, row, verified ? (row.verifiedAt ?? nowMs) : null),
+    recordCheck(tx, { ...change, nowMs }, row, verified ? (row.verifiedAt ?? nowMs) : null),
   );
   const message = verified
     ? `${row.domain} is verified: mail goes out from it.`
@@ -139,7 +139,7 @@ export async function verifySenderDomain(
 }
 
 /** A domain changed while DNS was asked keeps its own state. */
-async function keepCheck(
+async function recordCheck(
   tx: Writer,
   change: Change,
   row: SenderDomain,

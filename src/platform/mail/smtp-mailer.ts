@@ -16,7 +16,7 @@ import { parseAllowList } from "../outbound/address.ts";
 import { type AddressLookup, makeLookup } from "../outbound/call-target.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { markTextLeft } from "./email.ts";
-import { openSmtpPassword, PLAIN_ADDRESS, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
+import { PLAIN_ADDRESS, readMailSettings, type SmtpSettings, unsealSmtpPassword } from "./mail-settings.ts";
 import { makeStopUrl } from "./mail-stop.ts";
 import {
   type MailOutcome,
@@ -25,9 +25,9 @@ import {
   type OutgoingMail,
   type StoppableMailer,
 } from "./mailer.ts";
-import { Handover, type HandoverDeps, type HandoverEnd, loadSmtp } from "./smtp-handover.ts";
+import { loadSmtp, SmtpDelivery, type SmtpDeliveryDeps, type SmtpDeliveryResult } from "./smtp-delivery.ts";
 
-const WHOLE_TIMEOUT_MS = 60_000;
+const SEND_TIMEOUT_MS = 60_000;
 const MAX_DETAIL_CHARS = 300;
 interface SmtpDeps {
   store: Store;
@@ -56,17 +56,17 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
   const { store, clock, log, authorities } = deps;
   const allow = parseAllowList(deps.allowPrivate);
   const { lookup = makeLookup(allow) } = deps;
-  const handoverDeps: HandoverDeps = { clock, lookup, allow, authorities };
-  const running = new Set<Handover>();
+  const deliveryDeps: SmtpDeliveryDeps = { clock, lookup, allow, authorities };
+  const running = new Set<SmtpDelivery>();
   let stopping = false;
 
-  async function handOver(server: OpenServer, mail: OutgoingMail, withinMs: number): Promise<MailOutcome> {
+  async function deliver(server: OpenServer, mail: OutgoingMail, withinMs: number): Promise<MailOutcome> {
     const { from, emailId } = mail;
     const to = toAsciiDomain(mail.to);
     const { fromName, replyTo } = server;
     const message = await compose(mail, { fromName, replyTo, stopUrl: stopUrlOf(mail) }, clock.now());
     if (stopping) return failed("stopped");
-    const handover = new Handover(handoverDeps, {
+    const delivery = new SmtpDelivery(deliveryDeps, {
       server,
       from,
       to,
@@ -74,11 +74,11 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
       withinMs,
       markTextLeft: () => store.write("app", (tx) => markTextLeft(tx, emailId, clock.now())),
     });
-    running.add(handover);
-    const end = await handover.run();
-    running.delete(handover);
-    if (end.kind !== "sent") note(mail, server, end);
-    return judge(end);
+    running.add(delivery);
+    const end = await delivery.run();
+    running.delete(delivery);
+    if (end.kind !== "sent") logFailure(mail, server, end);
+    return toOutcome(end);
   }
 
   function stopUrlOf({ environmentId, stopFor }: OutgoingMail): string | null {
@@ -88,13 +88,13 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
       : makeStopUrl(deps.sealer, baseUrl, { environmentId, personId: stopFor });
   }
 
-  function note(
+  function logFailure(
     mail: OutgoingMail,
     server: OpenServer,
-    { kind, reason, retry, code, detail }: HandoverEnd,
+    { kind, reason, retry, code, detail }: SmtpDeliveryResult,
   ): void {
     const { environmentId, emailId: email } = mail;
-    const said = cleanWords(detail, mail, server);
+    const said = redactDetail(detail, mail, server);
     log.warn("a mail was not taken by its mail server", {
       environmentId,
       email,
@@ -107,11 +107,11 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
   }
 
   return {
-    async send(mail, { withinMs = WHOLE_TIMEOUT_MS } = {}) {
+    async send(mail, { withinMs = SEND_TIMEOUT_MS } = {}) {
       if (stopping) return failed("stopped");
       try {
         const server = await findServer(deps, mail.environmentId);
-        return server === null ? failed("no_server") : await handOver(server, mail, withinMs);
+        return server === null ? failed("no_server") : await deliver(server, mail, withinMs);
       } catch (error) {
         log.error("a mail could not be handed over", { email: mail.emailId, error });
         return failed("not_composed");
@@ -125,7 +125,7 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
     },
     stop() {
       stopping = true;
-      for (const handover of running) handover.stop();
+      for (const delivery of running) delivery.stop();
     },
   };
 }
@@ -134,7 +134,7 @@ function failed(reason: MailTrouble): MailOutcome {
   return { kind: "failed", reason, message: MAIL_TROUBLES[reason], retry: true };
 }
 
-function judge({ kind, reason, retry, code }: HandoverEnd): MailOutcome {
+function toOutcome({ kind, reason, retry, code }: SmtpDeliveryResult): MailOutcome {
   if (kind === "sent") return { kind };
   const sentence = MAIL_TROUBLES[reason];
   const message = code === null ? sentence : `${sentence.replace(/\.$/, "")} (${code}).`;
@@ -142,7 +142,7 @@ function judge({ kind, reason, retry, code }: HandoverEnd): MailOutcome {
 }
 
 /** A server may repeat in its refusal what it was told: neither the password nor an address goes into the log. */
-function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword }: OpenServer): string {
+function redactDetail(words: string, mail: OutgoingMail, { username, clearPassword }: OpenServer): string {
   const hidden = new Map([
     [mail.to, "[recipient]"],
     [toAsciiDomain(mail.to), "[recipient]"],
@@ -170,7 +170,7 @@ async function findServer(deps: SmtpDeps, environmentId: number): Promise<OpenSe
   if (environment === null) return null;
   const { smtp, fromName, replyTo } = readMailSettings(environment);
   if (smtp === null) return null;
-  return { ...smtp, fromName, replyTo, clearPassword: openSmtpPassword(deps.sealer, environmentId, smtp) };
+  return { ...smtp, fromName, replyTo, clearPassword: unsealSmtpPassword(deps.sealer, environmentId, smtp) };
 }
 
 /** What the environment and the service add to each of its mails. */

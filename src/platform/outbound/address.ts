@@ -78,17 +78,17 @@ export function parseAllowList(entries: readonly string[]): AllowList {
  * Judges one resolved address of `host` (lower case, no trailing dot). A text that is no plain address (a zone such as `%eth0`, say) is
  * never allowed.
  */
-export function judgeAddress(address: string, host: string, allow: AllowList): AddressVerdict {
+export function evaluateAddress(address: string, host: string, allow: AllowList): AddressVerdict {
   if (isIP(address) === 0 || address.includes("%")) return { allowed: false, kind: "no plain address" };
   const ip = ipaddr.parse(address);
   const inner = findEmbedded(ip);
   if ([ip, ...inner].some(isMetadata)) return { allowed: false, kind: "a cloud metadata address" };
-  const judged = judgeKind(ip);
-  if (judged === "public") return { allowed: true };
-  if ([ip, ...inner].some((one) => NEVER_ALLOWED_KINDS.has(one.range()))) return refuse(judged);
+  const addressKind = classifyAddress(ip);
+  if (addressKind === "public") return { allowed: true };
+  if ([ip, ...inner].some((one) => NEVER_ALLOWED_KINDS.has(one.range()))) return rejectKind(addressKind);
   if (allow.names.has(host)) return { allowed: true };
-  const innerIsAllowed = inner.every((one) => judgeKind(one) === "public" || isInRanges(one, allow));
-  return isInRanges(ip, allow) && innerIsAllowed ? { allowed: true } : refuse(judged);
+  const innerIsAllowed = inner.every((one) => classifyAddress(one) === "public" || isInRanges(one, allow));
+  return isInRanges(ip, allow) && innerIsAllowed ? { allowed: true } : rejectKind(addressKind);
 }
 
 /** The address in one canonical spelling, for comparing; null when the text is none. */
@@ -96,12 +96,12 @@ export function canonicalAddress(text: string): string | null {
   return isIP(text) === 0 || text.includes("%") ? null : ipaddr.process(text).toNormalizedString();
 }
 
-function refuse(kind: string): AddressVerdict {
+function rejectKind(kind: string): AddressVerdict {
   return { allowed: false, kind: KIND_WORDS[kind] ?? "a reserved address" };
 }
 
 /** `public`, or why not. */
-function judgeKind(ip: Ip): string {
+function classifyAddress(ip: Ip): string {
   const range = ip.range();
   if (range !== "unicast") return range;
   if (ip.kind() === "ipv4") return "public";

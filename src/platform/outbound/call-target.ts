@@ -9,11 +9,11 @@ import { getServers, setServers } from "node:dns";
 import { lookup as systemLookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { type AllowList, canonicalAddress, judgeAddress } from "./address.ts";
+import { type AllowList, canonicalAddress, evaluateAddress } from "./address.ts";
 
 export type UrlRule = "https_only" | "ip_literal" | "own_host" | "unresolvable" | "private_address";
 
-interface UrlBreak {
+interface UrlViolation {
   code: UrlRule;
   /** One sentence: why, and what to do. */
   message: string;
@@ -46,7 +46,7 @@ const EVERY_ADDRESS = new Set(["0.0.0.0", "::"]);
 const NUMERIC_HOST = /^https?:\/\/(?:[^/?#]*@)?(?:\[|(?:[^/?#:]*\.)?(?:\d+|0x[0-9a-f]*)\.?(?:[:/?#]|$))/i;
 
 /** The first rule the URL breaks, or null. */
-export function checkCallUrl(text: string, context: UrlContext): UrlBreak | null {
+export function checkCallUrl(text: string, context: UrlContext): UrlViolation | null {
   const target = readCallTarget(text, context);
   return "code" in target ? target : null;
 }
@@ -56,14 +56,14 @@ export function checkCallUrl(text: string, context: UrlContext): UrlBreak | null
  * suffix that public name servers never answer for (RFC 6762, RFC 8375, ICANN's .internal). It resolves nothing, so a public name may still
  * turn out to be private.
  */
-export function isCalledLocallyAlone(text: string): boolean {
+export function isLocalOnlyUrl(text: string): boolean {
   const target = readCallTarget(text, { local: false, ownHosts: [] });
   if ("code" in target) return true;
   return isLoopbackName(target.host) || !target.host.includes(".") || PRIVATE_SUFFIX.test(target.host);
 }
 
 /** The target to call, or the first rule the URL breaks. */
-export function readCallTarget(text: string, { local, ownHosts }: UrlContext): CallTarget | UrlBreak {
+export function readCallTarget(text: string, { local, ownHosts }: UrlContext): CallTarget | UrlViolation {
   const url = parseWebUrl(text);
   if ("code" in url) return url;
   if (url.username !== "" || url.password !== "") {
@@ -85,7 +85,7 @@ export function readCallTarget(text: string, { local, ownHosts }: UrlContext): C
         : "url is plain http: use https; http to localhost works in local development alone.",
     };
   }
-  if (isIP(host) !== 0 && !loopback) return breakIpLiteral();
+  if (isIP(host) !== 0 && !loopback) return rejectIpLiteral();
   if (ownHosts.some((own) => isOwnHost(host, port, own))) {
     return { code: "own_host", message: "url is this service's own host: call a server of yours instead." };
   }
@@ -107,7 +107,7 @@ function isOwnAddress(address: string, port: number, ownHosts: readonly string[]
   return canonical !== null && ownHosts.some((own) => isOwnHost(canonical, port, own));
 }
 
-function parseWebUrl(text: string): URL | UrlBreak {
+function parseWebUrl(text: string): URL | UrlViolation {
   if (text.includes("{{")) {
     return { code: "unresolvable", message: "url holds a template: write a fixed address." };
   }
@@ -117,7 +117,7 @@ function parseWebUrl(text: string): URL | UrlBreak {
       const url = new URL(text);
       if (/^[^.]/.test(url.hostname) && !/\.\.|\.\.$/.test(url.hostname)) return url;
     } catch {
-      if (NUMERIC_HOST.test(text)) return breakIpLiteral();
+      if (NUMERIC_HOST.test(text)) return rejectIpLiteral();
     }
     return { code: "unresolvable", message: "url is not a valid address: check its host name and port." };
   }
@@ -130,7 +130,7 @@ function parseWebUrl(text: string): URL | UrlBreak {
   };
 }
 
-function breakIpLiteral(): UrlBreak {
+function rejectIpLiteral(): UrlViolation {
   return { code: "ip_literal", message: "url names an IP address: use a host name." };
 }
 
@@ -149,7 +149,7 @@ function isLoopbackName(host: string): boolean {
 function isOwnHost(host: string, port: number, own: string): boolean {
   const [ownHost, ownPort] = splitPort(own.trim());
   if (ownPort !== null && ownPort !== port) return false;
-  return sameHost(host) === sameHost(plainHost(ownHost));
+  return canonicalHost(host) === canonicalHost(plainHost(ownHost));
 }
 
 function splitPort(entry: string): [host: string, port: number | null] {
@@ -157,7 +157,7 @@ function splitPort(entry: string): [host: string, port: number | null] {
   return parts === null ? [entry, null] : [parts[1] ?? "", Number(parts[2])];
 }
 
-function sameHost(host: string): string {
+function canonicalHost(host: string): string {
   return isLoopbackName(host) || EVERY_ADDRESS.has(host) ? "localhost" : (canonicalAddress(host) ?? host);
 }
 
@@ -174,11 +174,11 @@ interface ResolveContext {
 const MAX_WAITING_LOOKUPS = 16;
 
 /** Nobody answered within the time that is given to it. */
-const SILENT = "DNS_ETIMEOUT";
+const LOOKUP_TIMEOUT = "DNS_ETIMEOUT";
 
 /** No network, or name servers that are silent, away, broken or refuse to answer: it says nothing of the name. */
 const UNANSWERED: ReadonlySet<string> = new Set([
-  SILENT,
+  LOOKUP_TIMEOUT,
   "EAI_AGAIN",
   "DNS_ECONNREFUSED",
   "DNS_ESERVFAIL",
@@ -212,7 +212,7 @@ export function makeLookup({ names }: AllowList, machine: Machine = THIS_MACHINE
     const systemFirst = (names.has(host) || !host.includes(".")) && strangers === 0;
     if (systemFirst) {
       try {
-        return await inTurn(() => machine.askSystem(host));
+        return await runInTurn(() => machine.askSystem(host));
       } catch (error) {
         if (!isUnanswered(error)) throw error;
       }
@@ -223,7 +223,7 @@ export function makeLookup({ names }: AllowList, machine: Machine = THIS_MACHINE
         return askServers(host);
       });
     } catch (error) {
-      if (systemFirst || codeOf(error) === SILENT) throw error;
+      if (systemFirst || codeOf(error) === LOOKUP_TIMEOUT) throw error;
       return await askSystemLast(host, machine, error);
     }
   };
@@ -244,7 +244,7 @@ async function askServers(host: string): Promise<readonly string[]> {
 }
 
 /** The name servers as they were taken over last, in the machine's own spelling; null: those of the start are asked. */
-let taken: string | null = null;
+let adopted: string | null = null;
 
 /** Name servers that the machine was given after a start, as in another network, are taken over; whether they are others. */
 function refreshServers(machine: Machine): boolean {
@@ -254,9 +254,9 @@ function refreshServers(machine: Machine): boolean {
     // One of a network card's own (`fe80::1%eth0`) cannot be taken over, as its card is not kept.
     if (servers.length === 0 || servers.some((server) => server.includes("%"))) return false;
     // Those of the start are known in another spelling, so that they may be taken over once although they are the same.
-    if (servers.join() === (taken ?? getServers().join())) return false;
+    if (servers.join() === (adopted ?? getServers().join())) return false;
     setServers(servers);
-    taken = servers.join();
+    adopted = servers.join();
     return true;
   } catch {
     return false;
@@ -271,7 +271,7 @@ let strangers = 0;
 async function askSystemLast(host: string, machine: Machine, before: unknown): Promise<readonly string[]> {
   strangers += 1;
   try {
-    return await inTurn(() => machine.askSystem(host));
+    return await runInTurn(() => machine.askSystem(host));
   } catch (error) {
     throw isUnanswered(before) ? before : error;
   } finally {
@@ -279,9 +279,9 @@ async function askSystemLast(host: string, machine: Machine, before: unknown): P
   }
 }
 
-async function inTurn(ask: () => Promise<readonly string[]>): Promise<readonly string[]> {
+async function runInTurn(ask: () => Promise<readonly string[]>): Promise<readonly string[]> {
   if (waiting === MAX_WAITING_LOOKUPS)
-    throw Object.assign(new Error("too many look-ups wait"), { code: SILENT });
+    throw Object.assign(new Error("too many look-ups wait"), { code: LOOKUP_TIMEOUT });
   waiting += 1;
   const turn = lastTurn.then(ask);
   lastTurn = turn.catch(() => undefined);
@@ -296,7 +296,7 @@ async function inTurn(ask: () => Promise<readonly string[]>): Promise<readonly s
 export async function resolveTarget(
   target: CallTarget,
   { lookup, allow, ownHosts }: ResolveContext,
-): Promise<readonly string[] | UrlBreak> {
+): Promise<readonly string[] | UrlViolation> {
   if (target.loopback) return loopbackAddresses(target.host);
   let isAnswered = true;
   const addresses = await lookup(target.host).catch((error: unknown) => {
@@ -316,8 +316,8 @@ export async function resolveTarget(
         message: `url's host ${target.host} is this service's own: call a server of yours instead.`,
       };
     }
-    const verdict = judgeAddress(address, target.host, allow);
-    if (!verdict.allowed) return refusePrivate(target.host, address, verdict.kind);
+    const verdict = evaluateAddress(address, target.host, allow);
+    if (!verdict.allowed) return rejectPrivateAddress(target.host, address, verdict.kind);
   }
   return [...new Set(addresses)];
 }
@@ -327,7 +327,7 @@ function loopbackAddresses(host: string): readonly string[] {
   return ["127.0.0.1", "::1"];
 }
 
-function refusePrivate(host: string, address: string, kind: string): UrlBreak {
+function rejectPrivateAddress(host: string, address: string, kind: string): UrlViolation {
   return {
     code: "private_address",
     message: `url's host ${host} resolves to ${address}, ${kind}: only public addresses are called, so make it public or ask the operator to allow it.`,

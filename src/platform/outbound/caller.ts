@@ -7,7 +7,7 @@ import { createHmac } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { CALL_TIMEOUT_MS } from "../../base/limit.ts";
 import { canonicalAddress, parseAllowList } from "./address.ts";
-import type { Answer } from "./answer.ts";
+import type { CallResponse } from "./call-response.ts";
 import {
   type AddressLookup,
   type CallTarget,
@@ -19,8 +19,8 @@ import {
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
 import {
   Connection,
+  ConnectionPool,
   headersOf,
-  KeptConnections,
   loadClient,
   NO_LAST_STATUS,
   type Posted,
@@ -73,7 +73,7 @@ export interface OutboundCaller {
   call(request: CallRequest): Promise<CallOutcome>;
 }
 
-interface KeepingCaller extends OutboundCaller {
+interface PooledCaller extends OutboundCaller {
   /** Loads and compiles what the first call would wait for, by a post to this server itself (`own`: where it is reached from here), whatever that answers. */
   warmUp(own: URL): Promise<void>;
   /** Closes the connections that wait; from now on none is kept. */
@@ -99,31 +99,31 @@ interface Call {
   /** Aborted when its time is over. */
   signal: AbortSignal;
   /** What has come of the answer, from its status on. */
-  answer: Answer | null;
+  answer: CallResponse | null;
   /** The request that left last; null: none has. */
   sent: SentRequest | null;
 }
 
 /** Makes the caller. Throws on a malformed range in `allowPrivate`. */
-export function createCaller(options: CallerOptions): KeepingCaller {
+export function createCaller(options: CallerOptions): PooledCaller {
   const { clock, ownHosts, certificateAuthorities = [] } = options;
   const allow = parseAllowList(options.allowPrivate);
   const { lookup = makeLookup(allow) } = options;
   const trust = makeTrust(certificateAuthorities);
-  const kept = new KeptConnections(clock);
+  const kept = new ConnectionPool(clock);
 
   async function callWithin(call: Call): Promise<CallOutcome> {
     const { target, signal } = call;
     const addresses = await resolveTarget(target, { lookup, allow, ownHosts: ownHosts() });
     if (signal.aborted) throw signal.reason;
     const waiting = kept.take(target.url.origin, "code" in addresses ? [] : addresses);
-    if ("code" in addresses) return refuse(addresses.code, addresses.message);
+    if ("code" in addresses) return rejectTarget(addresses.code, addresses.message);
     if (waiting !== null) {
       // A close that has arrived is told in the loop's next turn.
       await new Promise(setImmediate);
       const begunMs = clock.monotonicMs();
       const posted = await post(call, waiting);
-      if (!wasClosedIdle(posted, clock.monotonicMs() - begunMs)) return judge(call, posted);
+      if (!wasClosedIdle(posted, clock.monotonicMs() - begunMs)) return toOutcome(call, posted);
     }
     let connection: Connection;
     try {
@@ -131,7 +131,7 @@ export function createCaller(options: CallerOptions): KeepingCaller {
     } catch (error) {
       return explainConnect(target, error, signal);
     }
-    return judge(call, await post(call, connection));
+    return toOutcome(call, await post(call, connection));
   }
 
   async function open(
@@ -176,18 +176,18 @@ export function createCaller(options: CallerOptions): KeepingCaller {
   return {
     async call(request) {
       const target = readCallTarget(request.url, { local: request.local, ownHosts: ownHosts() });
-      if ("code" in target) return { ...refuse(target.code, target.message), final: true };
+      if ("code" in target) return { ...rejectTarget(target.code, target.message), final: true };
       const deadline = new AbortController();
       const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
       const call: Call = { request, target, signal: deadline.signal, answer: null, sent: null };
       try {
-        return tellSent(call, await unlessAborted(callWithin(call), call.signal));
+        return withSentRequest(call, await unlessAborted(callWithin(call), call.signal));
       } catch (error) {
         const outcome =
           call.signal.aborted && call.answer !== null
             ? answered(call.answer)
             : explain(target, error, call.signal);
-        return tellSent(call, outcome);
+        return withSentRequest(call, outcome);
       } finally {
         cancel();
       }
@@ -227,14 +227,17 @@ function wasClosedIdle(posted: Posted, tookMs: number): boolean {
   return tookMs < CLOSED_IDLE_WITHIN_MS && CLOSE_ERRORS.has(errorCode(posted.error));
 }
 
-function judge({ target, signal }: Call, posted: Posted): CallOutcome {
+function toOutcome({ target, signal }: Call, posted: Posted): CallOutcome {
   if (posted.kind === "answered") return answered(posted.answer);
   if (signal.aborted) return explain(target, posted.error, signal);
-  return { kind: "unreachable", code: "connection_failed", message: tellBroken(target, posted) };
+  return { kind: "unreachable", code: "connection_failed", message: formatBrokenResponse(target, posted) };
 }
 
 /** What came over an open connection in the place of a whole answer: the library's own codes say nothing to whoever runs that server. */
-function tellBroken({ host, port }: CallTarget, { error, reached }: Posted & { kind: "failed" }): string {
+function formatBrokenResponse(
+  { host, port }: CallTarget,
+  { error, reached }: Posted & { kind: "failed" },
+): string {
   const code = errorCode(error);
   if (code === "UND_ERR_HEADERS_OVERFLOW")
     return `${host} answered with more than 16 KB of headers: let it send fewer of them.`;
@@ -248,7 +251,7 @@ function tellBroken({ host, port }: CallTarget, { error, reached }: Posted & { k
   return `${host} closed the connection ${when} (${code === "UND_ERR_SOCKET" ? "without an error" : code}): look into its log, and into that of a proxy before it.`;
 }
 
-function answered({ status, headers, body }: Answer): CallOutcome {
+function answered({ status, headers, body }: CallResponse): CallOutcome {
   return { kind: "answered", ok: status >= 200 && status < 300, status, headers, body };
 }
 
@@ -260,11 +263,11 @@ function sentRequest(url: URL, { body, signature }: { body: string; signature: s
   return { method: "POST", url: url.origin + url.pathname + url.search, headers };
 }
 
-function tellSent({ sent }: Call, outcome: CallOutcome): CallOutcome {
+function withSentRequest({ sent }: Call, outcome: CallOutcome): CallOutcome {
   return sent === null || outcome.kind === "refused" ? outcome : { ...outcome, request: sent };
 }
 
-function refuse(code: UrlRule, message: string): CallOutcome & { kind: "refused" } {
+function rejectTarget(code: UrlRule, message: string): CallOutcome & { kind: "refused" } {
   return { kind: "refused", code, message };
 }
 

@@ -6,8 +6,8 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Client } from "undici/index.js";
 import type { Clock } from "../../base/clock.ts";
-import { Answer } from "./answer.ts";
-import { InterimAnswers } from "./interim.ts";
+import { CallResponse } from "./call-response.ts";
+import { InterimResponses } from "./interim-response.ts";
 
 /** How long a connection waits for its next notice; many servers close theirs after five seconds. */
 const IDLE_MS = 4_000;
@@ -31,11 +31,11 @@ interface Notice {
 }
 
 /** What is told while a notice is posted. */
-interface Told {
+interface PostCallbacks {
   /** It is being written to the connection. */
   onSent(): void;
   /** The status has arrived; the answer grows as its body comes. */
-  onAnswer(answer: Answer): void;
+  onAnswer(answer: CallResponse): void;
 }
 
 /** The headers that a notice is posted with, beside its length and host. */
@@ -49,11 +49,11 @@ export function headersOf(signature: string): Readonly<Record<string, string>> {
 }
 
 /** How far a post came: nothing has left, or it left without a word in return, or an answer had begun. */
-type Reached = "nothing" | "sent" | "answering";
+type PostProgress = "nothing" | "sent" | "answering";
 
 export type Posted =
-  | { kind: "answered"; answer: Answer }
-  | { kind: "failed"; error: unknown; reached: Reached };
+  | { kind: "answered"; answer: CallResponse }
+  | { kind: "failed"; error: unknown; reached: PostProgress };
 
 interface ConnectionOptions {
   /** Scheme, host and port; over TLS the host is the name that the certificate was checked against. */
@@ -77,7 +77,7 @@ export class Connection {
   readonly certificateEndsMs: number;
   readonly #socket: Socket;
   readonly #client: Client;
-  readonly #interim: InterimAnswers;
+  readonly #interim: InterimResponses;
 
   constructor(UndiciClient: typeof Client, socket: Socket, { origin, address, nowMs }: ConnectionOptions) {
     this.origin = origin;
@@ -87,7 +87,7 @@ export class Connection {
       ? Date.parse(socket.getPeerCertificate().valid_to)
       : Number.POSITIVE_INFINITY;
     this.#socket = socket;
-    this.#interim = new InterimAnswers(socket);
+    this.#interim = new InterimResponses(socket);
     let isGiven = false;
     this.#client = new UndiciClient(origin, {
       // Not at once, as undici is not ready for it then; and not again, once the connection is gone.
@@ -123,13 +123,13 @@ export class Connection {
    * Posts once. An answer that is read to its end leaves the connection open for the next notice where the server does too; any other closes
    * it.
    */
-  post({ path, body, signature }: Notice, { onSent, onAnswer }: Told): Promise<Posted> {
+  post({ path, body, signature }: Notice, { onSent, onAnswer }: PostCallbacks): Promise<Posted> {
     return new Promise((resolve) => {
-      let reached: Reached = "nothing";
-      let answer: Answer | null = null;
+      let reached: PostProgress = "nothing";
+      let answer: CallResponse | null = null;
       const fail = (error: unknown): void => resolve({ kind: "failed", error, reached });
-      const leaveIfEnough = (): void => {
-        if (answer === null || !answer.isEnough) return;
+      const closeIfComplete = (): void => {
+        if (answer === null || !answer.isComplete) return;
         resolve({ kind: "answered", answer });
         this.close();
       };
@@ -154,13 +154,13 @@ export class Connection {
           },
           onResponseStart(_controller, status, answerHeaders) {
             if (status < 200) return passOver();
-            answer = new Answer(status, answerHeaders);
+            answer = new CallResponse(status, answerHeaders);
             onAnswer(answer);
-            leaveIfEnough();
+            closeIfComplete();
           },
           onResponseData(_controller, chunk) {
-            answer?.take(chunk);
-            leaveIfEnough();
+            answer?.append(chunk);
+            closeIfComplete();
           },
           onResponseEnd() {
             if (answer === null) fail(new Error("the answer has no status"));
@@ -182,7 +182,7 @@ function isTls(socket: Socket): socket is TLSSocket {
  * Connections that wait some seconds for the next notice to the same origin. One is used again only for an attempt whose own look-up gave its
  * address and whose rules allowed it; at an origin that resolves elsewhere meanwhile, or may no longer be called, it is closed.
  */
-export class KeptConnections {
+export class ConnectionPool {
   readonly #clock: Clock;
   /** The one that was used last stands last. */
   #waiting: Connection[] = [];

@@ -22,7 +22,7 @@ const MAX_FILE_BYTES = 1024 * 1024;
 type Secrets = Map<string, LocalSecrets>;
 
 /** The secrets of local development, and those that servers made when files were synced to them, by `<address>/<app>/<environment>`. */
-interface Held {
+interface SecretsFile {
   local: Secrets;
   servers: Map<string, Secrets>;
 }
@@ -40,15 +40,15 @@ export async function readLocalSecrets(serviceDir: string): Promise<Secrets> {
 export async function readServerSecrets(serviceDir: string, places: readonly string[]): Promise<Secrets> {
   const text = await readIfThere(join(serviceDir, SECRETS_FILE));
   const { servers } = text === null ? { servers: new Map<string, Secrets>() } : parseSecrets(text);
-  return places.map((place) => servers.get(place)).find((held) => held !== undefined) ?? new Map();
+  return places.map((place) => servers.get(place)).find((contents) => contents !== undefined) ?? new Map();
 }
 
 /** The last change under way for each directory, so that two never read the same state. */
-const underWay = new Map<string, Promise<void>>();
+const pendingEdits = new Map<string, Promise<void>>();
 
 /** Sets the given secrets of a relay and keeps its others; creates the file, and its line in .gitignore, where there is none. */
 export function setLocalSecrets(serviceDir: string, relayName: string, secrets: LocalSecrets): Promise<void> {
-  return change(serviceDir, ({ local }) => put(local, relayName, secrets));
+  return editFile(serviceDir, ({ local }) => mergeSecrets(local, relayName, secrets));
 }
 
 /** As `setLocalSecrets`, what a server made for its relays. */
@@ -57,42 +57,43 @@ export function setServerSecrets(
   server: string,
   secrets: ReadonlyMap<string, LocalSecrets>,
 ): Promise<void> {
-  return change(serviceDir, ({ servers }) => {
-    const held: Secrets = servers.get(server) ?? new Map();
-    for (const [name, made] of secrets) put(held, name, made);
-    servers.set(server, held);
+  return editFile(serviceDir, ({ servers }) => {
+    const contents: Secrets = servers.get(server) ?? new Map();
+    for (const [name, made] of secrets) mergeSecrets(contents, name, made);
+    servers.set(server, contents);
   });
 }
 
-function put(held: Secrets, name: string, secrets: LocalSecrets): void {
-  held.set(name, { ...held.get(name), ...secrets });
+function mergeSecrets(contents: Secrets, name: string, secrets: LocalSecrets): void {
+  contents.set(name, { ...contents.get(name), ...secrets });
 }
 
-async function change(serviceDir: string, edit: (held: Held) => void): Promise<void> {
-  const set = () => changeNow(serviceDir, edit);
-  const work = (underWay.get(serviceDir) ?? Promise.resolve()).then(set, set);
-  underWay.set(serviceDir, work);
+async function editFile(serviceDir: string, edit: (contents: SecretsFile) => void): Promise<void> {
+  const set = () => editFileNow(serviceDir, edit);
+  const work = (pendingEdits.get(serviceDir) ?? Promise.resolve()).then(set, set);
+  pendingEdits.set(serviceDir, work);
   try {
     await work;
   } finally {
-    if (underWay.get(serviceDir) === work) underWay.delete(serviceDir);
+    if (pendingEdits.get(serviceDir) === work) pendingEdits.delete(serviceDir);
   }
 }
 
-async function changeNow(serviceDir: string, edit: (held: Held) => void): Promise<void> {
+async function editFileNow(serviceDir: string, edit: (contents: SecretsFile) => void): Promise<void> {
   const path = join(serviceDir, SECRETS_FILE);
   const before = await readIfThere(path);
-  const held: Held = before === null ? { local: new Map(), servers: new Map() } : parseSecrets(before);
-  edit(held);
+  const contents: SecretsFile =
+    before === null ? { local: new Map(), servers: new Map() } : parseSecrets(before);
+  edit(contents);
   if (before === null) {
     await mkdir(serviceDir, { recursive: true });
-    await keepOutOfGit(serviceDir, SECRETS_FILE);
+    await addToGitignore(serviceDir, SECRETS_FILE);
   }
-  const servers = sorted(held.servers).map(([server, secrets]) => [
+  const servers = sorted(contents.servers).map(([server, secrets]) => [
     server,
     Object.fromEntries(sorted(secrets)),
   ]);
-  const all = Object.fromEntries([...sorted(held.local), ...servers]);
+  const all = Object.fromEntries([...sorted(contents.local), ...servers]);
   const text = `${JSON.stringify(all, null, 2)}\n`;
   if (text !== before) writeOwnFile(path, text, { replace: true });
 }
@@ -101,24 +102,27 @@ function sorted<Value>(map: ReadonlyMap<string, Value>): [name: string, Value][]
   return [...map].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-function parseSecrets(text: string): Held {
-  const held: Held = { local: new Map(), servers: new Map() };
+function parseSecrets(text: string): SecretsFile {
+  const contents: SecretsFile = { local: new Map(), servers: new Map() };
   for (const [name, entry] of Object.entries(parseObject(text))) {
-    if (!isJsonObject(entry)) throw unreadable();
-    if (!name.includes(IN_ADDRESS)) held.local.set(name, readEntry(entry));
+    if (!isJsonObject(entry)) throw rejectUnreadable();
+    if (!name.includes(IN_ADDRESS)) contents.local.set(name, readEntry(entry));
     else
-      held.servers.set(name, new Map(Object.entries(entry).map(([relay, one]) => [relay, readEntry(one)])));
+      contents.servers.set(
+        name,
+        new Map(Object.entries(entry).map(([relay, one]) => [relay, readEntry(one)])),
+      );
   }
-  return held;
+  return contents;
 }
 
 function readEntry(entry: unknown): LocalSecrets {
-  if (!isJsonObject(entry)) throw unreadable();
+  if (!isJsonObject(entry)) throw rejectUnreadable();
   const secrets: LocalSecrets = {};
   for (const field of ["receiverSecret", "signingSecret"] as const) {
     const value = entry[field];
     if (value === undefined) continue;
-    if (typeof value !== "string") throw unreadable();
+    if (typeof value !== "string") throw rejectUnreadable();
     secrets[field] = value;
   }
   return secrets;
@@ -129,20 +133,20 @@ function parseObject(text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch {
-    throw unreadable();
+    throw rejectUnreadable();
   }
-  if (!isJsonObject(value)) throw unreadable();
+  if (!isJsonObject(value)) throw rejectUnreadable();
   return value;
 }
 
-function unreadable(): Refusal {
+function rejectUnreadable(): Refusal {
   return new Refusal(
     "invalid_input",
     `${SECRETS_FILE} is not a JSON object of relay names with receiverSecret and signingSecret: mend it, or remove it and rotate the secrets.`,
   );
 }
 
-function unusable(path: string): Refusal {
+function rejectUnusable(path: string): Refusal {
   return new Refusal(
     "invalid_input",
     `${path} is no file of at most 1 MiB: remove what lies there, and rotate the secrets if it was they.`,
@@ -150,7 +154,7 @@ function unusable(path: string): Refusal {
 }
 
 /** Adds a file of the service directory to its .gitignore. */
-export async function keepOutOfGit(serviceDir: string, file: string): Promise<void> {
+export async function addToGitignore(serviceDir: string, file: string): Promise<void> {
   const path = join(serviceDir, IGNORE_FILE_NAME);
   const text = (await readIfThere(path)) ?? "";
   if (text.split(/\r?\n/).includes(file)) return;
@@ -175,7 +179,7 @@ async function readIfThere(path: string): Promise<string | null> {
   try {
     const found = await stat(path);
     // Opening a pipe waits for ever, and a device has no end.
-    if (!found.isFile() || found.size > MAX_FILE_BYTES) throw unusable(path);
+    if (!found.isFile() || found.size > MAX_FILE_BYTES) throw rejectUnusable(path);
     return await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;

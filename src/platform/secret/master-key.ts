@@ -20,7 +20,7 @@ export async function loadMasterKey(dataDir: string, fromEnvironment: string | n
   if (found !== null) return readKey(found, path);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   // Another process may have been first, and then its key stands.
-  placeKeyFile(path, randomBytes(KEY_BYTES), { replace: false });
+  writeKeyFile(path, randomBytes(KEY_BYTES), { replace: false });
   return readKey(await readFile(path, "utf8"), path);
 }
 
@@ -66,6 +66,6 @@ async function readIfThere(path: string): Promise<string | null> {
 }
 
 /** Writes a key as hex, whole or not at all. Answers false where a file stands there already that may not be replaced. */
-export function placeKeyFile(file: string, key: Uint8Array, options: { replace: boolean }): boolean {
+export function writeKeyFile(file: string, key: Uint8Array, options: { replace: boolean }): boolean {
   return writeOwnFile(file, `${Buffer.from(key).toString("hex")}\n`, options);
 }

@@ -28,12 +28,12 @@ const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END ([A-Z0-9 ]
 /** The SPKI DER of a pasted public key. Refuses with `invalid_input`, saying which rule. */
 export function readPublicKey(algorithm: PublicKeyAlgorithm, pasted: string): Buffer {
   const text = pasted.trim();
-  if (text === "") throw refuse(`The public key is empty: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
-  if (text.length > LONGEST_TEXT) throw notAKey(algorithm);
+  if (text === "") throw reject(`The public key is empty: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
+  if (text.length > LONGEST_TEXT) throw rejectNonKey(algorithm);
   const key = text.includes("-----BEGIN") ? readPem(algorithm, text) : readBare(algorithm, text);
   const spki = key.export({ format: "der", type: "spki" });
   if (algorithm === "ed25519" && !isUsableEd25519Point(spki.subarray(ED25519_SPKI_HEAD.length))) {
-    throw refuse(
+    throw reject(
       "The value is not a usable Ed25519 public key, its point is off the curve or of small order: paste the key the sender shows.",
     );
   }
@@ -42,12 +42,12 @@ export function readPublicKey(algorithm: PublicKeyAlgorithm, pasted: string): Bu
 
 function readPem(algorithm: PublicKeyAlgorithm, text: string): KeyObject {
   const [, label, base64, endLabel] = PEM.exec(text) ?? [];
-  if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)) throw privateKey(algorithm);
-  if (/-----BEGIN [A-Z0-9 ]*CERTIFICATE/.test(text)) throw certificate(algorithm);
-  if (label?.startsWith("RSA ")) throw otherKind(algorithm, "an RSA key");
+  if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)) throw rejectPrivateKey(algorithm);
+  if (/-----BEGIN [A-Z0-9 ]*CERTIFICATE/.test(text)) throw rejectCertificate(algorithm);
+  if (label?.startsWith("RSA ")) throw rejectOtherKind(algorithm, "an RSA key");
   const der = decodeText((base64 ?? "").replace(/\s+/g, ""), "base64");
   if (label !== "PUBLIC KEY" || endLabel !== label || der === null || der.length === 0) {
-    throw notAKey(algorithm);
+    throw rejectNonKey(algorithm);
   }
   return readDer(algorithm, der);
 }
@@ -56,14 +56,14 @@ function readPem(algorithm: PublicKeyAlgorithm, text: string): KeyObject {
 function readBare(algorithm: PublicKeyAlgorithm, text: string): KeyObject {
   const bare = text.replace(/[\r\n]+/g, "");
   const bytes = decodeText(bare, "hex") ?? decodeText(bare, "base64");
-  if (bytes === null) throw notAKey(algorithm);
+  if (bytes === null) throw rejectNonKey(algorithm);
   const point = readPoint(algorithm, bytes);
   return point ?? readDer(algorithm, bytes);
 }
 
 function readPoint(algorithm: PublicKeyAlgorithm, bytes: Buffer): KeyObject | null {
   if (bytes.length === ED25519_BYTES) {
-    if (algorithm !== "ed25519") throw otherKind(algorithm, "32 bytes, as an Ed25519 key");
+    if (algorithm !== "ed25519") throw rejectOtherKind(algorithm, "32 bytes, as an Ed25519 key");
     return open(algorithm, Buffer.concat([ED25519_SPKI_HEAD, bytes]));
   }
   const first = bytes[0];
@@ -71,7 +71,7 @@ function readPoint(algorithm: PublicKeyAlgorithm, bytes: Buffer): KeyObject | nu
     (bytes.length === P256_POINT_BYTES && first === 4) ||
     (bytes.length === P256_COMPRESSED_BYTES && (first === 2 || first === 3));
   if (!isPoint) return null;
-  if (algorithm !== "ecdsa-p256-sha256") throw otherKind(algorithm, "a P-256 point");
+  if (algorithm !== "ecdsa-p256-sha256") throw rejectOtherKind(algorithm, "a P-256 point");
   return open(algorithm, Buffer.concat([P256_SPKI_HEAD, uncompress(bytes)]));
 }
 
@@ -79,16 +79,16 @@ function uncompress(point: Buffer): Buffer {
   try {
     return ECDH.convertKey(point, "prime256v1", undefined, undefined, "uncompressed") as Buffer;
   } catch {
-    throw refuse("The value is a point that is not on the P-256 curve: paste the key the sender shows.");
+    throw reject("The value is a point that is not on the P-256 curve: paste the key the sender shows.");
   }
 }
 
 function readDer(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
-  if (der[0] !== DER_SEQUENCE) throw notAKey(algorithm);
+  if (der[0] !== DER_SEQUENCE) throw rejectNonKey(algorithm);
   const kind = derKind(der);
-  if (kind === "private") throw privateKey(algorithm);
-  if (kind === "certificate") throw certificate(algorithm);
-  if (kind === null && der.includes(X25519_OID)) throw otherKind(algorithm, "an X25519 key");
+  if (kind === "private") throw rejectPrivateKey(algorithm);
+  if (kind === "certificate") throw rejectCertificate(algorithm);
+  if (kind === null && der.includes(X25519_OID)) throw rejectOtherKind(algorithm, "an X25519 key");
   return open(algorithm, der);
 }
 
@@ -96,12 +96,12 @@ function open(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
   const key = createKey(der);
   if (key === null) {
     throw isP256Spki(der)
-      ? refuse("The value is a point that is not on the P-256 curve: paste the key the sender shows.")
-      : notAKey(algorithm);
+      ? reject("The value is a point that is not on the P-256 curve: paste the key the sender shows.")
+      : rejectNonKey(algorithm);
   }
   const found = kindOf(key);
-  if (found !== algorithm) throw otherKind(algorithm, found);
-  if (derLength(der) !== der.length) throw notAKey(algorithm);
+  if (found !== algorithm) throw rejectOtherKind(algorithm, found);
+  if (derLength(der) !== der.length) throw rejectNonKey(algorithm);
   return key;
 }
 
@@ -163,25 +163,25 @@ function power(base: bigint, exponent: bigint): bigint {
   return result;
 }
 
-function refuse(message: string): Refusal {
+function reject(message: string): Refusal {
   return new Refusal("invalid_input", message);
 }
 
-function notAKey(algorithm: PublicKeyAlgorithm): Refusal {
-  return refuse(`The value is not a key: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
+function rejectNonKey(algorithm: PublicKeyAlgorithm): Refusal {
+  return reject(`The value is not a key: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
 }
 
-function privateKey(algorithm: PublicKeyAlgorithm): Refusal {
-  return refuse(
+function rejectPrivateKey(algorithm: PublicKeyAlgorithm): Refusal {
+  return reject(
     `The value is a private key, which only the sender may hold: paste ${KEY_WORDS[algorithm]}, and replace the private key at the sender.`,
   );
 }
 
-function certificate(algorithm: PublicKeyAlgorithm): Refusal {
-  return refuse(`The value is a certificate, not a bare key: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
+function rejectCertificate(algorithm: PublicKeyAlgorithm): Refusal {
+  return reject(`The value is a certificate, not a bare key: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
 }
 
-function otherKind(algorithm: PublicKeyAlgorithm, found: string): Refusal {
+function rejectOtherKind(algorithm: PublicKeyAlgorithm, found: string): Refusal {
   const words = KEY_WORDS[found as PublicKeyAlgorithm] ?? found;
-  return refuse(`The value is ${words}, but ${algorithm} needs ${KEY_WORDS[algorithm]}: paste that one.`);
+  return reject(`The value is ${words}, but ${algorithm} needs ${KEY_WORDS[algorithm]}: paste that one.`);
 }

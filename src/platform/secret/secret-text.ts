@@ -48,7 +48,7 @@ export function readPastedSecret(fields: SecretFields, value: string): PastedSec
   const secret = value.trim();
   // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
   if (isKeyedByText(fields) && isKeyText(secret))
-    throw refuse(fields.scheme === "signature" ? KEY_AS_SECRET : KEY_AS_OTHER_SECRET);
+    throw reject(fields.scheme === "signature" ? KEY_AS_SECRET : KEY_AS_OTHER_SECRET);
   checkSecret(secret);
   return { kind: "pasted", stored: READ_BY_FORM[fields.scheme]?.(secret) ?? secret };
 }
@@ -65,7 +65,7 @@ const READ_BY_FORM: Readonly<Record<string, (secret: string) => string>> = {
 };
 
 /** Whether a stored text can be the secret of such a `verify`, by whatever rules it was pasted. */
-export function fitsAsSecret(fields: SecretFields, text: string): boolean {
+export function isUsableSecret(fields: SecretFields, text: string): boolean {
   if (publicKeyAlgorithm(fields) === null && READ_BY_FORM[fields.scheme] === undefined)
     return !isKeyedByText(fields) || !isKeyText(text);
   try {
@@ -89,22 +89,22 @@ function publicKeyAlgorithm(fields: SecretFields): PublicKeyAlgorithm | null {
 }
 
 function checkSecret(secret: string): void {
-  if (secret === "") throw refuse("The secret is empty: paste the one the sender shows.");
+  if (secret === "") throw reject("The secret is empty: paste the one the sender shows.");
   const [odd] = NOT_IN_A_SECRET.exec(secret) ?? [];
   if (odd !== undefined) {
-    throw refuse(
+    throw reject(
       `The secret holds ${nameCharacter(odd)}: paste it exactly as the sender shows it, on one line.`,
     );
   }
   if (secret.length > MAX_PASTED_SECRET_CHARS) {
-    throw refuse(`The secret is longer than ${MAX_PASTED_SECRET_CHARS} characters: paste the secret alone.`);
+    throw reject(`The secret is longer than ${MAX_PASTED_SECRET_CHARS} characters: paste the secret alone.`);
   }
   if (!isLongEnough(secret)) {
-    throw refuse(
+    throw reject(
       `The secret is too short: use at least ${MIN_PASTED_SECRET_CHARS} characters, or ${MIN_MIXED_PASTED_SECRET_CHARS} that mix upper-case, lower-case and digits.`,
     );
   }
-  if (isRepeatedPattern(secret)) throw refuse(REPEATED);
+  if (isRepeatedPattern(secret)) throw reject(REPEATED);
 }
 
 /** What a character is that no secret holds, in words. */
@@ -121,18 +121,18 @@ const REPEATED = "The secret is a repeated pattern, which is easy to guess: use 
 /** With its padding, whether or not it was pasted so: two writings of one HMAC key must not pass for two secrets. */
 function readHooksSecret(secret: string): string {
   if (!secret.startsWith(HOOKS_PREFIX)) {
-    throw refuse(
+    throw reject(
       `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the sender's signing secret whole.`,
     );
   }
   const key = secret.slice(HOOKS_PREFIX.length);
   const bytes = decodeText(key, "base64");
   if (key === "" || bytes === null) {
-    throw refuse(
+    throw reject(
       `The secret is not base64 after ${HOOKS_PREFIX}, so no signature could match: paste the sender's signing secret whole.`,
     );
   }
-  if (isRepeatedPattern(key)) throw refuse(REPEATED);
+  if (isRepeatedPattern(key)) throw reject(REPEATED);
   return `${HOOKS_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
 }
 
@@ -140,7 +140,7 @@ function readHooksSecret(secret: string): string {
 function readHexSecret(secret: string): string {
   const bytes = decodeText(secret, "hex");
   if (bytes === null) {
-    throw refuse(
+    throw reject(
       "The secret is not hex, as an HMAC key of Adyen is: paste the key that the Customer Area shows when it is made, whole.",
     );
   }
@@ -176,6 +176,6 @@ function isRepeatedPattern(text: string): boolean {
   return text.length > 1 && period * 2 <= text.length;
 }
 
-function refuse(message: string): Refusal {
+function reject(message: string): Refusal {
   return new Refusal("invalid_input", message);
 }

@@ -12,8 +12,8 @@ import {
   findAccess,
   grantAccess as writeGrant,
 } from "../../shop/people/access-grant.ts";
-import { sayEndedByLater } from "../../shop/people/access-order.ts";
-import { findEntitlement, sayEntitlementUnknown } from "../../shop/people/entitlement.ts";
+import { formatEndedByLaterEvent } from "../../shop/people/access-order.ts";
+import { findEntitlement, formatEntitlementUnknown } from "../../shop/people/entitlement.ts";
 import type { Reader } from "../../store/port.ts";
 import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
 import {
@@ -85,7 +85,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
       outcome: "done",
       ...(grant.endedByEvent === null
         ? {}
-        : { message: sayEndedByLater(entitlement, grant.endedByEvent, holding.personId) }),
+        : { message: formatEndedByLaterEvent(entitlement, grant.endedByEvent, holding.personId) }),
       before: { entitlement, granted: before.granted, until: before.until },
       after: {
         entitlement,
@@ -162,6 +162,6 @@ async function findHolding(tx: Reader, action: { entitlement: string }, run: Act
   const { environmentId, nowMs } = run;
   const found = await findEntitlement(tx, environmentId, action.entitlement);
   if (found === null)
-    return { failure: failFinally("entitlement_unknown", sayEntitlementUnknown(action.entitlement)) };
+    return { failure: failFinally("entitlement_unknown", formatEntitlementUnknown(action.entitlement)) };
   return { holding: { environmentId, personId: person.id, entitlement: found.key, nowMs }, failure: null };
 }

@@ -9,19 +9,19 @@ import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../../base/limit.ts";
 import { failFinally, failForNow } from "../../base/outcome.ts";
 import { findEnvironmentById } from "../../platform/account/environment.ts";
 import {
-  endOf,
-  findBrokenCap,
+  deleteUnsentEmail,
   findEmail,
+  findExceededCap,
   findNewestEmail,
   finishEmail,
-  intendEmail,
-  withdrawEmail,
+  recordIntendedEmail,
+  toEmailEnd,
 } from "../../platform/mail/email.ts";
-import { alertUnknownMail, MAY_HAVE_LEFT } from "../../platform/mail/interrupted-mail.ts";
+import { alertUnknownMail, MAY_HAVE_BEEN_SENT } from "../../platform/mail/interrupted-mail.ts";
 import { readMailSettings } from "../../platform/mail/mail-settings.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
 import {
-  listCuts,
+  listTruncations,
   type MailOutcome,
   makeSubject,
   makeText,
@@ -95,7 +95,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       const message = `The mail's ${blank} is empty once its {{paths}} are filled in: correct the relay's ${blank} or its map, then replay the event.`;
       return failFinally("mail_empty", message);
     }
-    for (const cut of listCuts(rendered)) run.warn(cut);
+    for (const cut of listTruncations(rendered)) run.warn(cut);
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
       return failForNow(
@@ -115,7 +115,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       return { ...failForNow("sender_domain_required", message), alone: true };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
-    const broken = await findBrokenCap(tx, cap, run.limits);
+    const broken = await findExceededCap(tx, cap, run.limits);
     if (broken !== null) return failForNow("email_capped", broken);
     const mail = {
       environmentId: run.environmentId,
@@ -125,7 +125,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       text,
       ...(kind === "event" ? { stopFor: person.id } : {}),
     };
-    const emailId = await intendEmail(tx, {
+    const emailId = await recordIntendedEmail(tx, {
       ...mail,
       personId: person.id,
       recipient: mail.to,
@@ -143,7 +143,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
   preview: ({ from, to, subject, text }) => ({ sends: { from, to, subject, text }, refused: null }),
 
   async settle(tx, plan, sent, run) {
-    await finishEmail(tx, plan.emailId, endOf(sent), run.nowMs);
+    await finishEmail(tx, plan.emailId, toEmailEnd(sent), run.nowMs);
     const after = { email: plan.emailId, from: plan.from, to: plan.to, subject: plan.subject };
     switch (sent.kind) {
       case "sent":
@@ -152,7 +152,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
         return { outcome: "done", message: "Kept in the mailbox: local development sends nothing.", after };
       case "unknown":
         await notifyUnknownMail(tx, run);
-        return { outcome: "done", message: `${MAY_HAVE_LEFT} ${sent.message}`, after };
+        return { outcome: "done", message: `${MAY_HAVE_BEEN_SENT} ${sent.message}`, after };
       case "failed":
         return {
           outcome: "failed",
@@ -172,17 +172,17 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     const left =
       row !== null && (row.leftAt !== null || !(row.state === "intended" || row.state === "failed"));
     if (!left) {
-      if (row !== null) await withdrawEmail(tx, row.id);
+      if (row !== null) await deleteUnsentEmail(tx, row.id);
       return null;
     }
     const after = { email: row.id, from: row.sender, to: row.recipient, subject: row.subject };
     if (row.state === "sent" || row.state === "mailbox") return { outcome: "done", after };
     if (row.state === "intended") {
-      const end = { state: "unknown", reason: "stopped", message: MAY_HAVE_LEFT } as const;
+      const end = { state: "unknown", reason: "stopped", message: MAY_HAVE_BEEN_SENT } as const;
       await finishEmail(tx, row.id, end, run.nowMs);
       await notifyUnknownMail(tx, run);
     }
-    return { outcome: "done", message: MAY_HAVE_LEFT, after };
+    return { outcome: "done", message: MAY_HAVE_BEEN_SENT, after };
   },
 };
 

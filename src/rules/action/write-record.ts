@@ -11,7 +11,7 @@ import { type Problem, Refusal } from "../../base/refusal.ts";
 import { FIELD_NAME } from "../../base/shape.ts";
 import { breaksPlainText } from "../../base/text.ts";
 import { checkTemplateText } from "../../platform/template/template.ts";
-import { findCollection, recallCollection } from "../../shop/records/collection.ts";
+import { findCachedCollection, findCollection } from "../../shop/records/collection.ts";
 import { writeRecordIn } from "../../shop/records/record.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import { catalogNameShape, defineActionShape } from "./shape.ts";
@@ -64,7 +64,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
   ],
 
   bind: (action) => async (tx, run) => {
-    const collection = await recallCollection(tx, run.environmentId, action.collection);
+    const collection = await findCachedCollection(tx, run.environmentId, action.collection);
     if (collection === null) {
       return failFinally(
         "collection_missing",

@@ -6,8 +6,8 @@
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../../base/refusal.ts";
-import { warnOfKeys } from "../../shop/selling/product.ts";
-import { warnOfReceipts } from "../../shop/selling/receipt.ts";
+import { listOrphanKeyWarnings } from "../../shop/selling/product.ts";
+import { listReceiptWarnings } from "../../shop/selling/receipt.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import type { LiveRelay } from "./live-relay.ts";
@@ -35,12 +35,14 @@ export async function trackCatalogEdit<Result>(
   for (const { definition } of naming.relays) {
     relays.push({ definition, misfits: toMisfits(await listMisfitWarnings(before, definition)) });
   }
-  const idle = toMisfits(await warnOfKeys(tx, environmentId, name));
+  const idle = toMisfits(await listOrphanKeyWarnings(tx, environmentId, name));
   const result = await change();
   const after = makeCatalogLookup(tx, environmentId);
-  const told = name === null ? [] : await warnOfReceipts(tx, environmentId, name);
+  const told = name === null ? [] : await listReceiptWarnings(tx, environmentId, name);
   told.push(
-    ...(await warnOfKeys(tx, environmentId, name)).filter((warning) => !idle.has(warningKey(warning))),
+    ...(await listOrphanKeyWarnings(tx, environmentId, name)).filter(
+      (warning) => !idle.has(warningKey(warning)),
+    ),
   );
   const warnings: Warning[] = [];
   for (const { definition, misfits } of relays) {

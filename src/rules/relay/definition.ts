@@ -10,7 +10,7 @@ import { MAX_JSON_DEPTH } from "../../base/limit.ts";
 import { capProblems, type Problem, refuseDefinition, type Warning } from "../../base/refusal.ts";
 import { joinField, placeProblems, showNames, showText } from "../../base/shape.ts";
 import { findNearestName } from "../../base/text.ts";
-import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../../platform/outbound/call-target.ts";
+import { checkCallUrl, isLocalOnlyUrl, ownHostOf } from "../../platform/outbound/call-target.ts";
 import { hasTemplate, listTemplateUses } from "../../platform/template/template.ts";
 import { findAction } from "../action/registry.ts";
 import { parseExpiry } from "../action/shape.ts";
@@ -283,7 +283,7 @@ function warnExpiry({ expiresAt }: ActionDefinition, index: number, nowMs: numbe
 }
 
 function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
-  if (type !== "call_url" || typeof url !== "string" || !isCalledLocallyAlone(url)) return [];
+  if (type !== "call_url" || typeof url !== "string" || !isLocalOnlyUrl(url)) return [];
   return warn(
     "url_local",
     `actions.${index}.url`,

@@ -14,7 +14,7 @@ import { clearProblem, hasProblem, raiseProblem } from "../../platform/audit/pro
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { listTemplateUses } from "../../platform/template/template.ts";
 import type { CollectionDefinition } from "../../shop/records/collection-definition.ts";
-import { refuseFieldValue } from "../../shop/records/record-data.ts";
+import { checkFieldValue } from "../../shop/records/record-data.ts";
 import type { Writer } from "../../store/port.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import { bindScheme } from "../verify/registry.ts";
@@ -136,7 +136,7 @@ function listFilterWarnings(
         `is not a field of the collection ${name}, so that no record matches and this relay never runs: ${formatNearest(key, fields)}.`,
       );
     }
-    const refused = refuseFieldValue(rule, wanted);
+    const refused = checkFieldValue(rule, wanted);
     if (refused === null) return [];
     return warn(
       `${refused}, as the collection ${name} says, or no record matches and this relay never runs.`,

@@ -10,7 +10,7 @@
 import { newId } from "../../base/id.ts";
 import { writeCanonicalJson } from "../../base/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
-import { clearExpiring, clearProblemsOf } from "../../platform/audit/problem.ts";
+import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
 import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
@@ -299,7 +299,7 @@ async function setState(
   const after: RelayRow = { ...before, state, activeSince, updatedAt: nowMs };
   await RELAY.update(tx, after);
   const { environmentId } = after;
-  if (state === "active") await clearExpiring(tx, environmentId, nowMs);
+  if (state === "active") await clearExpiringProblems(tx, environmentId, nowMs);
   await auditRelay(tx, context, state === "paused" ? "relay.paused" : "relay.resumed", before, after);
   return await showRelay(tx, context, after);
 }

@@ -9,12 +9,12 @@
 import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
 import {
   type Environment,
-  type KeptProcessorSecret,
+  type SealedProcessorSecret,
   setProcessorSecret,
 } from "../../platform/account/environment.ts";
 import { fingerprintStored, type Sealer } from "../../platform/secret/seal.ts";
 import {
-  fitsAsSecret,
+  isUsableSecret,
   mintReceiverSecret,
   mintSigningSecret,
   readPastedSecret,
@@ -128,7 +128,7 @@ function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolea
   if (was?.scheme === is.scheme && was.algorithm === is.algorithm) return true;
   const text = openReceiverSecret(row, sealer);
   // A secret stored under earlier rules need not pass today's for pasting, only work under the scheme.
-  return text !== null && fitsAsSecret(is, text);
+  return text !== null && isUsableSecret(is, text);
 }
 
 function sealPasted(making: SecretInput, verify: VerifyFields, value: string): ReceiverSecret {
@@ -283,7 +283,7 @@ export async function requireUnsharedSecret(
 export async function storeProcessorSecret(
   tx: Writer,
   { environment, nowMs }: SecretScope,
-  secret: KeptProcessorSecret | null,
+  secret: SealedProcessorSecret | null,
 ): Promise<void> {
   const sql = "SELECT name FROM relay WHERE environment_id = ?1 AND secret_kind = 'processor' ORDER BY name";
   const relays = secret === null ? [] : await tx.all<{ name: string }>(sql, environment.id);

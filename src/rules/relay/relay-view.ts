@@ -9,7 +9,7 @@ import { DAY_MS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { oneOf, savedFile, time, timeOrNull, warningView } from "../../base/schema.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import { standingProblemsOf } from "../../platform/audit/problem.ts";
+import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { pageByName } from "../../store/index-scan.ts";
 import type { Reader } from "../../store/port.ts";
@@ -235,7 +235,7 @@ function showProblems(row: RelayRow, openProblems: RelayView["problems"]): Relay
 }
 
 async function listOpenProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
-  const openProblems = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
+  const openProblems = await listOpenProblemsOfTarget(tx, row.environmentId, relayTarget(row.name));
   return openProblems.map(({ code, message }) => ({ code, message }));
 }
 

@@ -6,7 +6,7 @@
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { type Actor, actorWords } from "../../platform/account/api-key.ts";
+import { type Actor, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -210,7 +210,7 @@ export async function auditRelay(
   await writeAudit(tx, {
     environmentId: context.environment.id,
     nowMs: context.nowMs,
-    by: actorWords(context.actor),
+    by: formatActor(context.actor),
     action: change,
     target: relayTarget(name),
     before: before === null ? null : describe(change, before),

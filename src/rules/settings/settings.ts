@@ -12,19 +12,19 @@ import { VERSION } from "../../base/release/change.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "../../base/schema.ts";
 import { findApp } from "../../platform/account/app.ts";
 import {
-  alertOn,
   ENVIRONMENT_NAMES,
   type Environment,
   findEnvironmentById,
-  type KeptProcessorSecret,
+  isAlertEnabled,
+  readSettingsSection,
   requireVersion,
+  type SealedProcessorSecret,
   saveSettings,
   setHold,
-  settingsSection,
 } from "../../platform/account/environment.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../../platform/audit/alert.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
-import { clearExpiring } from "../../platform/audit/problem.ts";
+import { clearExpiringProblems } from "../../platform/audit/problem.ts";
 import {
   changeMailSettings,
   MAIL_SECTION,
@@ -39,7 +39,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import { readPastedSecret } from "../../platform/secret/secret-text.ts";
 import { findNewestArrival } from "../../shop/people/access-order.ts";
 import { isInvitedOnly, SIGNIN_SECTION } from "../../shop/portal/person-signin.ts";
-import { RECEIPTS_SECTION, warnOfReceipts } from "../../shop/selling/receipt.ts";
+import { listReceiptWarnings, RECEIPTS_SECTION } from "../../shop/selling/receipt.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { processorSecretContext } from "../relay/relay.ts";
 import { storeProcessorSecret } from "../relay/relay-secret.ts";
@@ -48,7 +48,7 @@ const CONNECTOR_SECTION = "connector";
 
 /** Whether the connector's tools may change anything; on unless set. */
 export function connectorWrites(environment: Pick<Environment, "settings">): boolean {
-  return settingsSection(environment, CONNECTOR_SECTION).writes !== false;
+  return readSettingsSection(environment, CONNECTOR_SECTION).writes !== false;
 }
 
 const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
@@ -122,7 +122,7 @@ export async function showSettings(
   const environment = await requireEnvironment(tx, environmentId);
   const app = await findApp(tx, environment.appId);
   const domain = await findSenderDomain(tx, environment.id);
-  const { collection } = settingsSection(environment, RECEIPTS_SECTION);
+  const { collection } = readSettingsSection(environment, RECEIPTS_SECTION);
   return {
     app: { id: environment.appId, name: app?.name ?? environment.appId },
     environment: environment.name,
@@ -148,7 +148,7 @@ function showProcessorSecret({ processorSecretFingerprint, processorSecretSetAt 
 
 /** Every alert code with its switch, and `mail`, whether they are mailed; one never touched is on. */
 function showAlerts(environment: Environment): Record<string, boolean> {
-  return Object.fromEntries(ALERT_SWITCHES.map((code) => [code, alertOn(environment, code)]));
+  return Object.fromEntries(ALERT_SWITCHES.map((code) => [code, isAlertEnabled(environment, code)]));
 }
 
 interface SettingDeps {
@@ -174,7 +174,7 @@ export async function changeSettings(
     const newestArrival = await findNewestArrival(tx);
     await setHold(tx, before.id, input.held, { newestArrival, nowMs });
   }
-  if (input.held === false) await clearExpiring(tx, before.id, nowMs);
+  if (input.held === false) await clearExpiringProblems(tx, before.id, nowMs);
   if (input.processorSecret !== undefined) {
     const kept =
       input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);
@@ -188,7 +188,7 @@ export async function changeSettings(
     before: describeSettings(before, input),
     after: describeSettings(after, input),
   });
-  return input.receipts === undefined ? [] : await warnOfReceipts(tx, before.id);
+  return input.receipts === undefined ? [] : await listReceiptWarnings(tx, before.id);
 }
 
 function changeSections(
@@ -207,7 +207,7 @@ function changeSections(
       parseAllowList(allowPrivate),
     );
   if (input.alerts !== undefined)
-    sections.alerts = { ...settingsSection(environment, "alerts"), ...input.alerts };
+    sections.alerts = { ...readSettingsSection(environment, "alerts"), ...input.alerts };
   if (input.receipts !== undefined) {
     const { collection } = input.receipts;
     sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
@@ -221,7 +221,7 @@ function sealProcessorSecret(
   environment: Environment,
   value: string,
   sealer: Sealer | null,
-): KeptProcessorSecret {
+): SealedProcessorSecret {
   if (sealer === null) throw new Error("A processor secret needs the master key.");
   const { stored } = readPastedSecret({ scheme: "processor" }, value);
   const sealed = sealer.seal(stored, processorSecretContext(environment.id));
@@ -236,10 +236,10 @@ function describeSettings(environment: Environment, input: SettingsInput): Recor
     ...(input.held === undefined ? {} : { held: heldAt !== null }),
     ...(input.processorSecret === undefined ? {} : { processorSecret: processorSecretFingerprint }),
     ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
-    ...(input.alerts === undefined ? {} : { alerts: settingsSection(environment, "alerts") }),
+    ...(input.alerts === undefined ? {} : { alerts: readSettingsSection(environment, "alerts") }),
     ...(input.signin === undefined ? {} : { signin: { invitedOnly: isInvitedOnly(environment) } }),
     ...(input.connector === undefined ? {} : { connector: { writes: connectorWrites(environment) } }),
-    ...(input.receipts === undefined ? {} : { receipts: settingsSection(environment, RECEIPTS_SECTION) }),
+    ...(input.receipts === undefined ? {} : { receipts: readSettingsSection(environment, RECEIPTS_SECTION) }),
   };
 }
 

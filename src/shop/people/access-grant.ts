@@ -16,12 +16,12 @@ import { defineTable, integer, orNull, type RowOf, text } from "../../store/tabl
 import {
   findNewestArrival,
   findRevocationAfter,
-  isGivenBefore,
+  isGrantedBefore,
   type RevokingEvent,
   recordRevocation,
 } from "./access-order.ts";
 import { requireEntitlement } from "./entitlement.ts";
-import { type Ends, endsOf, isLive, live, readEnds, UNREVOKED, unexpired } from "./live-grant.ts";
+import { type Ends, endsSql, isLive, liveSql, readEnds, UNREVOKED, unexpiredSql } from "./live-grant.ts";
 import { type PersonStatus, requireActingPerson } from "./person.ts";
 
 export const grantSource = oneOf(["relay", "purchase", "plan", "hand"]);
@@ -77,10 +77,10 @@ export const accessView = Type.Object({
   until: timeOrNull,
   grants: Type.Array(grantView),
 });
-type HeldAccess = Omit<Static<typeof accessView>, "suspended">;
+type AccessSummary = Omit<Static<typeof accessView>, "suspended">;
 
 /** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
-export function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typeof accessView> {
+export function viewAccess(status: PersonStatus, held: AccessSummary): Static<typeof accessView> {
   if (status !== "suspended") return { suspended: false, ...held };
   return { suspended: true, granted: false, until: null, grants: held.grants };
 }
@@ -112,13 +112,13 @@ type GrantOrigin =
   | "reason";
 
 /** A grant as it was written, and the event that ended it immediately because that event arrived later; null: the grant is live. */
-type GivenGrant = GrantRow & { endedByEvent: string | null };
+type WrittenGrant = GrantRow & { endedByEvent: string | null };
 
 /**
  * Writes the grant. A grant whose event arrived before an event that revoked the entitlement ends as it begins. Takes `entitlement` as held:
  * entitlement.ts resolves it.
  */
-export async function grantAccess(tx: Writer, grant: Grant): Promise<GivenGrant> {
+export async function grantAccess(tx: Writer, grant: Grant): Promise<WrittenGrant> {
   const { environmentId, personId, entitlement, source, sourceRef, relayName, eventId, reason, arrival } =
     grant;
   // What is given without an event comes after every event there is.
@@ -143,7 +143,7 @@ export async function grantAccess(tx: Writer, grant: Grant): Promise<GivenGrant>
   return { ...row, endedByEvent: mark?.eventId ?? null };
 }
 
-export interface HandGrant
+export interface ManualGrant
   extends Pick<Grant, "environmentId" | "personId" | "entitlement" | "reason" | "expiresAtMs" | "nowMs"> {
   /** Who, in words: `key:<id>`, `owner:<email>`. */
   by: string;
@@ -153,7 +153,7 @@ export interface HandGrant
  * Grants through the API, the dashboard or a command, by the entitlement's name; audited, but for the reason. Its source is always `hand`; no key and no owner can mint another.
  * Refuses with `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
  */
-export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Promise<GivenGrant> {
+export async function grantManually(tx: Writer, { by, ...grant }: ManualGrant): Promise<WrittenGrant> {
   const { environmentId, personId, reason, expiresAtMs, nowMs } = grant;
   if (reason !== null && (countChars(reason) > MAX_REASON_CHARS || breaksPlainText(reason) !== null)) {
     throw new Refusal(
@@ -178,7 +178,7 @@ export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Prom
   return granted;
 }
 
-interface Holding {
+interface AccessQuery {
   environmentId: number;
   personId: string;
   /** As held; null: any. */
@@ -190,21 +190,24 @@ interface Holding {
 const MANY_GRANTS = 500;
 
 /** The live grants, the newest first. */
-export async function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promise<GrantRow[]> {
+export async function listLiveGrants(tx: Reader, holding: AccessQuery, limit = -1): Promise<GrantRow[]> {
   const { environmentId, personId, entitlement, nowMs } = holding;
-  const inOrder = entitlement === null || (limit > 0 && (await holdsMany(tx, holding)));
+  const inOrder = entitlement === null || (limit > 0 && (await hasManyGrants(tx, holding)));
   const index = inOrder ? "access_grant_by_person" : "access_grant_live";
   const named = entitlement === null ? "" : "AND entitlement = $entitlement";
   return await ACCESS_GRANT.all(
     tx,
     `INDEXED BY ${index} WHERE person_id = $personId AND environment_id = $environmentId ${named}
-       AND ${live("$nowMs")}
+       AND ${liveSql("$nowMs")}
      ORDER BY granted_at DESC, id DESC LIMIT $limit`,
     { environmentId, personId, entitlement, nowMs, limit },
   );
 }
 
-async function holdsMany(tx: Reader, { environmentId, personId, entitlement }: Holding): Promise<boolean> {
+async function hasManyGrants(
+  tx: Reader,
+  { environmentId, personId, entitlement }: AccessQuery,
+): Promise<boolean> {
   const row = await tx.get<{ held: number }>(
     `SELECT count(*) AS held FROM (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
        WHERE person_id = $personId AND environment_id = $environmentId AND ${UNREVOKED}
@@ -218,7 +221,7 @@ async function holdsMany(tx: Reader, { environmentId, personId, entitlement }: H
 const MAX_SHOWN_GRANTS = 200;
 
 /** What the live grants amount to, and the newest of them. Whether the person is suspended is not asked. */
-export async function checkAccess(tx: Reader, holding: Holding): Promise<HeldAccess> {
+export async function checkAccess(tx: Reader, holding: AccessQuery): Promise<AccessSummary> {
   const { granted, until } = await findAccess(tx, holding);
   const shown = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
   return { granted, until, grants: shown.map((row) => viewGrant(row, holding.nowMs)) };
@@ -227,13 +230,13 @@ export async function checkAccess(tx: Reader, holding: Holding): Promise<HeldAcc
 /** What the live grants amount to: out of an index alone, so that it costs little whatever a person was granted. */
 export async function findAccess(
   tx: Reader,
-  holding: Holding,
-): Promise<Pick<HeldAccess, "granted" | "until">> {
+  holding: AccessQuery,
+): Promise<Pick<AccessSummary, "granted" | "until">> {
   const { personId, environmentId, entitlement, nowMs } = holding;
   const grants = `access_grant INDEXED BY access_grant_ends
     WHERE person_id = $personId AND environment_id = $environmentId AND ${UNREVOKED}
       ${entitlement === null ? "" : "AND entitlement = $entitlement"}`;
-  const ends = await tx.get<Ends>(`SELECT ${endsOf(grants)}`, { environmentId, personId, entitlement });
+  const ends = await tx.get<Ends>(`SELECT ${endsSql(grants)}`, { environmentId, personId, entitlement });
   const { granted, until } = readEnds(ends, nowMs);
   return { granted, until: toIsoOrNull(until) };
 }
@@ -264,7 +267,7 @@ export async function listHolders(
       { sql: UNREVOKED, values: [] },
       equals("entitlement", entitlement),
     ],
-    fits: [{ sql: unexpired("?"), values: [nowMs] }],
+    fits: [{ sql: unexpiredSql("?"), values: [nowMs] }],
   } as const;
   return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, nowMs));
 }
@@ -279,13 +282,13 @@ export async function revokeAccess(
     by,
     event,
     ...holding
-  }: Omit<Holding, "entitlement"> & { entitlement: string; by: string; event: RevokingEvent },
+  }: Omit<AccessQuery, "entitlement"> & { entitlement: string; by: string; event: RevokingEvent },
 ): Promise<{ ended: GrantRow[]; kept: GrantRow[] }> {
   const { environmentId, personId, entitlement, nowMs } = holding;
   const mark = { environmentId, personId, entitlement, revokedBy: by };
   await recordRevocation(tx, { ...mark, arrival: event.arrival, eventId: event.id });
   const held = await listLiveGrants(tx, { ...holding, entitlement });
-  const ended = held.filter((row) => isGivenBefore(row, event));
+  const ended = held.filter((row) => isGrantedBefore(row, event));
   for (const row of ended) await endGrant(tx, row.id, by, nowMs);
   return { ended, kept: held.filter((row) => !ended.includes(row)) };
 }
@@ -303,12 +306,12 @@ export function revokeGrantsOfSource(
 }
 
 /** A later arrival gave a live grant again: it is as new as that. */
-export async function refreshGrant(tx: Writer, id: string, arrival: number): Promise<void> {
+export async function updateGrantArrival(tx: Writer, id: string, arrival: number): Promise<void> {
   await tx.post("UPDATE access_grant SET arrival = ?2 WHERE id = ?1", id, arrival);
 }
 
 /** An event that arrived earlier gave the same: the source's live grants take its place in the order of arrival, and end where that asks for it. */
-export async function moveGrants(
+export async function reorderGrants(
   tx: Writer,
   of: { environmentId: number; source: GrantSource; sourceRef: string; arrival: number; nowMs: number },
 ): Promise<void> {
@@ -326,7 +329,7 @@ export async function moveGrants(
  * An owner, a key or a command ends one grant by id, whatever gave it; audited. One that ended before stays as it is. Answers it as it is then.
  * Refuses with `not_found`.
  */
-export async function endGrantByHand(tx: Writer, change: Change, grantId: string): Promise<GrantRow> {
+export async function endGrantManually(tx: Writer, change: Change, grantId: string): Promise<GrantRow> {
   const { environmentId, by, nowMs } = change;
   const key = { id: grantId, environmentId };
   const before = await ACCESS_GRANT.require(tx, key, "No grant with this id exists in this environment.");

@@ -35,7 +35,7 @@ export interface RevokingEvent {
 }
 
 /** What decides whether a grant came before an event. */
-interface GivenAccess {
+interface GrantArrival {
   /** null: an earlier version gave it. */
   arrival: number | null;
   /** null: a receipt or a person's hand gave it. */
@@ -44,7 +44,10 @@ interface GivenAccess {
 }
 
 /** Whether the person got the grant before the event arrived. An earlier action of the same event came before it too. */
-export function isGivenBefore({ arrival, eventId, grantedAt }: GivenAccess, event: RevokingEvent): boolean {
+export function isGrantedBefore(
+  { arrival, eventId, grantedAt }: GrantArrival,
+  event: RevokingEvent,
+): boolean {
   const number = arrival ?? (eventId === null ? null : (readNumberedId("evt", eventId)?.seq ?? null));
   if (number === null) return grantedAt < event.arrivedAtMs;
   return eventId === null ? number < event.arrival : number <= event.arrival;
@@ -61,7 +64,7 @@ const NEWEST =
   "SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq FROM event_last";
 
 /** Says why a grant ended as it began, and how to give it by hand. */
-export function sayEndedByLater(entitlement: string, endedByEvent: string, personId: string): string {
+export function formatEndedByLaterEvent(entitlement: string, endedByEvent: string, personId: string): string {
   return `The grant of ${entitlement} was recorded and ended immediately, because this event arrived before ${endedByEvent}, which revoked it: access goes by the order of arrival. To give it anyway, use the dashboard or relay people grant ${personId} ${entitlement}.`;
 }
 
@@ -84,7 +87,7 @@ export function findRevocationAfter(
 const STEP_ROWS = 250;
 
 /** Deletes the oldest marks that no event is left to arrive before. Answers whether there may be more. */
-export async function forgetRevocations(tx: Writer): Promise<boolean> {
+export async function deleteSpentRevocations(tx: Writer): Promise<boolean> {
   const sql = `DELETE FROM access_revocation WHERE (person_id, entitlement, arrival) IN (SELECT person_id, entitlement, arrival FROM access_revocation
     WHERE arrival < coalesce((SELECT min(seq) FROM event), ?1) ORDER BY arrival LIMIT ?2)`;
   return (await tx.run(sql, Number.MAX_SAFE_INTEGER, STEP_ROWS)) === STEP_ROWS;

@@ -98,7 +98,7 @@ export async function addCredits(
   return { line: await insertLine(tx, line, balance), applied: true };
 }
 
-interface HandCredit extends Change {
+interface ManualCredit extends Change {
   personId: string;
   /** An integer other than 0; negative spends. */
   amount: number;
@@ -111,9 +111,9 @@ interface HandCredit extends Change {
  * As `addCredits`, by API, dashboard or command, audited: a suspended person neither gains nor spends. Refuses with `not_found`, `person_suspended`,
  * `credits_short` and `invalid_input`.
  */
-export async function addCreditsByHand(
+export async function addCreditsManually(
   tx: Writer,
-  { key, by, ...credit }: HandCredit,
+  { key, by, ...credit }: ManualCredit,
 ): Promise<{ line: CreditRow; applied: boolean }> {
   if (key === "" || countChars(key) > MAX_ONCE_KEY_CHARS || breaksOneLine(key) !== null) {
     throw new Refusal(
@@ -147,7 +147,7 @@ export async function addCreditsByHand(
  * Takes back up to `amount` credits, never more than the person still has: a refund of credits already spent takes what is left.
  * The line may read 0. Same once-key: the first line.
  */
-export async function takeBackCredits(
+export async function refundCredits(
   tx: Writer,
   line: Omit<CreditLine, "source">,
 ): Promise<{ line: CreditRow; applied: boolean }> {

@@ -13,7 +13,7 @@ import { breaksOneLine, countChars } from "../../base/text.ts";
 import { pageByName } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
-import { ENDLESS, endsLater, UNREVOKED } from "./live-grant.ts";
+import { ENDLESS, endsLaterSql, UNREVOKED } from "./live-grant.ts";
 
 interface Entitlement {
   kind: "access" | "product" | "plan";
@@ -57,11 +57,11 @@ export async function requireEntitlement(
   name: string,
 ): Promise<Entitlement> {
   const entitlement = await findEntitlement(tx, environmentId, name);
-  if (entitlement === null) throw new Refusal("entitlement_unknown", sayEntitlementUnknown(name));
+  if (entitlement === null) throw new Refusal("entitlement_unknown", formatEntitlementUnknown(name));
   return entitlement;
 }
 
-export function sayEntitlementUnknown(name: string): string {
+export function formatEntitlementUnknown(name: string): string {
   return `\`entitlement\` names ${name}, which is no access slug, product or plan here: create it in the dashboard or with relay catalog set, or name one that exists.`;
 }
 
@@ -135,7 +135,7 @@ export async function putAccessSlug(
     "SELECT count(*) AS count FROM access_slug WHERE environment_id = ?1",
     environmentId,
   );
-  if ((row?.count ?? 0) > MAX_ACCESS_SLUGS) throw refuseTooMany();
+  if ((row?.count ?? 0) > MAX_ACCESS_SLUGS) throw rejectTooMany();
 }
 
 /** Makes the catalog exactly `entries`: others are deleted by the rule of `deleteAccessSlug`. */
@@ -150,7 +150,7 @@ export async function putAccessSlugs(
   if (wanted.size < entries.length) {
     throw new Refusal("invalid_input", "`access` names a slug twice: list each slug once.");
   }
-  if (entries.length > MAX_ACCESS_SLUGS) throw refuseTooMany();
+  if (entries.length > MAX_ACCESS_SLUGS) throw rejectTooMany();
   for (const { slug } of await listAccessSlugs(tx, environmentId)) {
     if (!wanted.has(slug)) await deleteAccessSlug(tx, environmentId, slug, nowMs, options);
   }
@@ -179,7 +179,7 @@ async function writeAccessSlug(
   await ACCESS_SLUG.insert(tx, { environmentId, slug, title, createdAt: nowMs }, change);
 }
 
-function refuseTooMany(): Refusal {
+function rejectTooMany(): Refusal {
   return new Refusal(
     "invalid_input",
     `\`access\` would hold more than ${MAX_ACCESS_SLUGS.toLocaleString("en")} slugs, the limit of an environment: take out those that nothing grants any more.`,
@@ -216,7 +216,7 @@ async function countHolders(tx: Reader, environmentId: number, slug: string, now
   const row = await tx.get<{ count: number }>(
     `SELECT count(DISTINCT person_id) AS count FROM (
        SELECT * FROM (${held} AND ${ENDLESS} LIMIT $most)
-       UNION ALL SELECT * FROM (${held} AND ${endsLater("$nowMs")} LIMIT $most))`,
+       UNION ALL SELECT * FROM (${held} AND ${endsLaterSql("$nowMs")} LIMIT $most))`,
     { environmentId, entitlement: `${ACCESS}${slug}`, nowMs, most: MAX_COUNTED },
   );
   return Math.min(MAX_COUNTED, row?.count ?? 0);

@@ -15,18 +15,18 @@ export function isLive(
 /** The SQL of both halves. `now`: the parameter that holds the moment, such as `$nowMs`. */
 export const UNREVOKED = "revoked_at IS NULL";
 export const ENDLESS = "expires_at IS NULL";
-export function endsLater(now: string): string {
+export function endsLaterSql(now: string): string {
   return `expires_at > ${now}`;
 }
 
 /** The SQL of a grant that has not expired. */
-export function unexpired(now: string): string {
-  return `(${ENDLESS} OR ${endsLater(now)})`;
+export function unexpiredSql(now: string): string {
+  return `(${ENDLESS} OR ${endsLaterSql(now)})`;
 }
 
 /** The SQL of a live grant. */
-export function live(now: string): string {
-  return `${UNREVOKED} AND ${unexpired(now)}`;
+export function liveSql(now: string): string {
+  return `${UNREVOKED} AND ${unexpiredSql(now)}`;
 }
 
 /** How many live grants of the entitlement one purchase gave, and whether the person holds a live one from elsewhere. */
@@ -43,9 +43,9 @@ export async function countGrantsOfSource(
 ): Promise<{ own: number; hasOther: boolean }> {
   const row = await tx.get<{ own: number; other: number }>(
     `SELECT (SELECT count(*) FROM access_grant INDEXED BY access_grant_by_source
-         WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND ${live("$nowMs")}) AS own,
+         WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND ${liveSql("$nowMs")}) AS own,
        EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_live
-         WHERE person_id = $personId AND environment_id = $environmentId AND entitlement = $entitlement AND ${live("$nowMs")}
+         WHERE person_id = $personId AND environment_id = $environmentId AND entitlement = $entitlement AND ${liveSql("$nowMs")}
            AND (source <> $source OR source_ref <> $sourceRef)) AS other`,
     of,
   );
@@ -59,7 +59,7 @@ export interface Ends {
 }
 
 /** The SQL of `Ends` over `grants`, a FROM clause whose WHERE takes unrevoked grants. */
-export function endsOf(grants: string): string {
+export function endsSql(grants: string): string {
   return `EXISTS (SELECT 1 FROM ${grants} AND ${ENDLESS}) AS endless, (SELECT max(expires_at) FROM ${grants}) AS until`;
 }
 

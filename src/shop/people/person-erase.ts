@@ -37,7 +37,7 @@ export interface Erasure {
 }
 
 /** What an erasure looks for, wherever it may stand. */
-export interface Sought {
+export interface ErasureTarget {
   personId: string;
   email: string;
   /** Who has the same address in the other spelling of its domain and stays: it is written over in rows of the erased person alone. */
@@ -48,7 +48,7 @@ export interface Sought {
 }
 
 /** An erasure that is not over. */
-export type OpenErasure = Omit<RowOf<typeof ERASURE>, "sought"> & { sought: Sought };
+export type OpenErasure = Omit<RowOf<typeof ERASURE>, "sought"> & { sought: ErasureTarget };
 
 /** How many of each a step touched. */
 export interface ErasureCount {
@@ -81,7 +81,7 @@ export async function erasePerson(
     `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
-  const sought: Sought = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
+  const sought: ErasureTarget = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
   const last = await tx.get<{ seq: number | null; at: number | null }>(
     `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
        (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
@@ -139,7 +139,9 @@ export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number
   const rows = await ERASURE.all(tx, "WHERE sought IS NOT NULL ORDER BY seq LIMIT $limit", { limit });
   return rows.flatMap(({ sought, ...row }) => {
     if (sought === null) return [];
-    return [{ ...row, sought: JSON.parse(sealer.unseal(sought, contextOf(row.environmentId))) as Sought }];
+    return [
+      { ...row, sought: JSON.parse(sealer.unseal(sought, contextOf(row.environmentId))) as ErasureTarget },
+    ];
   });
 }
 
@@ -150,7 +152,7 @@ export async function endErasure(tx: Writer, seq: number): Promise<void> {
 }
 
 /** A hash lives as long as events that arrived before it do; the oldest come first. */
-export async function forgetErasures(tx: Writer): Promise<void> {
+export async function deleteSpentErasures(tx: Writer): Promise<void> {
   await tx.run(
     `DELETE FROM erasure WHERE seq IN (SELECT seq FROM erasure WHERE seq > 0 ORDER BY seq LIMIT ?1)
        AND sought IS NULL AND event_seq < coalesce((SELECT min(seq) FROM event), event_seq + 1)`,
@@ -179,7 +181,7 @@ export async function eraseRows(
   if (addressed !== null) {
     return { touched: { records: addressed.deleted }, cursor: { recordSeq: addressed.seq } };
   }
-  for (const [what, sql] of ROWS_OF_THEIRS) {
+  for (const [what, sql] of ROWS_OF_PERSON) {
     const { environmentId, personId, by, nowMs } = erasure;
     const count = await tx.run(sql, { environmentId, personId, by, nowMs, most: STEP_ROWS });
     if (count > 0) return { touched: what === null ? {} : { [what]: count }, cursor: { recordSeq } };
@@ -187,43 +189,43 @@ export async function eraseRows(
   return null;
 }
 
-const THEIRS = "WHERE person_id = $personId AND environment_id = $environmentId";
+const OF_PERSON = "WHERE person_id = $personId AND environment_id = $environmentId";
 
 /** Beside the records, in the order they go. null: nobody counts them. */
-const ROWS_OF_THEIRS: readonly (readonly [what: keyof ErasureCount | null, sql: string])[] = [
+const ROWS_OF_PERSON: readonly (readonly [what: keyof ErasureCount | null, sql: string])[] = [
   [
     "tokens",
-    `DELETE FROM person_token ${THEIRS} AND token IN (SELECT token FROM person_token ${THEIRS} LIMIT $most)`,
+    `DELETE FROM person_token ${OF_PERSON} AND token IN (SELECT token FROM person_token ${OF_PERSON} LIMIT $most)`,
   ],
   [
     "grants",
     `UPDATE access_grant SET revoked_at = $nowMs, revoked_by = $by WHERE id IN
-       (SELECT id FROM access_grant ${THEIRS} AND revoked_at IS NULL LIMIT $most)`,
+       (SELECT id FROM access_grant ${OF_PERSON} AND revoked_at IS NULL LIMIT $most)`,
   ],
   [
     "subscriptions",
     `UPDATE subscription SET status = 'ended', ended_at = $nowMs WHERE id IN
-       (SELECT id FROM subscription ${THEIRS} AND status = 'active' LIMIT $most)`,
+       (SELECT id FROM subscription ${OF_PERSON} AND status = 'active' LIMIT $most)`,
   ],
   [
     null,
-    `DELETE FROM access_revocation ${THEIRS} AND (entitlement, arrival) IN
-       (SELECT entitlement, arrival FROM access_revocation ${THEIRS} LIMIT $most)`,
+    `DELETE FROM access_revocation ${OF_PERSON} AND (entitlement, arrival) IN
+       (SELECT entitlement, arrival FROM access_revocation ${OF_PERSON} LIMIT $most)`,
   ],
   [
     null,
-    `DELETE FROM plan_cancellation ${THEIRS} AND seq IN (SELECT seq FROM plan_cancellation ${THEIRS} LIMIT $most)`,
+    `DELETE FROM plan_cancellation ${OF_PERSON} AND seq IN (SELECT seq FROM plan_cancellation ${OF_PERSON} LIMIT $most)`,
   ],
   [
     "mails",
     `UPDATE email SET recipient = 'erased', subject = '', text = '', message = NULL, person_id = NULL WHERE seq IN
-       (SELECT seq FROM email ${THEIRS} LIMIT $most)`,
+       (SELECT seq FROM email ${OF_PERSON} LIMIT $most)`,
   ],
 ];
 
 const FILE_ID = /"(fil_[0-9a-f]{32})"/g;
 
-interface HeldRecord {
+interface RecordSize {
   seq: number;
   bytes: number;
 }
@@ -235,7 +237,7 @@ async function deleteRecords(
   column: "owner_id" | "recipient_id",
   afterSeq: number,
 ): Promise<{ deleted: number; seq: number } | null> {
-  const found = await tx.all<HeldRecord>(
+  const found = await tx.all<RecordSize>(
     `SELECT seq, octet_length(data) AS bytes FROM record WHERE ${column} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
     personId,
     afterSeq,
@@ -252,11 +254,11 @@ async function deleteRecords(
   const theirs = `WHERE ${column} = $personId AND seq > $afterSeq AND seq <= $seq AND environment_id = $environmentId
     AND (owner_id IS NULL OR owner_id = $personId)`;
   const span = { environmentId, personId, afterSeq, seq };
-  await noteFiles(tx, { environmentId, personId }, theirs, span);
+  await recordFiles(tx, { environmentId, personId }, theirs, span);
   return { deleted: await tx.run(`DELETE FROM record ${theirs}`, span), seq };
 }
 
-async function noteFiles(
+async function recordFiles(
   tx: Writer,
   person: Pick<Erasure, "environmentId" | "personId">,
   theirs: string,

@@ -135,7 +135,7 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
   );
 }
 
-interface TokenByHand {
+interface ManualToken {
   personId: string;
   token: string;
   /** Of the token, which alone the audit gets. */
@@ -143,10 +143,10 @@ interface TokenByHand {
 }
 
 /** As `fileToken`, by API, dashboard or command, audited where it is new. */
-export async function fileTokenByHand(
+export async function fileTokenManually(
   tx: Writer,
   change: Change,
-  { personId, token, fingerprint }: TokenByHand,
+  { personId, token, fingerprint }: ManualToken,
 ): Promise<{ token: TokenView; filed: boolean }> {
   const { environmentId, nowMs } = change;
   const earlier = await findPersonByToken(tx, environmentId, token);
@@ -158,10 +158,10 @@ export async function fileTokenByHand(
 }
 
 /** As `removeToken`, by API, dashboard or command, audited. */
-export async function removeTokenByHand(
+export async function removeTokenManually(
   tx: Writer,
   change: Change,
-  { personId, token, fingerprint }: TokenByHand,
+  { personId, token, fingerprint }: ManualToken,
 ): Promise<void> {
   await removeToken(tx, { environmentId: change.environmentId, personId, token });
   const before = { token: fingerprint(token) };

@@ -9,7 +9,7 @@ import { makeCursor, type Page, type PageRequest } from "../../base/page.ts";
 import { timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader } from "../../store/port.ts";
-import { type Ends, endsOf, live, readEnds, UNREVOKED } from "./live-grant.ts";
+import { type Ends, endsSql, liveSql, readEnds, UNREVOKED } from "./live-grant.ts";
 import {
   findPerson,
   findPersonByEmail,
@@ -75,7 +75,7 @@ export async function listPersons(
 /** Asked of each person by itself: with an offset it cannot become a join, which might be led by the environment alone. */
 const MAY_USE = `(status <> 'suspended' AND EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
   WHERE person_id = person.id AND environment_id = person.environment_id
-    AND ${live("?")} LIMIT 1 OFFSET 0))`;
+    AND ${liveSql("?")} LIMIT 1 OFFSET 0))`;
 
 /** Behind every address that begins alike. */
 const LAST_CHAR = "\u{10ffff}";
@@ -146,7 +146,7 @@ export async function addHoldings(
   return { items, next: page.next };
 }
 
-const THEIRS = `access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND ${UNREVOKED}`;
-const HOLDINGS = `SELECT one.value AS id, ${endsOf(THEIRS)},
+const GRANTS_OF_PERSON = `access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND ${UNREVOKED}`;
+const HOLDINGS = `SELECT one.value AS id, ${endsSql(GRANTS_OF_PERSON)},
     coalesce((SELECT balance FROM credit INDEXED BY credit_by_person WHERE person_id = one.value ORDER BY seq DESC LIMIT 1), 0) AS credits
   FROM json_each($ids) AS one`;

@@ -65,7 +65,7 @@ export function findPerson(tx: Reader, environmentId: number, personId: string):
 }
 
 /** The person as a sentence names them. */
-export async function namePerson(tx: Reader, environmentId: number, personId: string): Promise<string> {
+export async function formatPerson(tx: Reader, environmentId: number, personId: string): Promise<string> {
   const person = await findPerson(tx, environmentId, personId);
   return person?.email ?? `a person who was erased (${personId})`;
 }
@@ -126,7 +126,7 @@ export async function requirePersonNamed(
 ): Promise<PersonRow> {
   const person = await findPersonNamed(tx, environmentId, name);
   if (person !== null) return person;
-  throw refuseNobody(name);
+  throw rejectUnknownPerson(name);
 }
 
 /**
@@ -141,7 +141,7 @@ export async function readPersonFilter(
   if (name === undefined) return undefined;
   const person = await store.read((tx) => findPersonNamed(tx, environmentId, name));
   if (person !== null) return person.id;
-  throw new Refusal("invalid_input", `person is not valid: ${refuseNobody(name).message}`);
+  throw new Refusal("invalid_input", `person is not valid: ${rejectUnknownPerson(name).message}`);
 }
 
 /**
@@ -159,10 +159,10 @@ export async function readPersonId(
   if (person !== null) return person.id;
   const erased = "SELECT 1 FROM person WHERE id = ?1 AND environment_id = ?2";
   if (isId("per", name) && (await tx.get(erased, name, environmentId)) !== null) return name;
-  throw new Refusal("invalid_input", `${field} is not valid: ${refuseNobody(name).message}`);
+  throw new Refusal("invalid_input", `${field} is not valid: ${rejectUnknownPerson(name).message}`);
 }
 
-export function refuseNobody(name: string): Refusal {
+export function rejectUnknownPerson(name: string): Refusal {
   return new Refusal(
     "not_found",
     `No person ${showText(name)} exists in this environment: relay people list shows who does.`,
@@ -212,7 +212,7 @@ export async function updatePerson(
 }
 
 /** As `updatePerson`, by API, dashboard or command; audited, with the names alone of attributes that change. Answers the row after. */
-export async function changePersonByHand(
+export async function changePersonManually(
   tx: Writer,
   change: Change,
   personId: string,

@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../../base/json.ts";
 import { toEmailKey, toPunycodeKey } from "./person.ts";
-import type { Sought } from "./person-erase.ts";
+import type { ErasureTarget } from "./person-erase.ts";
 
 const ERASED = "erased";
 /** A hyphen is none outside of brackets, and escaped there it is no pattern at all. */
@@ -24,7 +24,7 @@ interface Redaction {
   own?: boolean;
 }
 
-export class SoughtText {
+export class PiiMatcher {
   readonly personId: string;
   /** Somebody who stays has the address too. */
   readonly isShared: boolean;
@@ -35,7 +35,7 @@ export class SoughtText {
   readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
-  constructor({ personId, email, namesake = null, tokens }: Sought) {
+  constructor({ personId, email, namesake = null, tokens }: ErasureTarget) {
     this.personId = personId;
     this.isShared = namesake !== null;
     this.#emailKey = toEmailKey(email);

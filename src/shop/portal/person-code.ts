@@ -24,7 +24,7 @@ import type { MailTrouble } from "../../base/problem-code.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { findApp } from "../../platform/account/app.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import { intendEmail } from "../../platform/mail/email.ts";
+import { recordIntendedEmail } from "../../platform/mail/email.ts";
 import { readMailSettings } from "../../platform/mail/mail-settings.ts";
 import { makeSubject, makeText, type OutgoingMail } from "../../platform/mail/mailer.ts";
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
@@ -62,7 +62,7 @@ export function makeCode(): string {
 }
 
 /** Keeps the code beside the address's others, and forgets every code that has ended. Null keeps one that nobody can type. Answers its end. */
-export async function keepCode(
+export async function storeCode(
   tx: Writer,
   sealer: Sealer,
   holder: CodeHolder,
@@ -143,7 +143,7 @@ interface CodeMail {
 }
 
 /** Writes the mail as intended, to leave from this address; answers what to hand to the mailer. */
-export async function intendCodeMail(
+export async function recordCodeMail(
   tx: Writer,
   mail: CodeMail,
   from: string,
@@ -155,7 +155,7 @@ export async function intendCodeMail(
   const subject = makeSubject(`Your code to sign in to ${name}`);
   const text = writeText(name, mail.code);
   const to = person?.email ?? email;
-  const emailId = await intendEmail(tx, {
+  const emailId = await recordIntendedEmail(tx, {
     environmentId,
     personId: person?.id ?? null,
     recipient: to,
@@ -189,12 +189,12 @@ export async function claimCodeMails(
 }
 
 /** `code_not_sent`, for this reason. */
-export function refuseCodeMail(why: string, todo: string): Refusal {
+export function rejectCodeMail(why: string, todo: string): Refusal {
   return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
 }
 
 /** Why no code can leave, and the way out, both as parts of a sentence. */
-interface CannotSend {
+interface SenderProblem {
   why: string;
   todo: string;
 }
@@ -204,7 +204,7 @@ export async function findCodeSender(
   tx: Reader,
   environment: Environment,
   local: boolean,
-): Promise<string | CannotSend> {
+): Promise<string | SenderProblem> {
   const settings = readMailSettings(environment);
   if (!settings.sends) {
     return {
@@ -224,9 +224,9 @@ export async function findCodeSender(
 }
 
 /** Of the one address that was typed, or of the end of this process. */
-const OF_ONE_MAIL: readonly MailTrouble[] = ["recipient_refused", "stopped", "not_composed"];
+const SINGLE_MAIL_TROUBLES: readonly MailTrouble[] = ["recipient_refused", "stopped", "not_composed"];
 /** Such a server may take the next mail: failing for so long, it stands in the way of all. */
-const MAY_PASS: readonly MailTrouble[] = [
+const TRANSIENT_TROUBLES: readonly MailTrouble[] = [
   "name_not_found",
   "connection_refused",
   "not_connected",
@@ -236,16 +236,16 @@ const MAY_PASS: readonly MailTrouble[] = [
   "sender_refused",
   "text_refused",
 ];
-const PASSES_WITHIN_MS = 15 * MINUTE_MS;
+const TRANSIENT_PERIOD_MS = 15 * MINUTE_MS;
 
 /** Whether a code's mail that failed for this reason says that none leaves: at once where it cannot mend itself, else once no other left for a while. */
-export async function standsInTheWay(
+export async function blocksAllCodes(
   tx: Reader,
   { environmentId, nowMs }: { environmentId: number; nowMs: number },
   reason: MailTrouble,
 ): Promise<boolean> {
-  if (OF_ONE_MAIL.includes(reason)) return false;
-  if (!MAY_PASS.includes(reason)) return true;
+  if (SINGLE_MAIL_TROUBLES.includes(reason)) return false;
+  if (!TRANSIENT_TROUBLES.includes(reason)) return true;
   const rows = await tx.all<{ state: string; createdAt: number }>(
     `SELECT state, created_at AS createdAt FROM (
        SELECT seq, kind, relay_name, state, created_at FROM email WHERE environment_id = ?1 ORDER BY seq DESC LIMIT ${MAILS_LOOKED_AT}) AS newest
@@ -254,7 +254,7 @@ export async function standsInTheWay(
   );
   const left = rows.findIndex(({ state }) => state !== "failed");
   const failed = left === -1 ? rows : rows.slice(0, left);
-  return nowMs - (failed.at(-1)?.createdAt ?? nowMs) >= PASSES_WITHIN_MS;
+  return nowMs - (failed.at(-1)?.createdAt ?? nowMs) >= TRANSIENT_PERIOD_MS;
 }
 
 function writeText(appName: string, code: string): string {
@@ -273,7 +273,7 @@ const MAILS_LOOKED_AT = 200;
  * The rows say it, so that neither a restart nor another environment's mail server makes a difference. One that failed for its recipient
  * says nothing of others', and whoever asked for it may have chosen that recipient.
  */
-export async function pretendSend(store: Store, clock: Clock, environmentId: number): Promise<boolean> {
+export async function simulateSend(store: Store, clock: Clock, environmentId: number): Promise<boolean> {
   const sends = await store.read((tx) =>
     tx.all<{ tookMs: number; failed: number }>(
       `SELECT finished_at - created_at AS tookMs, state = 'failed' AS failed FROM (

@@ -165,7 +165,7 @@ export class ClientWrites {
   readonly #deps: ClientWriteDeps;
   readonly #caps: Readonly<Record<CapName, Limiter>>;
   /** Which caps of which environment the owner was told of within the hour. */
-  readonly #told: Limiter;
+  readonly #notices: Limiter;
 
   constructor(deps: ClientWriteDeps) {
     this.#deps = deps;
@@ -177,7 +177,7 @@ export class ClientWrites {
       }),
     ]);
     this.#caps = Object.fromEntries(caps) as Record<CapName, Limiter>;
-    this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
+    this.#notices = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
   }
 
   /** Counts a write in every window; refuses with `writes_capped`, having counted nothing, where one is full. */
@@ -199,7 +199,7 @@ export class ClientWrites {
     const full = takeAll(asked);
     if (full === null) return;
     const { need, resetAtMs } = full;
-    await this.#tellOwner(at, need.cap);
+    await this.#notifyOwner(at, need.cap);
     throw new Refusal(
       "writes_capped",
       `The limit of ${need.limiter.limit} ${CAPS[need.cap][0]} within a minute is reached: write again after resetAt.`,
@@ -215,22 +215,22 @@ export class ClientWrites {
     } catch (error) {
       if (error instanceof Refusal && error.extra.details?.limit === "environment") {
         const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, the limit, so what people and the app write is refused: delete what is no longer needed (relay records delete, relay files delete), suspend whoever fills it (relay people suspend), or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;
-        await this.#tellOnce(at.environmentId, "client:storage", message);
+        await this.#notifyOnce(at.environmentId, "client:storage", message);
       }
       throw error;
     }
   }
 
-  #tellOwner({ environmentId, personId }: PersonAt, name: CapName): Promise<void> {
+  #notifyOwner({ environmentId, personId }: PersonAt, name: CapName): Promise<void> {
     const [what, variable] = CAPS[name];
     const message = `More than ${this.#deps.limits[name]} ${what} within a minute came through the client library, the limit: further ones are refused until the minute is over. Suspend whoever floods, or raise ${variable} if this is what your people do.`;
     const target = name.includes("PerApp") ? "client:writes" : `person:${personId}`;
-    return this.#tellOnce(environmentId, target, message, name);
+    return this.#notifyOnce(environmentId, target, message, name);
   }
 
   /** The owner hears of a full window, and of a full environment, once an hour, whoever filled it. */
-  async #tellOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
-    if (this.#told.take(`${environmentId} ${what}`) !== null) return;
+  async #notifyOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
+    if (this.#notices.take(`${environmentId} ${what}`) !== null) return;
     const { store, clock } = this.#deps;
     await store.write("app", (tx) =>
       raiseAlert(tx, { environmentId, code: "writes_capped", target, message, nowMs: clock.now() }),

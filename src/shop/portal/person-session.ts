@@ -12,7 +12,7 @@ import { bytes, defineTable, integer, type RowOf, text } from "../../store/table
 export const SESSION_TOKEN = /^ps_[A-Za-z0-9]{43}$/;
 const TOKEN_CHARS = 43;
 /** Sliding costs a write, so it happens at most this often. */
-const SLIDE_EVERY_MS = DAY_MS;
+const EXTENSION_INTERVAL_MS = DAY_MS;
 
 const PERSON_SESSION = defineTable({
   name: "person_session",
@@ -72,13 +72,17 @@ export async function findPersonSession(
   );
 }
 
-/** Whether the session has been used for so long since its end was last moved that `slidePersonSession` is due. */
-export function personSessionSlides(session: PersonSession, nowMs: number): boolean {
-  return session.expiresAt - nowMs <= PERSON_SESSION_LIFE_MS - SLIDE_EVERY_MS;
+/** Whether the session has been used for so long since its end was last moved that `extendPersonSession` is due. */
+export function isPersonSessionExtensionDue(session: PersonSession, nowMs: number): boolean {
+  return session.expiresAt - nowMs <= PERSON_SESSION_LIFE_MS - EXTENSION_INTERVAL_MS;
 }
 
 /** Moves the session's end to 30 days from now, and answers that end. */
-export async function slidePersonSession(tx: Writer, session: PersonSession, nowMs: number): Promise<number> {
+export async function extendPersonSession(
+  tx: Writer,
+  session: PersonSession,
+  nowMs: number,
+): Promise<number> {
   const sql = "UPDATE person_session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2";
   const expiresAt = nowMs + PERSON_SESSION_LIFE_MS;
   await tx.run(sql, session.id, expiresAt);
@@ -96,7 +100,7 @@ export function endPersonSessions(tx: Writer, personId: string): Promise<number>
 }
 
 /** Whether the person signed in from this network (its digest) within the last 30 days. */
-export async function knowsNetwork(
+export async function isKnownNetwork(
   tx: Reader,
   of: { personId: string; network: Uint8Array; nowMs: number },
 ): Promise<boolean> {
@@ -105,17 +109,17 @@ export async function knowsNetwork(
 }
 
 /** Notes that the person signed in from this network. */
-export async function rememberNetwork(
+export async function recordNetwork(
   tx: Writer,
   of: { personId: string; network: Uint8Array; nowMs: number },
 ): Promise<void> {
   const row = { personId: of.personId, networkDigest: of.network, seenAt: of.nowMs };
-  const again = "ON CONFLICT (person_id, network_digest) DO UPDATE SET seen_at = excluded.seen_at";
-  await PERSON_NETWORK.insert(tx, row, again);
+  const onConflict = "ON CONFLICT (person_id, network_digest) DO UPDATE SET seen_at = excluded.seen_at";
+  await PERSON_NETWORK.insert(tx, row, onConflict);
 }
 
 /** Forgets sessions, codes and networks that have ended; for the daily cleaning. */
-export async function forgetEndedPersonSessions(tx: Writer, nowMs: number): Promise<void> {
+export async function deleteEndedPersonSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM person_session WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM person_code WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM person_network WHERE seen_at <= ?1", nowMs - PERSON_SESSION_LIFE_MS);

@@ -10,34 +10,34 @@ import { Limiter, type Places } from "../../base/limiter.ts";
 import { siteOf } from "../../base/network.ts";
 import { Refusal } from "../../base/refusal.ts";
 import {
-  alertOn,
   type Environment,
   findEnvironmentById,
-  settingsSection,
+  isAlertEnabled,
+  readSettingsSection,
 } from "../../platform/account/environment.ts";
 import { raiseAlert } from "../../platform/audit/alert.ts";
-import { noteCodeMailed, noteCodesUnmailed } from "../../platform/audit/undelivered-codes.ts";
-import { endOf, finishEmail } from "../../platform/mail/email.ts";
+import { clearUndeliveredCodes, recordUndeliveredCodes } from "../../platform/audit/undelivered-codes.ts";
+import { finishEmail, toEmailEnd } from "../../platform/mail/email.ts";
 import type { Mailer, OutgoingMail } from "../../platform/mail/mailer.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { findPersonByEmail, markSignedIn, type PersonRow, parseEmailAddress } from "../people/person.ts";
 import { signUpPerson } from "../people/person-invite.ts";
 import {
+  blocksAllCodes,
   CODE_MAIL_WITHIN_MS,
   type CodeHolder,
   claimCodeMails,
   digestNetwork,
   findCodeSender,
-  intendCodeMail,
-  keepCode,
   makeCode,
-  pretendSend,
+  recordCodeMail,
   redeemCode,
-  refuseCodeMail,
-  standsInTheWay,
+  rejectCodeMail,
+  simulateSend,
+  storeCode,
 } from "./person-code.ts";
-import { createPersonSession, knowsNetwork, rememberNetwork } from "./person-session.ts";
+import { createPersonSession, isKnownNetwork, recordNetwork } from "./person-session.ts";
 import { PersonSigninCap } from "./person-signin-cap.ts";
 
 /** The name of the settings' section. */
@@ -45,7 +45,7 @@ export const SIGNIN_SECTION = "signin";
 
 /** Whether only people who exist (invited, or made by an event) may sign in; off unless set. */
 export function isInvitedOnly(environment: Pick<Environment, "settings">): boolean {
-  return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
+  return readSettingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
 }
 
 interface SigninDeps {
@@ -87,12 +87,12 @@ export class PersonSignin {
   readonly #deps: SigninDeps;
   readonly #cap: PersonSigninCap;
   /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
-  readonly #told: Limiter;
+  readonly #notices: Limiter;
 
   constructor(deps: SigninDeps) {
     this.#deps = deps;
     this.#cap = new PersonSigninCap(deps.clock, deps.limits, deps.places ?? null);
-    this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
+    this.#notices = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
   }
 
   /**
@@ -105,28 +105,28 @@ export class PersonSignin {
     const holder = holderOf(context, email);
     const asker = await store.read((tx) => this.#findAsker(tx, holder));
     const { environment, person, isKnown } = asker;
-    if (!isKnown && this.#cap.isUsedUp(holder) && this.#takesTelling(environment, "codesPerHour")) {
-      await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
+    if (!isKnown && this.#cap.isUsedUp(holder) && this.#isNoticeDue(environment, "codesPerHour")) {
+      await store.write("app", (tx) => this.#notifyOwner(tx, environment, "codesPerHour"));
     }
     const isStranger = person === null;
     const admission = await this.#cap.countCode(context.source, holder, { isKnown, isStranger });
     const isCrowded = admission !== "sends";
     const isClosed = isStranger && isInvitedOnly(environment);
     const usedUp = admission === "network full" ? "strangerCodesOfNetwork" : "strangerCodesPerHour";
-    const isTold = isCrowded && !isClosed && this.#takesTelling(environment, usedUp);
+    const isNoticeDue = isCrowded && !isClosed && this.#isNoticeDue(environment, usedUp);
     const sender = await store.read((tx) => findCodeSender(tx, environment, local));
     if (typeof sender !== "string") {
       const why = `${sender.why}: ${sender.todo}.`;
-      await noteCodesUnmailed(store, environment.id, { why, nowMs: clock.now() });
-      throw refuseCodeMail(sender.why, sender.todo);
+      await recordUndeliveredCodes(store, environment.id, { why, nowMs: clock.now() });
+      throw rejectCodeMail(sender.why, sender.todo);
     }
     const kept = await store.write("app", async (tx) => {
-      if (isTold) await this.#tellOwner(tx, environment, usedUp);
-      return await this.#keep(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
+      if (isNoticeDue) await this.#notifyOwner(tx, environment, usedUp);
+      return await this.#storeCode(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
     });
     const failed =
-      kept.mail === null ? await pretendSend(store, clock, environment.id) : await this.#send(kept.mail);
-    if (failed) throw refuseCodeMail("the mail server did not take it", "ask for another one in a moment");
+      kept.mail === null ? await simulateSend(store, clock, environment.id) : await this.#send(kept.mail);
+    if (failed) throw rejectCodeMail("the mail server did not take it", "ask for another one in a moment");
     return { expiresAt: kept.expiresAt };
   }
 
@@ -180,7 +180,7 @@ export class PersonSignin {
     const at = { environmentId, personId: person.id, nowMs };
     await claimCodeMails(tx, { ...at, email });
     await markSignedIn(tx, at);
-    await rememberNetwork(tx, { personId: person.id, network: digestNetwork(sealer, holder), nowMs });
+    await recordNetwork(tx, { personId: person.id, network: digestNetwork(sealer, holder), nowMs });
     return { person: { ...person, status: "active" }, ...(await createPersonSession(tx, at)) };
   }
 
@@ -190,12 +190,12 @@ export class PersonSignin {
     const person = await findPersonByEmail(tx, holder.environmentId, holder.email);
     const nowMs = this.#deps.clock.now();
     const network = digestNetwork(this.#deps.sealer, holder);
-    const isKnown = person !== null && (await knowsNetwork(tx, { personId: person.id, network, nowMs }));
+    const isKnown = person !== null && (await isKnownNetwork(tx, { personId: person.id, network, nowMs }));
     return { environment, person, isKnown };
   }
 
   /** The code in the store and, unless it is held back (no sender), its mail. */
-  async #keep(
+  async #storeCode(
     tx: Writer,
     appId: string,
     holder: CodeHolder,
@@ -208,8 +208,8 @@ export class PersonSignin {
     const mail =
       from === null || code === null
         ? null
-        : await intendCodeMail(tx, { appId, environmentId, email, code, nowMs }, from, local);
-    return { mail, expiresAt: await keepCode(tx, sealer, holder, code, nowMs) };
+        : await recordCodeMail(tx, { appId, environmentId, email, code, nowMs }, from, local);
+    return { mail, expiresAt: await storeCode(tx, sealer, holder, code, nowMs) };
   }
 
   /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
@@ -217,24 +217,26 @@ export class PersonSignin {
     const { store, mailer, clock } = this.#deps;
     const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
     await store.write("app", async (tx) => {
-      await finishEmail(tx, mail.emailId, endOf(sent), clock.now());
+      await finishEmail(tx, mail.emailId, toEmailEnd(sent), clock.now());
       if (sent.kind === "sent" || sent.kind === "mailbox")
-        await noteCodeMailed(tx, mail.environmentId, clock.now());
+        await clearUndeliveredCodes(tx, mail.environmentId, clock.now());
     });
     if (sent.kind !== "failed") return false;
     const at = { environmentId: mail.environmentId, nowMs: clock.now() };
-    if (await store.read((tx) => standsInTheWay(tx, at, sent.reason)))
-      await noteCodesUnmailed(store, at.environmentId, { why: sent.message, nowMs: at.nowMs });
+    if (await store.read((tx) => blocksAllCodes(tx, at, sent.reason)))
+      await recordUndeliveredCodes(store, at.environmentId, { why: sent.message, nowMs: at.nowMs });
     return true;
   }
 
   /** Whether the owner is to be told now of a budget that is used up: once an hour. Outside of a transaction, which may run twice. */
-  #takesTelling(environment: Environment, limit: keyof typeof USED_UP): boolean {
-    return alertOn(environment, "codes_capped") && this.#told.take(`${environment.id} ${limit}`) === null;
+  #isNoticeDue(environment: Environment, limit: keyof typeof USED_UP): boolean {
+    return (
+      isAlertEnabled(environment, "codes_capped") && this.#notices.take(`${environment.id} ${limit}`) === null
+    );
   }
 
   /** Nobody else is told: whoever asked is answered as anyone. */
-  async #tellOwner(tx: Writer, environment: Environment, limit: keyof typeof USED_UP): Promise<void> {
+  async #notifyOwner(tx: Writer, environment: Environment, limit: keyof typeof USED_UP): Promise<void> {
     const { clock, limits } = this.#deps;
     await raiseAlert(tx, {
       environmentId: environment.id,

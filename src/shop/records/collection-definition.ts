@@ -158,29 +158,29 @@ function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Proble
 function readRule(name: string, given: unknown, problems: Problem[]): FieldRule | null {
   const field = `fields.${name}`;
   const before = problems.length;
-  const refuse = (place: string, sentence: string) =>
+  const reject = (place: string, sentence: string) =>
     problems.push({ field: place, message: `\`${place}\` ${sentence}` });
   if (!FIELD_NAME.test(name) || name === "__proto__") {
-    refuse(
+    reject(
       field,
       "is not a field name: use letters, digits, underscores and hyphens, starting with a letter, at most 63.",
     );
   }
   if (!isJsonObject(given)) {
-    refuse(field, 'is not a rule: write an object such as { "type": "text", "required": true }.');
+    reject(field, 'is not a rule: write an object such as { "type": "text", "required": true }.');
     return null;
   }
   for (const key of Object.keys(given)) {
     if (key !== "type" && key !== "required" && key !== "max") {
-      refuse(`${field}.${key}`, "is not known: a field has type, required and max, so remove it.");
+      reject(`${field}.${key}`, "is not known: a field has type, required and max, so remove it.");
     }
   }
   const type = FIELD_TYPES.find((known) => known === given.type);
-  if (type === undefined) refuse(`${field}.type`, `is not a type: use one of ${FIELD_TYPES.join(", ")}.`);
+  if (type === undefined) reject(`${field}.type`, `is not a type: use one of ${FIELD_TYPES.join(", ")}.`);
   const required = given.required ?? false;
   if (typeof required !== "boolean")
-    refuse(`${field}.required`, "is neither true nor false: write one of them.");
-  const max = readMax(given.max, type, (sentence) => refuse(`${field}.max`, sentence));
+    reject(`${field}.required`, "is neither true nor false: write one of them.");
+  const max = readMax(given.max, type, (sentence) => reject(`${field}.max`, sentence));
   if (type === undefined || problems.length > before) return null;
   return { type, required: required === true, max };
 }
@@ -188,12 +188,12 @@ function readRule(name: string, given: unknown, problems: Problem[]): FieldRule 
 function readMax(
   given: unknown,
   type: FieldType | undefined,
-  refuse: (sentence: string) => void,
+  reject: (sentence: string) => void,
 ): number | null {
   if (given === undefined || given === null || type === undefined) return null;
   const means = MAX_MEANS[type];
   if (means === undefined) {
-    refuse(`does not apply to a ${type} field: remove it.`);
+    reject(`does not apply to a ${type} field: remove it.`);
     return null;
   }
   const fits =
@@ -201,7 +201,7 @@ function readMax(
     Number.isFinite(given) &&
     (type === "number" || (Number.isInteger(given) && given >= 1));
   if (!fits) {
-    refuse(
+    reject(
       `is not valid: for a ${type} field it is ${means}, ${type === "number" ? "a number" : "an integer from 1"}.`,
     );
     return null;

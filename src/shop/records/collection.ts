@@ -90,19 +90,19 @@ export async function findCollection(
 }
 
 /** Collections that a transaction has read; what changes one forgets them. */
-const readIn = new WeakMap<Writer, Map<string, CollectionRow>>();
+const transactionCache = new WeakMap<Writer, Map<string, CollectionRow>>();
 
 /** As `findCollection`, read once a transaction: a batch of runs writes a record after the other. */
-export async function recallCollection(
+export async function findCachedCollection(
   tx: Writer,
   environmentId: number,
   name: string,
 ): Promise<CollectionRow | null> {
   const key = `${environmentId} ${name}`;
-  const known = readIn.get(tx)?.get(key);
+  const known = transactionCache.get(tx)?.get(key);
   if (known !== undefined) return known;
   const found = await findCollection(tx, environmentId, name);
-  if (found !== null) readIn.set(tx, (readIn.get(tx) ?? new Map()).set(key, found));
+  if (found !== null) transactionCache.set(tx, (transactionCache.get(tx) ?? new Map()).set(key, found));
   return found;
 }
 
@@ -151,7 +151,7 @@ export async function createCollection(
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  readIn.delete(tx);
+  transactionCache.delete(tx);
   await COLLECTION.insert(tx, row);
   return row;
 }
@@ -176,8 +176,8 @@ export async function updateCollection(
     );
   }
   const fields = showFields(definition.fields);
-  const stays = writeJson(fields) === writeJson(before.fields) && definition.kind === before.kind;
-  if (stays) return { before, after: before };
+  const isUnchanged = writeJson(fields) === writeJson(before.fields) && definition.kind === before.kind;
+  if (isUnchanged) return { before, after: before };
   if (definition.kind !== before.kind && (await holdsRecords(tx, environmentId, before.name))) {
     throw new Refusal(
       "in_use",
@@ -185,7 +185,7 @@ export async function updateCollection(
     );
   }
   const after = { ...before, kind: definition.kind, fields, version: before.version + 1, updatedAt: nowMs };
-  readIn.delete(tx);
+  transactionCache.delete(tx);
   await COLLECTION.update(tx, after);
   return { before, after };
 }
@@ -225,7 +225,7 @@ export async function deleteCollection(
     name,
   );
   tx.touch("record", environmentId);
-  readIn.delete(tx);
+  transactionCache.delete(tx);
   await COLLECTION.delete(tx, before);
   return { before, recordsDeleted };
 }

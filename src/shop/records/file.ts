@@ -61,7 +61,7 @@ export interface Upload {
 /** Keeps a file. Refuses with `body_too_large` and `invalid_input`. */
 export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
   const { environmentId, name, content, nowMs } = upload;
-  refuseLarge(content.byteLength);
+  requireFileSize(content.byteLength);
   if (!isFileName(name)) {
     throw new Refusal(
       "invalid_input",
@@ -86,7 +86,7 @@ export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
 }
 
 /** Refuses with `body_too_large`. */
-export function refuseLarge(bytes: number): void {
+export function requireFileSize(bytes: number): void {
   if (bytes <= MAX_FILE_BYTES) return;
   throw new Refusal(
     "body_too_large",

@@ -19,7 +19,7 @@ interface Storer {
 }
 
 /** The app itself: the environment's room bounds it, and no person's. */
-export function storerOf(environmentId: number): Storer {
+export function appStorer(environmentId: number): Storer {
   return { environmentId, personId: null };
 }
 

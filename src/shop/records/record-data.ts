@@ -32,11 +32,11 @@ export function readRecordData(fields: FieldRules, data: Json, rendered: boolean
     if (problems.length >= MAX_PROBLEMS) break;
     const rule = fields.get(name);
     if (rule === undefined) {
-      problems.push(refuseUnknown(name, fields));
+      problems.push(rejectUnknownField(name, fields));
       continue;
     }
     const reading = readFieldValue(rule, given, rendered);
-    if ("refused" in reading) problems.push(refuse(name, reading.refused));
+    if ("reason" in reading) problems.push(reject(name, reading.reason));
     else if (reading.value !== undefined) kept.push([name, reading.value]);
   }
   // Object.fromEntries makes own properties, also of a name such as __proto__.
@@ -46,7 +46,7 @@ export function readRecordData(fields: FieldRules, data: Json, rendered: boolean
     if (!rule.required || Object.hasOwn(stored, name)) continue;
     if (problems.some(({ field }) => field === `data.${name}`)) continue;
     const why = Object.hasOwn(data, name) ? "is empty" : "is missing";
-    problems.push(refuse(name, `${why}: the collection requires it, so give it a value`));
+    problems.push(reject(name, `${why}: the collection requires it, so give it a value`));
   }
   if (problems.length === 0 && mayBeTooLarge(kept) && utf8Bytes(writeJson(stored)) > MAX_RECORD_BYTES) {
     const message = `\`data\` takes more than ${MAX_RECORD_BYTES} bytes as JSON: upload large things as files and keep their ids.`;
@@ -65,11 +65,11 @@ function mayBeTooLarge(kept: readonly (readonly [name: string, value: Json])[]):
   return most > MAX_RECORD_BYTES;
 }
 
-function refuse(name: string, sentence: string): Problem {
+function reject(name: string, sentence: string): Problem {
   return { field: `data.${name}`, message: `\`data.${name}\` ${sentence}.` };
 }
 
-function refuseUnknown(name: string, fields: FieldRules): Problem {
+function rejectUnknownField(name: string, fields: FieldRules): Problem {
   const shown = cutToLine(name, LONGEST_NAME_SHOWN);
   const near = findNearestName(shown, [...fields.keys()]);
   const todo = near === null ? "remove it, or add the field to the collection" : `did you mean ${near}?`;
@@ -104,13 +104,13 @@ export async function checkFiles(
 }
 
 /** Why no record can hold exactly this value in a field, completing "`where.total` …"; null where one can. */
-export function refuseFieldValue(rule: FieldRule, value: Json): string | null {
+export function checkFieldValue(rule: FieldRule, value: Json): string | null {
   const reading = readFieldValue(rule, value, false);
-  return "refused" in reading ? reading.refused : null;
+  return "reason" in reading ? reading.reason : null;
 }
 
 /** The value to store (undefined: absent), or why it is refused, completing "`data.total` …". */
-type FieldReading = { value: Json | undefined } | { refused: string };
+type FieldReading = { value: Json | undefined } | { reason: string };
 
 /** A JSON number, nothing around it (RFC 8259, section 6). */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -147,48 +147,48 @@ function fromRendered(type: FieldType, text: string): Json {
 
 const READERS: Readonly<Record<FieldType, (rule: FieldRule, given: Json) => FieldReading>> = {
   text(rule, given) {
-    if (typeof given !== "string") return { refused: `is ${describe(given)}: it must be text` };
+    if (typeof given !== "string") return { reason: `is ${describe(given)}: it must be text` };
     const broken = breaksPlainText(given);
-    if (broken !== null) return { refused: `${broken}: remove it` };
+    if (broken !== null) return { reason: `${broken}: remove it` };
     if (rule.max !== null && given.length > rule.max && countChars(given) > rule.max) {
-      return { refused: `is longer than ${rule.max} characters: shorten it` };
+      return { reason: `is longer than ${rule.max} characters: shorten it` };
     }
     return { value: given };
   },
   number(rule, given) {
     if (isBeyondDouble(given)) {
-      return { refused: "is too large, or too small, to be kept as a number: use a text field for it" };
+      return { reason: "is too large, or too small, to be kept as a number: use a text field for it" };
     }
     if (typeof given !== "number" && typeof given !== "bigint") {
-      return { refused: `is ${describe(given)}: it must be a number` };
+      return { reason: `is ${describe(given)}: it must be a number` };
     }
-    if (rule.max !== null && given > rule.max) return { refused: `is greater than ${rule.max}: lower it` };
+    if (rule.max !== null && given > rule.max) return { reason: `is greater than ${rule.max}: lower it` };
     return { value: given };
   },
   boolean(_rule, given) {
     return typeof given === "boolean"
       ? { value: given }
-      : { refused: `is ${describe(given)}: it must be true or false` };
+      : { reason: `is ${describe(given)}: it must be true or false` };
   },
   date(_rule, given) {
     return typeof given === "string" && isDate(given)
       ? { value: given }
       : {
-          refused: `is ${describe(given)}: it must be an ISO date such as "2030-01-31" or "2030-01-31T12:00:00Z"`,
+          reason: `is ${describe(given)}: it must be an ISO date such as "2030-01-31" or "2030-01-31T12:00:00Z"`,
         };
   },
   json(rule, given) {
     const broken = breaksJson(given, 1);
-    if (broken !== null) return { refused: `${broken}: correct it` };
+    if (broken !== null) return { reason: `${broken}: correct it` };
     if (rule.max !== null && utf8Bytes(writeJson(given)) > rule.max) {
-      return { refused: `takes more than ${rule.max} bytes as JSON: shorten it` };
+      return { reason: `takes more than ${rule.max} bytes as JSON: shorten it` };
     }
     return { value: given };
   },
   file(_rule, given) {
     return typeof given === "string" && isId("fil", given)
       ? { value: given }
-      : { refused: `is ${describe(given)}: it must be the id of an uploaded file, such as fil_…` };
+      : { reason: `is ${describe(given)}: it must be the id of an uploaded file, such as fil_…` };
   },
 };
 

@@ -24,7 +24,7 @@ import type { CollectionKind } from "./collection-definition.ts";
 import { checkFiles, readRecordData } from "./record-data.ts";
 
 /** What stands in the place of data that cannot be read. */
-const ODD = new WeakSet<JsonObject>();
+const UNREADABLE = new WeakSet<JsonObject>();
 /** The API takes 32 levels, and some thousands cannot be written as an answer. */
 const MAX_READ_DEPTH = 500;
 const LONG_CHARS = 2 * MAX_READ_DEPTH;
@@ -39,7 +39,7 @@ export function readStored(text: string): JsonObject {
     if (isJsonObject(data)) return data;
   } catch {}
   const data = {};
-  ODD.add(data);
+  UNREADABLE.add(data);
   return data;
 }
 
@@ -88,7 +88,7 @@ export type RecordView = Static<typeof recordView>;
 
 export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): RecordView {
   const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
-  const odd = ODD.has(row.data)
+  const odd = UNREADABLE.has(row.data)
     ? {
         odd: `The data of ${row.id} is no JSON object that can be shown, so another program than this service wrote it: write its data anew, or delete it.`,
       }

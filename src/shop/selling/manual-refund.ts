@@ -8,9 +8,9 @@ import { textOrNull } from "../../base/schema.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findNewestArrival } from "../people/access-order.ts";
-import { namePerson } from "../people/person.ts";
-import { planPlanRefund, refundPlanPayment } from "./plan-refund.ts";
-import { planProductRefund, refundPurchase } from "./product-sale.ts";
+import { formatPerson } from "../people/person.ts";
+import { previewPlanRefund, refundPlanPayment } from "./plan-refund.ts";
+import { previewProductRefund, refundPurchase } from "./product-sale.ts";
 import {
   findPurchase,
   findRefundOf,
@@ -24,7 +24,7 @@ import { writeReceiptRecord } from "./receipt.ts";
 import type { SaleContext } from "./sale.ts";
 
 /** What a refund of a purchase would take back now. */
-export const refundPlan = Type.Object({
+export const refundPreview = Type.Object({
   ...takenBackView.properties,
   /** The plan that ends. */
   endsPlan: textOrNull,
@@ -33,18 +33,18 @@ export const refundPlan = Type.Object({
   /** All of this in sentences. */
   message: Type.String(),
 });
-export type RefundPlan = Static<typeof refundPlan>;
+export type RefundPreview = Static<typeof refundPreview>;
 
 /** Says what a refund would take back. Refuses with `not_found`, and with `invalid_input` what is no purchase. */
-export async function planRefund(
+export async function previewRefund(
   tx: Reader,
   environmentId: number,
   id: string,
   nowMs: number,
-): Promise<RefundPlan> {
+): Promise<RefundPreview> {
   const purchase = await requireRefundable(tx, environmentId, id);
   const { ref, item, itemKind, personId } = purchase;
-  const whose = await namePerson(tx, environmentId, personId);
+  const whose = await formatPerson(tx, environmentId, personId);
   const what = `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref}) of ${whose}`;
   const refund = await findRefundOf(tx, purchase);
   const nothing = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
@@ -55,16 +55,16 @@ export async function planRefund(
   const said = (sentences: string): string =>
     `Takes back the purchase of ${what}. ${sentences} No money moves: refund the payment where it was paid.`;
   if (itemKind === "plan") {
-    const { ends, keptBy } = await planPlanRefund(tx, purchase);
+    const { ends, keptBy } = await previewPlanRefund(tx, purchase);
     const goes = { ...nothing, grants: ends === null ? 0 : 1, endsPlan: ends?.plan ?? null };
-    return { ...goes, refundedBy: null, message: said(sayPlan(item, ends?.billedBy ?? null, keptBy)) };
+    return { ...goes, refundedBy: null, message: said(formatPlan(item, ends?.billedBy ?? null, keptBy)) };
   }
-  const { takes, entitlement, keepsAccess } = await planProductRefund(tx, purchase, nowMs);
-  const sentences = [sayAccess(entitlement, takes.grants, keepsAccess), ...sayCredits(takes)];
+  const { takes, entitlement, keepsAccess } = await previewProductRefund(tx, purchase, nowMs);
+  const sentences = [formatAccess(entitlement, takes.grants, keepsAccess), ...formatCredits(takes)];
   return { ...takes, endsPlan: null, refundedBy: null, message: said(sentences.join(" ")) };
 }
 
-function sayPlan(plan: string, billedBy: "relay" | "processor" | null, keptBy: string | null): string {
+function formatPlan(plan: string, billedBy: "relay" | "processor" | null, keptBy: string | null): string {
   if (keptBy !== null)
     return `The person stays on ${plan}, because the payment under the ref ${keptBy} came later.`;
   if (billedBy === null) return `The person is not on ${plan} now, so only a refund is recorded.`;
@@ -72,13 +72,13 @@ function sayPlan(plan: string, billedBy: "relay" | "processor" | null, keptBy: s
   return billedBy === "relay" ? ends : `${ends} The card processor continues to bill it: end it there too.`;
 }
 
-function sayAccess(entitlement: string, grants: number, keepsAccess: boolean): string {
+function formatAccess(entitlement: string, grants: number, keepsAccess: boolean): string {
   if (grants === 0) return `Its access to ${entitlement} has ended before.`;
   const kept = keepsAccess ? ", and the person keeps it by another grant" : "";
   return `Its access to ${entitlement} ends${kept}.`;
 }
 
-function sayCredits({ credits, creditsShort }: Pick<RefundPlan, "credits" | "creditsShort">): string[] {
+function formatCredits({ credits, creditsShort }: Pick<RefundPreview, "credits" | "creditsShort">): string[] {
   if (credits + creditsShort === 0) return [];
   const spent = creditsShort === 0 ? "" : `; ${creditsShort} more are spent and stay so`;
   return [`Of its credits, ${credits} are taken back${spent}.`];
@@ -86,9 +86,9 @@ function sayCredits({ credits, creditsShort }: Pick<RefundPlan, "credits" | "cre
 
 /**
  * Takes the purchase back, audited; `created: false` for one taken back before. Answers the refund, or the purchase where there was one. Refuses as
- * `planRefund`.
+ * `previewRefund`.
  */
-export async function refundByHand(
+export async function refundManually(
   tx: Writer,
   change: Change,
   id: string,

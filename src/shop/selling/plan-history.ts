@@ -42,7 +42,7 @@ const OF_PERSON =
   "person_id = $personId AND environment_id = $environmentId AND kind = 'purchase' AND item_kind = 'plan'";
 
 /** Whether anything that decides on the person's plan arrived after the sale's event. */
-export async function hasLater(
+export async function hasLaterArrival(
   tx: Reader,
   { environmentId, personId, arrival }: SaleContext,
 ): Promise<boolean> {
@@ -153,7 +153,7 @@ export async function markConfirmations(
 }
 
 /** The person's receipts of plans so far count no more: a hand ended what they paid for. */
-export async function forgetPayments(tx: Writer, whose: Whose): Promise<void> {
+export async function voidPayments(tx: Writer, whose: Whose): Promise<void> {
   await tx.run(`UPDATE purchase SET arrival = 0 WHERE ${OF_PERSON} AND arrival > 0`, { ...whose });
 }
 
@@ -161,7 +161,7 @@ export async function forgetPayments(tx: Writer, whose: Whose): Promise<void> {
 const STEP_ROWS = 250;
 
 /** Deletes the oldest cancellations that no event is left to arrive before. Answers whether there may be more. */
-export async function forgetCancellations(tx: Writer): Promise<boolean> {
+export async function deleteSpentCancellations(tx: Writer): Promise<boolean> {
   const sql = `DELETE FROM plan_cancellation WHERE seq IN (SELECT seq FROM plan_cancellation WHERE seq > 0 ORDER BY seq LIMIT ?2)
     AND arrival < coalesce((SELECT min(seq) FROM event), ?1)`;
   return (await tx.run(sql, Number.MAX_SAFE_INTEGER, STEP_ROWS)) === STEP_ROWS;

@@ -51,7 +51,7 @@ type Fact = { paid: PlanPayment } | { canceled: PlanCancellation };
  * Follows the facts, which may be given in any order. They must begin with a payment that is no confirmation, or with the person's first. Payments
  * before that one matter only as far as a cancellation names their refs.
  */
-export function followPlan(
+export function derivePlanOrder(
   payments: readonly PlanPayment[],
   cancellations: readonly PlanCancellation[],
 ): PlanOrder {

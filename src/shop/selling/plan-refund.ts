@@ -1,14 +1,14 @@
 /** Takes a payment of a plan back: by hand, or from a person who never paid it. plan-sale.ts handles the cancellation by a relay. */
 import type { Outcome } from "../../base/outcome.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { findLaterPayment, forgetPayments } from "./plan-history.ts";
-import { bringOnto, lookAtPlan, settleOrder } from "./plan-sale.ts";
-import { movePurchase, type Purchase } from "./purchase.ts";
+import { findLaterPayment, voidPayments } from "./plan-history.ts";
+import { applyPlanOrder, readPlanState, switchPlan } from "./plan-sale.ts";
+import { type Purchase, setPurchaseArrival } from "./purchase.ts";
 import { newPurchaseId, recordPurchase, type SaleContext } from "./sale.ts";
 import { endSubscription, findActiveSubscription, type Subscription } from "./subscription.ts";
 
 /** What a refund of a plan's payment would do now: end the subscription, or leave the plan, which a later payment keeps. */
-export async function planPlanRefund(
+export async function previewPlanRefund(
   tx: Reader,
   purchase: Purchase,
 ): Promise<{ ends: Subscription | null; keptBy: string | null }> {
@@ -20,12 +20,12 @@ export async function planPlanRefund(
 
 /** Takes a payment of a plan back: as ending by hand does, unless a later payment keeps the plan. The payment counts no more. */
 export async function refundPlanPayment(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
-  const { ends, keptBy } = await planPlanRefund(tx, purchase);
-  const before = await lookAtPlan(tx, sale);
+  const { ends, keptBy } = await previewPlanRefund(tx, purchase);
+  const before = await readPlanState(tx, sale);
   if (ends !== null) {
     await endSubscription(tx, ends, sale);
-    await forgetPayments(tx, sale);
-  } else await movePurchase(tx, purchase.id, 0);
+    await voidPayments(tx, sale);
+  } else await setPurchaseArrival(tx, purchase.id, 0);
   const ended = ends === null ? {} : { ended: ends.id };
   const kept = keptBy === null ? {} : { keptByRef: keptBy };
   return recordPlanRefund(tx, sale, purchase, before, { ...ended, ...kept });
@@ -35,10 +35,10 @@ async function recordPlanRefund(
   tx: Writer,
   sale: SaleContext,
   { id: refunds, ref, item, origin, amountMinor, currency }: Purchase,
-  before: Awaited<ReturnType<typeof lookAtPlan>>,
+  before: Awaited<ReturnType<typeof readPlanState>>,
   more: Record<string, string>,
 ): Promise<Outcome> {
-  const now = await lookAtPlan(tx, sale);
+  const now = await readPlanState(tx, sale);
   const id = newPurchaseId(sale);
   const grants = before.grants.filter((grant) => !now.grants.includes(grant)).length;
   await recordPurchase(tx, sale, id, {
@@ -49,18 +49,18 @@ async function recordPlanRefund(
 }
 
 /** Takes a payment of a plan from a person who never paid it. Their other payments then decide their plan. */
-export async function takeBackPlanPayment(
+export async function withdrawPlanPayment(
   tx: Writer,
   sale: SaleContext,
   purchase: Purchase,
 ): Promise<Outcome> {
   const { id, arrival } = purchase;
-  const before = await lookAtPlan(tx, sale);
-  await movePurchase(tx, id, 0);
+  const before = await readPlanState(tx, sale);
+  await setPurchaseArrival(tx, id, 0);
   // One that counted no more gave nothing that is left.
   if (arrival > 0) {
-    const { standing } = await settleOrder(tx, { ...sale, arrival }, null);
-    await bringOnto(tx, sale, standing);
+    const { standing } = await applyPlanOrder(tx, { ...sale, arrival }, null);
+    await switchPlan(tx, sale, standing);
   }
   return recordPlanRefund(tx, sale, purchase, before, {});
 }

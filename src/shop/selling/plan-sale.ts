@@ -7,36 +7,36 @@
  */
 import { failForNow, type Outcome } from "../../base/outcome.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { listLiveGrants, moveGrants } from "../people/access-grant.ts";
-import { sayEndedByLater } from "../people/access-order.ts";
+import { listLiveGrants, reorderGrants } from "../people/access-grant.ts";
+import { formatEndedByLaterEvent } from "../people/access-order.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
 import {
-  hasLater,
+  hasLaterArrival,
   markConfirmations,
   readPlanHistory,
   recordCancellation,
   wasBilledSince,
 } from "./plan-history.ts";
-import { followPlan, hasOwnRef, type PlanOrder, type PlanPayment } from "./plan-order.ts";
-import { findPurchase, movePurchase, type Purchase } from "./purchase.ts";
+import { derivePlanOrder, hasOwnRef, type PlanOrder, type PlanPayment } from "./plan-order.ts";
+import { findPurchase, type Purchase, setPurchaseArrival } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
   findSoldHere,
-  type Given,
   type Payment,
   type RelaySale,
   type SaleContext,
+  type SaleGrant,
   sell,
 } from "./sale.ts";
 import {
   endSubscription,
   findActiveSubscription,
-  findNewestOn,
-  keepPlanKey,
-  recordEnded,
+  findNewestSubscription,
+  recordEndedSubscription,
+  recordRenewal,
+  renewPlanGrant,
   type Subscription,
-  stampRenewed,
   startSubscription,
 } from "./subscription.ts";
 
@@ -65,17 +65,17 @@ export async function grantByRelay(
   if ("own" in found) return skipSold(tx, sale, found.own);
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   if (active?.billedBy === "processor" && !(await wasBilledSince(tx, sale)))
-    return refuseBilled(tx, sale, name, ref, active);
-  if (!(await hasLater(tx, sale))) return sellPlan(tx, sale, name, payment, null);
+    return rejectBilledByProcessor(tx, sale, name, ref, active);
+  if (!(await hasLaterArrival(tx, sale))) return sellPlan(tx, sale, name, payment, null);
   return sell(
     tx,
     sale,
     payment,
-    sellingOf(tx, sale, name, (id) => giveLate(tx, sale, name, ref, id)),
+    sellingOf(tx, sale, name, (id) => grantLate(tx, sale, name, ref, id)),
   );
 }
 
-async function refuseBilled(
+async function rejectBilledByProcessor(
   tx: Writer,
   sale: RelaySale,
   name: string,
@@ -97,100 +97,100 @@ export function sellPlan(
   payment: Payment,
   processorCustomerId: string | null,
 ): Promise<Outcome> {
-  const give = () => giveNewest(tx, sale, name, payment.ref, processorCustomerId);
-  return sell(tx, sale, payment, sellingOf(tx, sale, name, give));
+  const grantItem = () => grantNewest(tx, sale, name, payment.ref, processorCustomerId);
+  return sell(tx, sale, payment, sellingOf(tx, sale, name, grantItem));
 }
 
 function sellingOf(
   tx: Writer,
   sale: SaleContext,
   item: string,
-  give: (purchaseId: string) => Promise<Given>,
+  grantItem: (purchaseId: string) => Promise<SaleGrant>,
 ) {
   return {
     itemKind: "plan",
     item,
     skip: (own: Purchase) => skipSold(tx, sale, own),
-    look: () => lookAtPlan(tx, sale),
-    give,
+    readState: () => readPlanState(tx, sale),
+    grantItem,
   } as const;
 }
 
-async function giveNewest(
+async function grantNewest(
   tx: Writer,
   sale: SaleContext,
   plan: string,
   ref: string,
   processorCustomerId: string | null,
-): Promise<Given> {
+): Promise<SaleGrant> {
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   // A plan that moves from a relay to the card processor begins again, so that it is ended where it is billed.
   const goesOn = active?.plan === plan && (active.billedBy === "relay") === (sale.relayName !== null);
   const confirmation = goesOn && !hasOwnRef({ ref, eventId: sale.eventId });
-  if (goesOn && !confirmation) await stampRenewed(tx, active.id, sale.nowMs);
+  if (goesOn && !confirmation) await recordRenewal(tx, active.id, sale.nowMs);
   if (!goesOn && active !== null) await endSubscription(tx, active, sale);
   const { id, grant, endedByEvent } = goesOn
-    ? await keepPlanKey(tx, sale, active)
+    ? await renewPlanGrant(tx, sale, active)
     : await startSubscription(tx, sale, plan, processorCustomerId);
   return {
     granted: { entitlement: plan, grant, credits: 0, subscription: id },
-    message: endedByEvent === null ? null : sayEndedByLater(plan, endedByEvent, sale.personId),
+    message: endedByEvent === null ? null : formatEndedByLaterEvent(plan, endedByEvent, sale.personId),
     confirmation,
   };
 }
 
 /** A payment of which a later arrival, which ran before, may have decided otherwise: the plan is what the order of arrival comes to. */
-async function giveLate(
+async function grantLate(
   tx: Writer,
   sale: RelaySale,
   plan: string,
   ref: string,
   purchaseId: string,
-): Promise<Given> {
+): Promise<SaleGrant> {
   const { arrival, eventId, relayName } = sale;
   const own: PlanPayment = { id: purchaseId, plan, ref, arrival, eventId, relayName, confirms: null };
-  const order = await settleOrder(tx, sale, own);
+  const order = await applyPlanOrder(tx, sale, own);
   const confirmation = order.confirmations.has(purchaseId);
-  if (order.standing === own) return { ...(await giveNewest(tx, sale, plan, ref, null)), confirmation };
-  const brought = await bringOnto(tx, sale, order.standing);
-  const { before, after: active } = brought;
+  if (order.standing === own) return { ...(await grantNewest(tx, sale, plan, ref, null)), confirmation };
+  const change = await switchPlan(tx, sale, order.standing);
+  const { before, after: active } = change;
   const isOn = active?.plan === plan && active.billedBy === "relay";
-  if (isOn && !confirmation) await stampRenewed(tx, active.id, sale.nowMs);
+  if (isOn && !confirmation) await recordRenewal(tx, active.id, sale.nowMs);
   const subscription = isOn
     ? active.id
-    : ((await findNewestOn(tx, sale, plan))?.id ?? (await recordEnded(tx, sale, plan)));
+    : ((await findNewestSubscription(tx, sale, plan))?.id ?? (await recordEndedSubscription(tx, sale, plan)));
   return {
     granted: { entitlement: plan, credits: 0, subscription },
-    message: isOn && before?.id === active.id ? null : sayLate(sale, plan, order, brought),
+    message: isOn && before?.id === active.id ? null : formatLatePayment(sale, plan, order, change),
     confirmation,
   };
 }
 
 /** Follows the person's payments and cancellations, with one that is about to be recorded, and corrects which of them only confirm. */
-export async function settleOrder(
+export async function applyPlanOrder(
   tx: Writer,
   sale: SaleContext,
   own: PlanPayment | null,
 ): Promise<PlanOrder> {
   const history = await readPlanHistory(tx, sale);
   const payments = own === null ? history.payments : [...history.payments, own];
-  const order = followPlan(payments, history.cancellations);
+  const order = derivePlanOrder(payments, history.cancellations);
   await markConfirmations(tx, history, order.confirmations);
   return order;
 }
 
-interface Brought {
+interface PlanSwitch {
   /** The subscription that was active. */
   before: Subscription | null;
   after: Subscription | null;
 }
 
 /** Brings the person onto the plan that the order of arrival comes to. */
-export async function bringOnto(
+export async function switchPlan(
   tx: Writer,
   sale: SaleContext,
   standing: PlanPayment | null,
-): Promise<Brought> {
+): Promise<PlanSwitch> {
   const before = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   if (before?.billedBy === "processor" || before?.plan === standing?.plan) return { before, after: before };
   if (before !== null) await endSubscription(tx, before, sale);
@@ -201,11 +201,11 @@ export async function bringOnto(
 }
 
 /** What the result of a payment says that came too late for its plan, or that shows that a cancellation ended nothing. */
-function sayLate(
+function formatLatePayment(
   { personId }: SaleContext,
   plan: string,
   { standing, ended }: PlanOrder,
-  { before, after }: Brought,
+  { before, after }: PlanSwitch,
 ): string {
   const did =
     before?.id === after?.id
@@ -242,7 +242,7 @@ export async function revokeByRelay(
   await recordCancellation(tx, sale, { plan: name, ref: own, arrival, eventId });
   if (active?.plan !== name) {
     // It may show that what looked like a confirmation was a payment.
-    if (await hasLater(tx, sale)) await settleOrder(tx, sale, null);
+    if (await hasLaterArrival(tx, sale)) await applyPlanOrder(tx, sale, null);
     const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", message };
   }
@@ -250,25 +250,25 @@ export async function revokeByRelay(
     const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
-  const { standing, keepers } = await settleOrder(tx, sale, null);
+  const { standing, keepers } = await applyPlanOrder(tx, sale, null);
   if (standing?.plan === name) {
     const keeper = [...keepers].find(([one]) => one.arrival === arrival && one.ref === own)?.[1] ?? null;
-    return keepPlan(sale, name, own, keeper ?? standing, keeper !== null);
+    return skipCancellation(sale, name, own, keeper ?? standing, keeper !== null);
   }
-  const before = await lookAtPlan(tx, sale);
+  const before = await readPlanState(tx, sale);
   await endSubscription(tx, active, sale);
-  return { outcome: "done", before, after: { ...(await lookAtPlan(tx, sale)), ended: active.id } };
+  return { outcome: "done", before, after: { ...(await readPlanState(tx, sale)), ended: active.id } };
 }
 
 /** The result of a cancellation that a payment outlasts, which it names. `underOther`: that payment came after the one that was canceled. */
-function keepPlan(
+function skipCancellation(
   { personId }: SaleContext,
   plan: string,
   ref: string,
   keeper: PlanPayment,
-  underOther: boolean,
+  isUnderOtherRef: boolean,
 ): Outcome {
-  const why = underOther
+  const why = isUnderOtherRef
     ? `the payment under the ref ${keeper.ref} arrived after the payment under the ref ${ref}`
     : `the payment under the ref ${keeper.ref} (${keeper.eventId ?? "a receipt"}) arrived after this cancellation`;
   const message = `${plan} was left active, because ${why}, and plans go by the order of arrival. To end it anyway, use the dashboard or relay people end ${personId} ${plan}.`;
@@ -276,7 +276,7 @@ function keepPlan(
 }
 
 /** The person's plan and what it grants. */
-export async function lookAtPlan(tx: Reader, sale: SaleContext) {
+export async function readPlanState(tx: Reader, sale: SaleContext) {
   const { plan, subscription } = await currentPlan(tx, sale.environmentId, sale.personId);
   const live = await listLiveGrants(tx, { ...sale, entitlement: null });
   const grants = live.filter((grant) => grant.source === "plan").map((grant) => grant.id);
@@ -286,11 +286,11 @@ export async function lookAtPlan(tx: Reader, sale: SaleContext) {
 /** A ref that was recorded before. Where an event that arrived later recorded it, the payment arrived with this event. */
 async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<Outcome> {
   if (sale.arrival < own.arrival) {
-    await movePurchase(tx, own.id, sale.arrival);
-    const { standing } = await settleOrder(tx, sale, null);
-    const { after } = await bringOnto(tx, sale, standing);
+    await setPurchaseArrival(tx, own.id, sale.arrival);
+    const { standing } = await applyPlanOrder(tx, sale, null);
+    const { after } = await switchPlan(tx, sale, standing);
     if (after?.billedBy === "relay" && standing !== null)
-      await moveGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: standing.arrival });
+      await reorderGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: standing.arrival });
   }
   const refund = await findPurchase(tx, sale.environmentId, "refund", own.ref);
   const since = refund === null ? "" : ` and refunded since (${refund.id}); it stays refunded`;

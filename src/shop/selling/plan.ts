@@ -61,7 +61,7 @@ export async function savePlan(
   const { environmentId, nowMs } = change;
   const { before, item } = await plans.prepare(tx, change, name, input);
   const title = readTitle(input.title, name);
-  const isDefault = await settleDefault(tx, environmentId, name, input.default);
+  const isDefault = await resolveDefault(tx, environmentId, name, input.default);
   if (isDefault) {
     const sql = `UPDATE plan SET is_default = 0, version = version + 1, updated_at = $nowMs
       WHERE environment_id = $environmentId AND is_default = 1 AND name <> $name`;
@@ -97,7 +97,7 @@ export async function deletePlan(tx: Writer, change: Change, name: string, versi
 }
 
 /** Whether the plan is the default once saved. */
-async function settleDefault(
+async function resolveDefault(
   tx: Reader,
   environmentId: number,
   name: string,

@@ -5,17 +5,17 @@
  */
 import { failFinally, failForNow, type Outcome } from "../../base/outcome.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { grantAccess, listLiveGrants, moveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
-import { sayEndedByLater } from "../people/access-order.ts";
-import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";
+import { grantAccess, listLiveGrants, reorderGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
+import { formatEndedByLaterEvent } from "../people/access-order.ts";
+import { addCredits, findBalance, refundCredits } from "../people/credit.ts";
 import { countGrantsOfSource } from "../people/live-grant.ts";
 import { type Product, products } from "./product.ts";
-import { findPurchase, movePurchase, type Purchase, type TakenBack } from "./purchase.ts";
+import { findPurchase, type Purchase, setPurchaseArrival, type TakenBack } from "./purchase.ts";
 import {
   auditRefusedRef,
   failUnknown,
   findSoldHere,
-  isOwn,
+  isSamePurchase,
   newPurchaseId,
   type Payment,
   type RelaySale,
@@ -48,8 +48,8 @@ export function sellProduct(
     itemKind: "product",
     item,
     skip: (own) => skipSold(tx, sale, own),
-    look: () => lookAt(tx, sale, entitlement),
-    give: async (purchaseId) => {
+    readState: () => readHoldings(tx, sale, entitlement),
+    grantItem: async (purchaseId) => {
       const source = { source: "purchase", sourceRef: purchaseId } as const;
       const unending = { reason: null, expiresAtMs: null };
       const grant = await grantAccess(tx, { ...sale, ...source, ...unending, entitlement });
@@ -61,7 +61,8 @@ export function sellProduct(
       const { endedByEvent } = grant;
       return {
         granted: { entitlement, grant: grant.id, credits },
-        message: endedByEvent === null ? null : sayEndedByLater(entitlement, endedByEvent, sale.personId),
+        message:
+          endedByEvent === null ? null : formatEndedByLaterEvent(entitlement, endedByEvent, sale.personId),
       };
     },
   });
@@ -96,7 +97,7 @@ async function claimRefund(
   ref: string,
 ): Promise<{ own: Purchase | null } | Outcome> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase === null || isOwn(purchase, sale, "product", item)) return { own: purchase };
+  if (purchase === null || isSamePurchase(purchase, sale, "product", item)) return { own: purchase };
   const { id, personId, itemKind } = purchase;
   const isTheirs = personId === sale.personId;
   if (isTheirs && (await products.find(tx, sale.environmentId, item)) === null)
@@ -120,7 +121,7 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
     return { outcome: "skipped", message };
   }
   const { entitlement, credits } = readGiven(purchase);
-  const before = await lookAt(tx, sale, entitlement);
+  const before = await readHoldings(tx, sale, entitlement);
   const id = newPurchaseId(sale);
   const source = { source: "purchase", sourceRef: purchase.id } as const;
   const grants = await revokeGrantsOfSource(tx, { ...sale, ...source });
@@ -136,7 +137,7 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
     ...paid,
     data: { takenBack },
   });
-  const now = await lookAt(tx, sale, entitlement);
+  const now = await readHoldings(tx, sale, entitlement);
   const after = { ...now, refund: id, purchase: purchase.id, ref, takenBack };
   if (taken === credits) return { outcome: "done", before, after };
   const message = `Only ${taken} of ${credits} credits could be taken back, the others were spent; the balance never goes below zero.`;
@@ -149,7 +150,7 @@ function readGiven({ item, data }: Purchase): { entitlement: string; credits: nu
 }
 
 /** What a refund of a product's purchase would take back now. */
-export async function planProductRefund(
+export async function previewProductRefund(
   tx: Reader,
   purchase: Purchase,
   nowMs: number,
@@ -178,26 +179,26 @@ async function takeCredits(
   item: string,
 ): Promise<number> {
   const reason = `refund: ${item}`;
-  const { line } = await takeBackCredits(tx, { ...sale, amount, reason, onceKey: `refund:${refundId}` });
+  const { line } = await refundCredits(tx, { ...sale, amount, reason, onceKey: `refund:${refundId}` });
   return 0 - line.amount;
 }
 
 /** Who buys the same again and again holds a grant of each: all of them in every run would grow with the square of what was sold. */
-const MAX_TOLD_GRANTS = 20;
+const MAX_SHOWN_GRANT_IDS = 20;
 
 /** What the person holds of it, of very many grants the newest. */
-async function lookAt(tx: Reader, sale: SaleContext, entitlement: string) {
-  const live = await listLiveGrants(tx, { ...sale, entitlement }, MAX_TOLD_GRANTS + 1);
+async function readHoldings(tx: Reader, sale: SaleContext, entitlement: string) {
+  const live = await listLiveGrants(tx, { ...sale, entitlement }, MAX_SHOWN_GRANT_IDS + 1);
   const credits = await findBalance(tx, sale.environmentId, sale.personId);
-  const grants = live.slice(0, MAX_TOLD_GRANTS).map((grant) => grant.id);
+  const grants = live.slice(0, MAX_SHOWN_GRANT_IDS).map((grant) => grant.id);
   return { entitlement, grants, ...(live.length > grants.length ? { moreGrants: true } : {}), credits };
 }
 
 /** A ref that was fulfilled before. Where an event that arrived later fulfilled it, the purchase and its key arrived with this event. */
 async function skipSold(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
   if (sale.arrival < purchase.arrival) {
-    await movePurchase(tx, purchase.id, sale.arrival);
-    await moveGrants(tx, { ...sale, source: "purchase", sourceRef: purchase.id });
+    await setPurchaseArrival(tx, purchase.id, sale.arrival);
+    await reorderGrants(tx, { ...sale, source: "purchase", sourceRef: purchase.id });
   }
   const refund = await findPurchase(tx, sale.environmentId, "refund", purchase.ref);
   const message =

@@ -10,7 +10,7 @@ import { ENTITLEMENT_NAME } from "../../base/shape.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
-import { live } from "../people/live-grant.ts";
+import { liveSql } from "../people/live-grant.ts";
 import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
 
 const PRODUCT = defineTable({
@@ -76,7 +76,7 @@ export async function saveProduct(
   const title = readTitle(input.title, name);
   const product: Product = { ...item, title, key, credits: readCredits(input.credits ?? 0) };
   await products.save(tx, change, before, product);
-  return { product, created: before === null, warnings: await warnOfKey(tx, environmentId, product) };
+  return { product, created: before === null, warnings: await listKeyWarnings(tx, environmentId, product) };
 }
 
 /** Deletes a product and audits it; what people bought stays theirs. Refuses with `not_found` and `version_conflict`. */
@@ -104,7 +104,7 @@ async function requireFreeKey(
          OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = $name) AS hangs
        FROM access_grant INDEXED BY access_grant_by_entitlement
        WHERE environment_id = $environmentId AND entitlement = $key
-         AND ${live("$nowMs")} LIMIT $most)`,
+         AND ${liveSql("$nowMs")} LIMIT $most)`,
     { environmentId, key, nowMs, name, most: MAX_GRANTS_LOOKED_AT + 1 },
   );
   const isMore = held !== null && held.live > MAX_GRANTS_LOOKED_AT;
@@ -139,16 +139,20 @@ async function findKeyBeforeDeletion(
 }
 
 /** Products told of in one answer. */
-const MAX_TOLD = 50;
+const MAX_WARNINGS = 50;
 
 /** One sentence each product whose key is this name, or any access slug for null, and means nothing now that it is not there. */
-export async function warnOfKeys(tx: Reader, environmentId: number, name: string | null): Promise<Warning[]> {
+export async function listOrphanKeyWarnings(
+  tx: Reader,
+  environmentId: number,
+  name: string | null,
+): Promise<Warning[]> {
   const such = name === null ? "substr(key, 1, 7) = 'access:'" : "key = $key";
-  const rest = `WHERE environment_id = $environmentId AND name <> key AND ${such} ORDER BY name LIMIT ${MAX_TOLD}`;
+  const rest = `WHERE environment_id = $environmentId AND name <> key AND ${such} ORDER BY name LIMIT ${MAX_WARNINGS}`;
   const found = await PRODUCT.all(tx, rest, { environmentId, ...(name === null ? {} : { key: name }) });
   const warnings: Warning[] = [];
   for (const product of found)
-    for (const { code, message } of await warnOfKey(tx, environmentId, product))
+    for (const { code, message } of await listKeyWarnings(tx, environmentId, product))
       warnings.push({
         code,
         field: `products.${product.name}.key`,
@@ -157,7 +161,11 @@ export async function warnOfKeys(tx: Reader, environmentId: number, name: string
   return warnings;
 }
 
-async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<Warning[]> {
+async function listKeyWarnings(
+  tx: Reader,
+  environmentId: number,
+  { name, key }: Product,
+): Promise<Warning[]> {
   if (key === name) return [];
   const sql = key.startsWith("access:")
     ? "SELECT 1 FROM access_slug WHERE environment_id = ?1 AND slug = substr(?2, 8)"

@@ -136,13 +136,13 @@ export function requirePurchase(tx: Reader, environmentId: number, id: string): 
 const NO_RECEIPT = "No receipt with this id exists here: relay people show <address> lists a person's.";
 
 /** An event that arrived earlier brought the same ref: the purchase takes that place in the order of arrival. */
-export async function movePurchase(tx: Writer, id: string, arrival: number): Promise<void> {
+export async function setPurchaseArrival(tx: Writer, id: string, arrival: number): Promise<void> {
   await tx.run("UPDATE purchase SET arrival = ?2 WHERE id = ?1", id, arrival);
 }
 
 /** A row of `SHOWN`. */
-type ShownPurchase = Purchase & ShownBeside;
-interface ShownBeside {
+type ShownPurchase = Purchase & PurchaseNames;
+interface PurchaseNames {
   refundedBy: string | null;
   personEmail: string | null;
 }
@@ -158,7 +158,7 @@ interface PurchaseFilter {
   kind?: Static<typeof receiptKind> | undefined;
 }
 
-const MOST_PASSED = 100;
+const MAX_SKIPPED_CONFIRMATIONS = 100;
 
 /** SQL of each kind, and of all that a list shows where no ref is asked for. */
 const FITS = {
@@ -193,9 +193,9 @@ export async function listPurchases(
     cost: "octet_length(data)",
   } as const;
   // As many confirmations are passed over for a whole page; more of them make it short.
-  const look = kind === undefined ? { look: request.limit + MOST_PASSED } : {};
+  const look = kind === undefined ? { look: request.limit + MAX_SKIPPED_CONFIRMATIONS } : {};
   const step = { ...look, ...request };
-  return await walkPage<Purchase, PurchaseView, ShownBeside>(tx, PURCHASE, step, walk, viewPurchase);
+  return await walkPage<Purchase, PurchaseView, PurchaseNames>(tx, PURCHASE, step, walk, viewPurchase);
 }
 
 /** One receipt or refund as the API shows it. Refuses with `not_found`. */

@@ -10,7 +10,7 @@ import type { Outcome, Success } from "../../base/outcome.ts";
 import { Refusal, type Warning } from "../../base/refusal.ts";
 import { fields } from "../../base/schema.ts";
 import { breaksOneLine, countChars, utf8Bytes } from "../../base/text.ts";
-import { findEnvironmentById, settingsSection } from "../../platform/account/environment.ts";
+import { findEnvironmentById, readSettingsSection } from "../../platform/account/environment.ts";
 import { raiseAlert } from "../../platform/audit/alert.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
@@ -141,42 +141,42 @@ async function refund(tx: Writer, sale: SaleContext, input: ReceiptInput): Promi
 }
 
 function checkReceipt(input: ReceiptInput): void {
-  refuseUnless(
+  requireInput(
     input.ref.trim() === input.ref && input.ref !== "" && countChars(input.ref) <= MAX_REF_CHARS,
     `\`ref\` is empty, has outer spaces or is longer than ${MAX_REF_CHARS} characters: send the processor's payment identifier.`,
   );
-  refuseUnless(
+  requireInput(
     breaksOneLine(input.ref) === null,
     "`ref` is not one line of plain text: send it as it is shown.",
   );
-  refuseUnless(
+  requireInput(
     (input.product === undefined) !== (input.plan === undefined),
     "`product` and `plan` exclude each other: send exactly one of them.",
   );
-  refuseUnless(
+  requireInput(
     input.kind !== "refund" || input.product !== undefined,
     "`kind` refund is for products: end a plan's subscription instead.",
   );
-  refuseUnless(
+  requireInput(
     input.amountMinor === undefined || (Number.isSafeInteger(input.amountMinor) && input.amountMinor >= 0),
     "`amountMinor` is not valid: send an integer from 0, in the currency's smallest unit.",
   );
-  refuseUnless(
+  requireInput(
     input.currency === undefined || /^[A-Z]{3}$/.test(input.currency),
     "`currency` is not valid: send three capital letters such as EUR.",
   );
-  refuseUnless(
+  requireInput(
     input.processorCustomerId === undefined ||
       (input.plan !== undefined && countChars(input.processorCustomerId) <= MAX_CUSTOMER_ID_CHARS),
     `\`processorCustomerId\` goes with a plan only, at most ${MAX_CUSTOMER_ID_CHARS} characters: leave it out for a product.`,
   );
-  refuseUnless(
+  requireInput(
     input.data === undefined || utf8Bytes(writeJson(input.data)) <= MAX_DATA_BYTES,
     `\`data\` would take more than ${MAX_DATA_BYTES} bytes: keep larger things in a record.`,
   );
 }
 
-function refuseUnless(holds: boolean, message: string): void {
+function requireInput(holds: boolean, message: string): void {
   if (!holds) throw new Refusal("invalid_input", message);
 }
 
@@ -221,12 +221,13 @@ async function findMappedCollection(tx: Reader, environmentId: number) {
 
 async function findMappedName(tx: Reader, environmentId: number): Promise<string | null> {
   const environment = await findEnvironmentById(tx, environmentId);
-  const name = environment === null ? undefined : settingsSection(environment, RECEIPTS_SECTION).collection;
+  const name =
+    environment === null ? undefined : readSettingsSection(environment, RECEIPTS_SECTION).collection;
   return typeof name === "string" ? name : null;
 }
 
 /** One sentence where receipts are mapped to a collection, this one where one is named, that is not there: nothing is written then, and no relay hears of them. */
-export async function warnOfReceipts(
+export async function listReceiptWarnings(
   tx: Reader,
   environmentId: number,
   named: string | null = null,

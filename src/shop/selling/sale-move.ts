@@ -6,9 +6,9 @@ import type { Json } from "../../base/json.ts";
 import type { Failure, Outcome, Success } from "../../base/outcome.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { namePerson } from "../people/person.ts";
+import { formatPerson } from "../people/person.ts";
 import type { ItemKind } from "./catalog-item.ts";
-import { takeBackPlanPayment } from "./plan-refund.ts";
+import { withdrawPlanPayment } from "./plan-refund.ts";
 import { refundPurchase } from "./product-sale.ts";
 import { findPurchase, markMoved, PURCHASE, type Purchase } from "./purchase.ts";
 import type { RelaySale } from "./sale.ts";
@@ -27,7 +27,7 @@ interface Sold {
 }
 
 /** Undoes the taking back where the new sale failed. */
-class MoveUndone extends Error {
+class MoveRollback extends Error {
   readonly failure: Failure;
 
   constructor(failure: Failure) {
@@ -56,11 +56,11 @@ export async function moveSale(
       const takenBack = await takeBack(tx, { ...sale, personId: from.personId }, purchase);
       await markMoved(tx, purchase, sale.personId);
       const outcome = await sellNow();
-      if (outcome.outcome === "failed") throw new MoveUndone(outcome);
+      if (outcome.outcome === "failed") throw new MoveRollback(outcome);
       return await recordMove(tx, sale, purchase, takenBack, outcome);
     });
   } catch (error) {
-    if (error instanceof MoveUndone) return error.failure;
+    if (error instanceof MoveRollback) return error.failure;
     throw error;
   }
 }
@@ -80,7 +80,7 @@ async function findMovable(
 }
 
 async function takeBack(tx: Writer, sale: RelaySale, purchase: Purchase): Promise<Success> {
-  const takeBackFrom = purchase.itemKind === "plan" ? takeBackPlanPayment : refundPurchase;
+  const takeBackFrom = purchase.itemKind === "plan" ? withdrawPlanPayment : refundPurchase;
   const outcome = await takeBackFrom(tx, sale, purchase);
   if (outcome.outcome === "failed") throw new Error("A purchase that moves was not taken back.");
   return outcome;
@@ -108,8 +108,8 @@ async function recordMove(
     },
   });
   const [was, is] = [
-    await namePerson(tx, environmentId, personId),
-    await namePerson(tx, environmentId, sale.personId),
+    await formatPerson(tx, environmentId, personId),
+    await formatPerson(tx, environmentId, sale.personId),
   ];
   const more = outcome.message === undefined ? "" : ` ${outcome.message}`;
   const moved: Json = { purchase: id, person: personId, takenBack: takenBack.after ?? null };

@@ -95,14 +95,19 @@ export async function claimRef(
   ref: string,
 ): Promise<{ own: Purchase | null } | { failure: Failure }> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase === null || isOwn(purchase, sale, itemKind, item)) return { own: purchase };
+  if (purchase === null || isSamePurchase(purchase, sale, itemKind, item)) return { own: purchase };
   await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id, code: "ref_used" });
   const whose = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
   const message = `\`ref\` already belongs to ${whose} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
   return { failure: failFinally("ref_used", message) };
 }
 
-export function isOwn(purchase: Purchase, sale: SaleContext, itemKind: ItemKind, item: string): boolean {
+export function isSamePurchase(
+  purchase: Purchase,
+  sale: SaleContext,
+  itemKind: ItemKind,
+  item: string,
+): boolean {
   return purchase.personId === sale.personId && purchase.itemKind === itemKind && purchase.item === item;
 }
 
@@ -143,7 +148,7 @@ export async function findSoldHere<Row extends ItemRow>(
   const item = await items.find(tx, sale.environmentId, name);
   if (item?.soldThrough?.kind === "relay" && item.soldThrough.relay === sale.relayName) return { item };
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase !== null && isOwn(purchase, sale, kind, name)) return { own: purchase };
+  if (purchase !== null && isSamePurchase(purchase, sale, kind, name)) return { own: purchase };
   if (item === null) return { failure: failUnknown(items, name) };
   const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough, in the dashboard or with relay catalog set ${kind} ${name}.`;
   return { failure: failFinally(codes.notSoldHere, message) };
@@ -169,14 +174,14 @@ interface Selling {
   itemKind: ItemKind;
   item: string;
   /** What the person holds, for the audit's before and after. */
-  look(): Promise<Record<string, Json>>;
+  readState(): Promise<Record<string, Json>>;
   /** Gives what was paid for, under the id of the receipt to come. */
-  give(purchaseId: string): Promise<Given>;
+  grantItem(purchaseId: string): Promise<SaleGrant>;
   skip(own: Purchase): Promise<Outcome> | Outcome;
 }
 
 /** What a sale gave. */
-export interface Given {
+export interface SaleGrant {
   granted: NonNullable<PurchaseData["granted"]>;
   /** What the result says beside it. */
   message?: string | null;
@@ -189,18 +194,18 @@ export async function sell(
   tx: Writer,
   sale: SaleContext,
   { given, ...payment }: Payment,
-  { itemKind, item, look, give, skip }: Selling,
+  { itemKind, item, readState, grantItem, skip }: Selling,
 ): Promise<Outcome> {
   const claim = await claimRef(tx, sale, itemKind, item, payment.ref);
   if ("failure" in claim) return claim.failure;
   if (claim.own !== null) return skip(claim.own);
-  const before = await look();
+  const before = await readState();
   const id = newPurchaseId(sale);
-  const { granted, message = null, confirmation = false } = await give(id);
+  const { granted, message = null, confirmation = false } = await grantItem(id);
   const data = { granted, ...(given === undefined ? {} : { given }) };
   await recordPurchase(tx, sale, id, { kind: "purchase", itemKind, item, ...payment, data, confirmation });
   const after = {
-    ...(await look()),
+    ...(await readState()),
     purchase: id,
     ref: payment.ref,
     ...(confirmation ? { confirmation } : {}),

@@ -10,8 +10,13 @@ import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import { grantAccess, listLiveGrants, refreshGrant, revokeGrantsOfSource } from "../people/access-grant.ts";
-import { forgetPayments } from "./plan-history.ts";
+import {
+  grantAccess,
+  listLiveGrants,
+  revokeGrantsOfSource,
+  updateGrantArrival,
+} from "../people/access-grant.ts";
+import { voidPayments } from "./plan-history.ts";
 import type { SaleContext } from "./sale.ts";
 
 export const subscriptionStatus = oneOf(["active", "ended"]);
@@ -71,7 +76,7 @@ export function findActiveSubscription(
 }
 
 /** The newest one that a relay gave on this plan; null: there never was one. */
-export function findNewestOn(
+export function findNewestSubscription(
   tx: Reader,
   { environmentId, personId }: Pick<Subscription, "environmentId" | "personId">,
   plan: string,
@@ -117,24 +122,24 @@ export async function startSubscription(
   sale: SaleContext,
   plan: string,
   processorCustomerId: string | null,
-): Promise<Standing> {
+): Promise<PlanGrant> {
   const id = await insertSubscription(tx, sale, plan, {
     status: "active",
     endedAt: null,
     processorCustomerId,
   });
-  return { id, ...(await grantPlanKey(tx, sale, id, plan)) };
+  return { id, ...(await insertPlanGrant(tx, sale, id, plan)) };
 }
 
 /** A person's subscription, the live grant of its key, and the event that ended that grant as it began; null: none did. */
-interface Standing {
+interface PlanGrant {
   id: string;
   grant: string;
   endedByEvent: string | null;
 }
 
 /** Writes one that ended as it began: of a payment that came too late for its plan. Answers its id. */
-export function recordEnded(tx: Writer, sale: SaleContext, plan: string): Promise<string> {
+export function recordEndedSubscription(tx: Writer, sale: SaleContext, plan: string): Promise<string> {
   const endedAt = sale.nowMs;
   return insertSubscription(tx, sale, plan, { status: "ended", endedAt, processorCustomerId: null });
 }
@@ -163,17 +168,21 @@ async function insertSubscription(
 }
 
 /** Writes down that a payment renewed it. */
-export async function stampRenewed(tx: Writer, id: string, nowMs: number): Promise<void> {
+export async function recordRenewal(tx: Writer, id: string, nowMs: number): Promise<void> {
   await SUBSCRIPTION.change(tx, { id }, { renewedAt: nowMs });
 }
 
 /** The key of an active one as its newest payment gives it: where it was taken meanwhile, it is given again. */
-export async function keepPlanKey(tx: Writer, sale: SaleContext, active: Subscription): Promise<Standing> {
+export async function renewPlanGrant(
+  tx: Writer,
+  sale: SaleContext,
+  active: Subscription,
+): Promise<PlanGrant> {
   const { id, plan } = active;
   const live = await listLiveGrants(tx, { ...sale, entitlement: plan });
   const own = live.find((grant) => grant.source === "plan" && grant.sourceRef === id);
-  if (own === undefined) return { id, ...(await grantPlanKey(tx, sale, id, plan)) };
-  await refreshGrant(tx, own.id, sale.arrival);
+  if (own === undefined) return { id, ...(await insertPlanGrant(tx, sale, id, plan)) };
+  await updateGrantArrival(tx, own.id, sale.arrival);
   return { id, grant: own.id, endedByEvent: null };
 }
 
@@ -189,13 +198,13 @@ export async function endSubscription(
 }
 
 /** The owner, or the app's own server, ends one by id, whoever bills it; audited. Refuses with `not_found`. */
-export async function endSubscriptionByHand(tx: Writer, change: Change, id: string): Promise<Subscription> {
+export async function endSubscriptionManually(tx: Writer, change: Change, id: string): Promise<Subscription> {
   const { environmentId, by, nowMs } = change;
   const sentence = "No subscription with this id exists here; the list shows them.";
   const before = await SUBSCRIPTION.require(tx, { environmentId, id }, sentence);
   if (before.status === "ended") return before;
   await endSubscription(tx, before, { by, nowMs });
-  await forgetPayments(tx, before);
+  await voidPayments(tx, before);
   const after: Subscription = { ...before, status: "ended", endedAt: nowMs };
   await writeAudit(tx, {
     ...change,
@@ -207,12 +216,12 @@ export async function endSubscriptionByHand(tx: Writer, change: Change, id: stri
   return after;
 }
 
-async function grantPlanKey(
+async function insertPlanGrant(
   tx: Writer,
   sale: SaleContext,
   id: string,
   plan: string,
-): Promise<Omit<Standing, "id">> {
+): Promise<Omit<PlanGrant, "id">> {
   const source = { source: "plan", sourceRef: id } as const;
   const unending = { reason: null, expiresAtMs: null };
   const given = await grantAccess(tx, { ...sale, ...source, ...unending, entitlement: plan });

@@ -18,7 +18,7 @@ import {
 import { type DirectoryLock, refuseTaken } from "../sqlite/directory-lock.ts";
 import { identityOf } from "../sqlite/sqlite.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
-import { HOUSE, type Holding, type Keeper } from "./lease-holder.ts";
+import { type AccessQuery, HOUSE, type Keeper } from "./lease-holder.ts";
 
 /** How long one that asks waits for an answer: a holder that runs looks every second. */
 const ANSWER_WITHIN_MS = 3_000;
@@ -51,7 +51,7 @@ interface LeaseDeps {
   clock: Clock;
 }
 
-export class RunnerLease implements Holding {
+export class RunnerLease implements AccessQuery {
   readonly whole = true;
   readonly nodes = { live: 1 };
   readonly #deps: LeaseDeps;

@@ -61,7 +61,7 @@ export interface HeldCount {
   takeovers: number;
 }
 
-export interface Holding extends Holder {
+export interface AccessQuery extends Holder {
   /** Who runs everything instead of this process, in words; null while it may run. */
   readonly lostTo: string | null;
   /** With whom limits are shared. */

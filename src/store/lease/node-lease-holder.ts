@@ -17,7 +17,7 @@ import {
   type Writer,
 } from "../port.ts";
 import { adviseOn } from "../postgres/connection-advice.ts";
-import { type HeldCount, HOUSE, type Holding, type Keeper, type NodeView } from "./lease-holder.ts";
+import { type AccessQuery, type HeldCount, HOUSE, type Keeper, type NodeView } from "./lease-holder.ts";
 import {
   type Found,
   giveBackAll,
@@ -49,7 +49,7 @@ interface NodeDeps {
   readNow?: (tx: Reader) => Promise<number>;
 }
 
-export class NodeHolding implements Holding {
+export class NodeHolding implements AccessQuery {
   readonly whole = false;
   readonly lostTo = null;
   readonly #id: string;

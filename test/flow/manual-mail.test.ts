@@ -1,6 +1,6 @@
 /** Mail sent by hand over HTTP: again what may not have left, and a test of the settings. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { intendEmail } from "../../src/platform/mail/email.ts";
+import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
@@ -38,7 +38,7 @@ function makePerson(email: string): Promise<string> {
 /** A relay's mail in this state. */
 function makeMail(state: string, more: { relayName?: string | null } = {}): Promise<string> {
   return api.store.write("app", async (tx) => {
-    const id = await intendEmail(tx, {
+    const id = await recordIntendedEmail(tx, {
       environmentId: api.environments.development.id,
       personId,
       recipient: "ada@example.com",

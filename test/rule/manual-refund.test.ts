@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { listAudit } from "../../src/platform/audit/audit.ts";
 import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/rules/action/sale.ts";
-import { addCreditsByHand } from "../../src/shop/people/credit.ts";
+import { addCreditsManually } from "../../src/shop/people/credit.ts";
 import { type PersonRow, updatePerson } from "../../src/shop/people/person.ts";
 import { erasePerson } from "../../src/shop/people/person-erase.ts";
-import { planRefund, refundByHand } from "../../src/shop/selling/manual-refund.ts";
+import { previewRefund, refundManually } from "../../src/shop/selling/manual-refund.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
@@ -27,11 +27,11 @@ const under = async (ref: string) => (await store.read((tx) => listPurchases(tx,
 const bought = async (ref: string) => (await under(ref)).find(({ kind }) => kind !== "refund")?.id ?? "";
 const plan = async (ref: string) => {
   const id = await bought(ref);
-  return await store.read((tx) => planRefund(tx, environmentId, id, clock.now()));
+  return await store.read((tx) => previewRefund(tx, environmentId, id, clock.now()));
 };
 const refund = async (ref: string) => {
   const id = await bought(ref);
-  return await store.write("dashboard", (tx) => refundByHand(tx, change(), id));
+  return await store.write("dashboard", (tx) => refundManually(tx, change(), id));
 };
 const none = { grants: [], credits: 0, plan: "free" };
 
@@ -70,7 +70,7 @@ describe("a product", () => {
     await fulfil(person, ref);
     await fulfil(person, other);
     const spent = { personId: person.id, amount: -150, reason: "spent", key: ref };
-    await store.write("app", (tx) => addCreditsByHand(tx, { ...change(), ...spent }));
+    await store.write("app", (tx) => addCreditsManually(tx, { ...change(), ...spent }));
     const { message, ...takes } = await plan(ref);
     expect(takes).toEqual({ grants: 1, credits: 50, creditsShort: 50, endsPlan: null, refundedBy: null });
     expect(message).toContain(
@@ -158,6 +158,6 @@ test("a refund, a confirmation and an unknown id are refused", async () => {
   await market.sell(grantPlan, { type: "grant_plan", plan: "pro" }, person, { event: "evt_confirms" });
   const refusals = [receipt.id, await bought("rly:evt_confirms"), "prc_nothing"];
   const said = [];
-  for (const id of refusals) said.push((await refusalOf(() => store.read((tx) => planRefund(tx, environmentId, id, clock.now())))).code);
+  for (const id of refusals) said.push((await refusalOf(() => store.read((tx) => previewRefund(tx, environmentId, id, clock.now())))).code);
   expect(said).toEqual(["invalid_input", "invalid_input", "not_found"]);
 });

@@ -12,7 +12,7 @@ const HEAD_END = "\r\n\r\n";
 const MAX_HEAD_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-export class InterimAnswers {
+export class InterimResponses {
   /** Read at the beginning of an answer, and not told from an interim one yet; null: an answer has begun. */
   #held: Buffer | null = null;
   #onInterim = (): void => {};

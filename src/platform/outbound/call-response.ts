@@ -5,26 +5,26 @@
 import { MAX_KEPT_ANSWER_BYTES, MAX_KEPT_HEADER_CHARS } from "../../base/limit.ts";
 import { cutToLine, cutUtf8 } from "../../base/text.ts";
 
-const MAX_KEPT_HEADERS = 24;
+const MAX_HEADERS = 24;
 const MAX_HEADER_CHARS = 200;
 const HEADER_NAME = /^[a-z0-9-]{1,64}$/;
 /** A value under such a name may let somebody in, or is long and says nothing of the call. */
-const LEFT_OUT =
+const OMITTED_HEADER =
   /cookie|auth|token|secret|key|sign|session|credential|passw|csrf|xsrf|jwt|nonce|assertion|otp|^content-security-policy|^report-to$|^nel$/;
 /** What follows the path of an address, and who stands before its host. */
 const QUERY = /[?#][^\s,;<>"']*/g;
 const USER = /\/\/[^\s/@]*@/g;
 
-type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+type CallResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-export class Answer {
+export class CallResponse {
   readonly status: number;
-  readonly #headers: AnswerHeaders;
+  readonly #headers: CallResponseHeaders;
   readonly #coding: string | null;
   readonly #chunks: Uint8Array[] = [];
   #size = 0;
 
-  constructor(status: number, headers: AnswerHeaders) {
+  constructor(status: number, headers: CallResponseHeaders) {
     this.status = status;
     this.#headers = headers;
     const coding = headerText(headers, "content-encoding").trim().toLowerCase();
@@ -33,27 +33,27 @@ export class Answer {
 
   /** By their names in lower case, in the order they came. */
   get headers(): Readonly<Record<string, string>> {
-    const kept: [name: string, value: string][] = [];
+    const entries: [name: string, value: string][] = [];
     let left = MAX_KEPT_HEADER_CHARS;
     for (const name of Object.keys(this.#headers)) {
-      if (kept.length === MAX_KEPT_HEADERS) break;
-      if (!HEADER_NAME.test(name) || LEFT_OUT.test(name)) continue;
+      if (entries.length === MAX_HEADERS) break;
+      if (!HEADER_NAME.test(name) || OMITTED_HEADER.test(name)) continue;
       const value = shownValue(headerText(this.#headers, name));
       if (name.length + value.length > left) continue;
       left -= name.length + value.length;
-      kept.push([name, value]);
+      entries.push([name, value]);
     }
-    return Object.fromEntries(kept);
+    return Object.fromEntries(entries);
   }
 
   /** Takes the body's next bytes. */
-  take(chunk: Uint8Array): void {
+  append(chunk: Uint8Array): void {
     this.#chunks.push(chunk);
     this.#size += chunk.byteLength;
   }
 
   /** Nothing that may still come would be kept. */
-  get isEnough(): boolean {
+  get isComplete(): boolean {
     return this.#coding !== null || this.#size > MAX_KEPT_ANSWER_BYTES;
   }
 
@@ -82,7 +82,7 @@ function decoderOf(contentType: string): TextDecoder {
   }
 }
 
-function headerText(headers: AnswerHeaders, name: string): string {
+function headerText(headers: CallResponseHeaders, name: string): string {
   const value = headers[name];
   return Array.isArray(value) ? value.join(", ") : (value ?? "");
 }

@@ -27,7 +27,7 @@ interface Where {
 }
 
 /** A call, or several of the same cause, that became no event or whose event waits. */
-export interface ToldCall extends Where {
+export interface CallNotice extends Where {
   /** A refusal's code, or `ignored`, `duplicate`, `waiting`. */
   code: string;
   cause: string;
@@ -40,7 +40,7 @@ export interface ToldCall extends Where {
 }
 
 /** A call, or several, to a name that no receiver of the app has; the name is a stranger's, and clean. */
-export interface ToldUnknownCall {
+export interface UnknownReceiverNotice {
   appId: string;
   name: string;
   cause: string;
@@ -48,7 +48,7 @@ export interface ToldUnknownCall {
 }
 
 /** A run that failed, or that was done with warnings. */
-export interface ToldRun extends Where {
+export interface RunNotice extends Where {
   eventId: string;
   state: "queued" | "failed" | "dead" | "done";
   code: string;
@@ -59,12 +59,12 @@ export interface ToldRun extends Where {
 }
 
 /** When a schedule ticks next, and why not sooner. */
-interface ToldSchedule extends Where {
+interface ScheduleNotice extends Where {
   message: string;
 }
 
 /** A problem that begins to stand, or does not stand any more. */
-export interface ToldProblem extends Omit<Where, "relayName"> {
+export interface ProblemNotice extends Omit<Where, "relayName"> {
   code: string;
   /** Such as `relay:<name>`. */
   target: string;
@@ -72,26 +72,26 @@ export interface ToldProblem extends Omit<Where, "relayName"> {
   now: "raised" | "cleared";
 }
 
-interface TellerDeps {
+interface NotifierDeps {
   log: Log;
   clock: Clock;
   /** Local development: takes the lines of the terminal, and says what the program is called there. null: a server. */
   terminal: { print(line: string): void; program: string } | null;
 }
 
-export class Teller {
-  readonly #deps: TellerDeps;
+export class Notifier {
+  readonly #deps: NotifierDeps;
   #lines = 0;
   #leftOut = 0;
   #cancel: (() => void) | null = null;
   /** By relay: the last ignored call that was not told yet, with how many there were. */
-  readonly #ignored = new Map<string, { last: ToldCall | null; cancel: () => void }>();
+  readonly #ignored = new Map<string, { last: CallNotice | null; cancel: () => void }>();
 
-  constructor(deps: TellerDeps) {
+  constructor(deps: NotifierDeps) {
     this.#deps = deps;
   }
 
-  tellCall(call: ToldCall): void {
+  notifyCall(call: CallNotice): void {
     const { log, terminal } = this.#deps;
     const { code, cause, calls, eventId } = call;
     if (terminal === null && code === "ignored") this.#logIgnored(call);
@@ -108,19 +108,19 @@ export class Teller {
     } else {
       const event = eventId === null ? "" : ` · ${eventId}`;
       const status = explainCode(code)?.status ?? 200;
-      this.#printCalls(`${call.relayName} · ${status} ${code} · ${cut(cause)}${event}`, calls);
+      this.#printCalls(`${call.relayName} · ${status} ${code} · ${shorten(cause)}${event}`, calls);
     }
   }
 
   /** The first at once, those of the hour after it together. It is a warning only while the relay acts on nothing. */
-  #logIgnored(call: ToldCall): void {
+  #logIgnored(call: CallNotice): void {
     const key = `${call.appId} ${call.environmentName} ${call.relayName}`;
     const open = this.#ignored.get(key);
     if (open !== undefined) {
       open.last = { ...call, calls: call.calls + (open.last?.calls ?? 0) };
       return;
     }
-    this.#sayIgnored("a call became no event", call);
+    this.#notifyIgnored("a call became no event", call);
     this.#beginHour(key);
   }
 
@@ -134,57 +134,59 @@ export class Teller {
     this.#ignored.delete(key);
     if (open?.last == null) return;
     const { last } = open;
-    this.#sayIgnored(`a call became no event: ${last.calls} more in the last hour`, last);
+    this.#notifyIgnored(`a call became no event: ${last.calls} more in the last hour`, last);
     this.#beginHour(key);
   }
 
-  #sayIgnored(message: string, call: ToldCall): void {
+  #notifyIgnored(message: string, call: CallNotice): void {
     const { code, cause, calls } = call;
     this.#deps.log[call.usual ? "info" : "warn"](message, { ...fieldsOf(call), code, cause, calls });
   }
 
-  tellUnknownCall({ appId, name, cause, calls }: ToldUnknownCall): void {
+  notifyUnknownCall({ appId, name, cause, calls }: UnknownReceiverNotice): void {
     const code = "unknown_receiver";
     const { log, terminal } = this.#deps;
     if (terminal === null) log.warn("a call named no receiver", { app: appId, name, code, cause, calls });
-    else this.#printCalls(`${name} · ${explainCode(code)?.status ?? 404} ${code} · ${cut(cause)}`, calls);
+    else this.#printCalls(`${name} · ${explainCode(code)?.status ?? 404} ${code} · ${shorten(cause)}`, calls);
   }
 
   /** Follows the run's own line. */
-  tellRun(run: ToldRun): void {
+  notifyRun(run: RunNotice): void {
     const { log, clock, terminal } = this.#deps;
     const { state, code, eventId, nextAttemptAtMs } = run;
-    const why = cut(run.sentence ?? explainCode(code)?.when ?? "");
+    const why = shorten(run.sentence ?? explainCode(code)?.when ?? "");
     if (terminal === null) {
       const next = nextAttemptAtMs === null ? {} : { nextAttemptAt: toIso(nextAttemptAtMs) };
-      log.warn(MESSAGES[state], { ...fieldsOf(run), code, why, event: eventId, ...next });
+      log.warn(LOG_MESSAGES[state], { ...fieldsOf(run), code, why, event: eventId, ...next });
       return;
     }
     const next =
-      nextAttemptAtMs === null ? ENDS[state] : `tried again ${sayWhen(nextAttemptAtMs, clock.now())}`;
+      nextAttemptAtMs === null
+        ? RETRY_PHRASES[state]
+        : `tried again ${formatWhen(nextAttemptAtMs, clock.now())}`;
     terminal.print(INDENT + plain(`${code} · ${why} · ${next} · ${terminal.program} events show ${eventId}`));
   }
 
-  tellSchedule(schedule: ToldSchedule): void {
+  notifySchedule(schedule: ScheduleNotice): void {
     const { log, terminal } = this.#deps;
     const { relayName, message } = schedule;
     if (terminal === null)
-      log.info("a schedule waits for its tick", { ...fieldsOf(schedule), why: cut(message) });
-    else terminal.print(`TICK  · ${plain(`${relayName} · ${cut(message)}`)}`);
+      log.info("a schedule waits for its tick", { ...fieldsOf(schedule), why: shorten(message) });
+    else terminal.print(`TICK  · ${plain(`${relayName} · ${shorten(message)}`)}`);
   }
 
-  tellProblem({ appId, environmentName, code, target, message, now }: ToldProblem): void {
+  notifyProblem({ appId, environmentName, code, target, message, now }: ProblemNotice): void {
     const { log, terminal } = this.#deps;
     if (terminal === null) {
       const where = { app: appId, environment: environmentName, target };
       log.warn(now === "raised" ? "a problem stands" : "a problem is over", {
         ...where,
         code,
-        why: cut(message),
+        why: shorten(message),
       });
       return;
     }
-    const words = now === "raised" ? cut(message) : "over";
+    const words = now === "raised" ? shorten(message) : "over";
     terminal.print(plain(`PROBLEM · ${target.replace(/^relay:/, "")} · ${code} · ${words}`));
   }
 
@@ -195,7 +197,7 @@ export class Teller {
     this.#endMinute();
     for (const { last, cancel } of this.#ignored.values()) {
       cancel();
-      if (last !== null) this.#sayIgnored(`a call became no event: ${last.calls} more`, last);
+      if (last !== null) this.#notifyIgnored(`a call became no event: ${last.calls} more`, last);
     }
     this.#ignored.clear();
   }
@@ -203,7 +205,7 @@ export class Teller {
   #printCalls(words: string, calls: number): void {
     const line = `CALL  · ${plain(words)}`;
     if (calls > MAX_LINES_EACH) this.#print(`${line} · ${calls} calls`, calls);
-    else for (let told = 0; told < calls; told++) this.#print(line, 1);
+    else for (let printed = 0; printed < calls; printed++) this.#print(line, 1);
   }
 
   #print(line: string, calls: number): void {
@@ -227,14 +229,14 @@ export class Teller {
   }
 }
 
-const MESSAGES: Readonly<Record<ToldRun["state"], string>> = {
+const LOG_MESSAGES: Readonly<Record<RunNotice["state"], string>> = {
   queued: "a run failed and is tried again",
   failed: "an event ended without running",
   dead: "an event is dead",
   done: "an event was done with warnings",
 };
 
-const ENDS: Readonly<Record<ToldRun["state"], string>> = {
+const RETRY_PHRASES: Readonly<Record<RunNotice["state"], string>> = {
   queued: "tried again now",
   failed: "not tried again",
   dead: "dead, not tried again by itself",
@@ -246,7 +248,7 @@ function fieldsOf({ appId, environmentName, relayName }: Where) {
 }
 
 /** `at 12:01:00 UTC, in 1 minute`: a retry is at most 16 hours away. */
-function sayWhen(atMs: number, nowMs: number): string {
+function formatWhen(atMs: number, nowMs: number): string {
   const inMs = Math.max(0, atMs - nowMs);
   const [count, unit] =
     inMs >= HOUR_MS - MINUTE_MS
@@ -257,7 +259,7 @@ function sayWhen(atMs: number, nowMs: number): string {
   return `at ${toIso(atMs).slice(11, 19)} UTC, in ${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-function cut(text: string): string {
+function shorten(text: string): string {
   const line = cutToLine(text, MAX_SHOWN_CHARS);
   return line.replace(/\.$/, "");
 }

@@ -9,7 +9,7 @@ import { Readable } from "node:stream";
 import type SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../../base/clock.ts";
 import type { MailTrouble } from "../../base/problem-code.ts";
-import { type AllowList, judgeAddress } from "../outbound/address.ts";
+import { type AllowList, evaluateAddress } from "../outbound/address.ts";
 import { type AddressLookup, isUnanswered } from "../outbound/call-target.ts";
 import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
@@ -22,7 +22,7 @@ const STOP_GRACE_MS = 6_000;
 /** Replies about signing in, whichever command they answer: the owner can set that right (RFC 4954, section 6). */
 const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
 
-export interface HandoverDeps {
+export interface SmtpDeliveryDeps {
   clock: Clock;
   lookup: AddressLookup;
   /** Private hosts that the operator allows. */
@@ -31,7 +31,7 @@ export interface HandoverDeps {
   authorities?: string[] | undefined;
 }
 
-interface HandoverOrder {
+interface SmtpDeliveryOrder {
   server: Pick<SmtpSettings, "host" | "port" | "security" | "username"> & { clearPassword: string | null };
   from: string;
   to: string;
@@ -42,7 +42,7 @@ interface HandoverOrder {
   markTextLeft(): Promise<boolean>;
 }
 
-export interface HandoverEnd {
+export interface SmtpDeliveryResult {
   kind: "sent" | "failed" | "unknown";
   reason: MailTrouble;
   retry: boolean;
@@ -67,7 +67,7 @@ export async function loadSmtp(): Promise<typeof SMTPConnection> {
 }
 
 /** What went wrong, of a class that is known where it happened. */
-class Trouble extends Error {
+class DeliveryFailure extends Error {
   readonly reason: MailTrouble;
   constructor(reason: MailTrouble, detail: string) {
     super(detail);
@@ -75,23 +75,23 @@ class Trouble extends Error {
   }
 }
 
-export class Handover {
-  readonly #deps: HandoverDeps;
-  readonly #order: HandoverOrder;
+export class SmtpDelivery {
+  readonly #deps: SmtpDeliveryDeps;
+  readonly #order: SmtpDeliveryOrder;
   readonly #abort = new AbortController();
   readonly #cancels: (() => void)[] = [];
   #connection: SMTPConnection | null = null;
   #textLeft = false;
   #ended = false;
-  #resolve: (end: HandoverEnd) => void = () => undefined;
+  #resolve: (end: SmtpDeliveryResult) => void = () => undefined;
 
-  constructor(deps: HandoverDeps, order: HandoverOrder) {
+  constructor(deps: SmtpDeliveryDeps, order: SmtpDeliveryOrder) {
     this.#deps = deps;
     this.#order = order;
   }
 
   /** Resolves with the end; never rejects. Called once. */
-  run(): Promise<HandoverEnd> {
+  run(): Promise<SmtpDeliveryResult> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
       this.#failAfter(this.#order.withinMs, "timed_out");
@@ -102,7 +102,7 @@ export class Handover {
   /** The service stops: what has not left ends now, what has is given some seconds for its answer. */
   stop(): void {
     if (this.#textLeft) this.#failAfter(STOP_GRACE_MS, "stopped");
-    else this.#fail(new Trouble("stopped", "the service stops"));
+    else this.#fail(new DeliveryFailure("stopped", "the service stops"));
   }
 
   async #connect(): Promise<void> {
@@ -139,7 +139,9 @@ export class Handover {
     });
     this.#connection = connection;
     connection.on("error", (error: SmtpError) => this.#fail(error));
-    connection.once("end", () => this.#fail(new Trouble("connection_lost", "the connection was closed")));
+    connection.once("end", () =>
+      this.#fail(new DeliveryFailure("connection_lost", "the connection was closed")),
+    );
     connection.connect(
       this.#step(() => {
         if (server.username === null) this.#send(connection);
@@ -159,12 +161,14 @@ export class Handover {
     const { lookup, allow } = this.#deps;
     const { host } = this.#order.server;
     const addresses =
-      isIP(host) === 0 ? await lookup(host).catch((error: unknown) => tellUnfound(host, error)) : [host];
-    if (addresses.length === 0) throw new Trouble("name_not_found", `${host} has no address`);
+      isIP(host) === 0
+        ? await lookup(host).catch((error: unknown) => throwLookupFailure(host, error))
+        : [host];
+    if (addresses.length === 0) throw new DeliveryFailure("name_not_found", `${host} has no address`);
     for (const address of addresses) {
-      const verdict = judgeAddress(address, host, allow);
+      const verdict = evaluateAddress(address, host, allow);
       if (!verdict.allowed)
-        throw new Trouble("address_refused", `${host} resolves to ${address}, ${verdict.kind}`);
+        throw new DeliveryFailure("address_refused", `${host} resolves to ${address}, ${verdict.kind}`);
     }
     return [...new Set(addresses)];
   }
@@ -188,14 +192,14 @@ export class Handover {
         (may) => {
           if (this.#ended) return;
           if (!may) {
-            this.#fail(new Trouble("stopped", "the mail's row is gone, so it was not sent"));
+            this.#fail(new DeliveryFailure("stopped", "the mail's row is gone, so it was not sent"));
             return;
           }
           this.#textLeft = true;
           text.push(this.#order.message);
           text.push(null);
         },
-        (error: Error) => this.#fail(new Trouble("not_composed", error.message)),
+        (error: Error) => this.#fail(new DeliveryFailure("not_composed", error.message)),
       );
     };
     text._read = begin;
@@ -212,7 +216,7 @@ export class Handover {
 
   #failAfter(delayMs: number, reason: MailTrouble): () => void {
     const cancel = this.#deps.clock.after(delayMs, () =>
-      this.#fail(new Trouble(reason, "no answer in time")),
+      this.#fail(new DeliveryFailure(reason, "no answer in time")),
     );
     this.#cancels.push(cancel);
     return cancel;
@@ -226,7 +230,7 @@ export class Handover {
     this.#end({ kind, reason, retry, code: replyNumbers(error), detail: error.message });
   }
 
-  #end(end: HandoverEnd): void {
+  #end(end: SmtpDeliveryResult): void {
     if (this.#ended) return;
     this.#ended = true;
     for (const cancel of this.#cancels) cancel();
@@ -242,30 +246,30 @@ export class Handover {
 }
 
 /** No address, where that was the answer; a look-up that got none says nothing of the name. */
-function tellUnfound(host: string, error: unknown): never {
+function throwLookupFailure(host: string, error: unknown): never {
   const reason = isUnanswered(error) ? "not_connected" : "name_not_found";
-  throw new Trouble(reason, `${host} could not be looked up (${errorCode(error)})`);
+  throw new DeliveryFailure(reason, `${host} could not be looked up (${errorCode(error)})`);
 }
 
 /** The class of an error, and whether the server may take the mail later. A 5xx about sender, recipient or text is for good. */
 function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {
-  if (error instanceof Trouble) return { reason: error.reason, retry: true };
+  if (error instanceof DeliveryFailure) return { reason: error.reason, retry: true };
   const { responseCode } = error;
   if (error.code === "EAUTH" || (responseCode !== undefined && SIGN_IN_REPLIES.has(responseCode)))
     return { reason: "auth_refused", retry: true };
   const retry = !(error.permanent === true && (error.code === "EENVELOPE" || error.code === "EMESSAGE"));
-  if (error.code === "EENVELOPE") return { reason: refusedBy(error.command), retry };
+  if (error.code === "EENVELOPE") return { reason: rejectionOf(error.command), retry };
   if (error.code === "EMESSAGE" && responseCode !== undefined) return { reason: "text_refused", retry };
   if (error.code === "EMESSAGE") return { reason: "server_trouble", retry };
-  return { reason: nameConnectionTrouble(error), retry: true };
+  return { reason: classifyConnectionError(error), retry: true };
 }
 
-function refusedBy(command: string | undefined): MailTrouble {
+function rejectionOf(command: string | undefined): MailTrouble {
   if (command === "MAIL FROM") return "sender_refused";
   return command === "RCPT TO" ? "recipient_refused" : "text_refused";
 }
 
-function nameConnectionTrouble(error: SmtpError): MailTrouble {
+function classifyConnectionError(error: SmtpError): MailTrouble {
   const system = error.originalCode ?? errorCode(error);
   // The library's EPROTOCOL is an answer out of place, in clear too; the system's EPROTO is of TLS.
   const isAnswer = system === "EPROTOCOL";
