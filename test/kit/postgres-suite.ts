@@ -8,7 +8,7 @@ const RULES: readonly string[] = [
   // What one row or one list of the store says.
   ...["dedupe", "event-number", "event-list", "walk", "effect", "erasure", "recent-call-retention", "audit", "metric", "health-standing"],
   // Several nodes and transactions.
-  ...["runner-ready-buffer", "runner-claim", "runner-release", "runner-warm-up", "live-relay", "overlap", "arrival-order", "capture-model"],
+  ...["runner-ready-buffer", "runner-claim", "runner-release", "runner-warm-up", "live-relay", "overlap", "arrival-order"],
   // One suite of each module.
   ...["relay-save", "relay-secret", "relay-template", "sender-domain", "mail-settings", "record", "collection", "longest-text"],
   ...["access", "credit", "product", "purchase-receipt", "refund-by-hand", "selling-link", "selling-model", "people", "email-person"],
@@ -22,7 +22,7 @@ const FLOWS: readonly string[] = ["receiver", "capture", "replay", "change-strea
 const LONG_RULES: readonly string[] = [
   ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "fruitless", "silence", "health-nodes", "action-time"],
   ...["event-row", "event-state", "relay-view", "save-warning", "capture", "client-signin", "app-removal"],
-  ...["runner-inline", "runner-crash", "runner-effect", "runner-order"],
+  ...["runner-inline", "runner-crash", "runner-effect", "runner-order", "capture-model"],
 ];
 
 const LONG_FLOWS: readonly string[] = [
