@@ -1,6 +1,6 @@
 /** The types of g, the client library of the relay service. */
 
-/** Where the session's token is kept between pages; localStorage and AsyncStorage both fit. */
+/** Stores the session's token between pages; localStorage and AsyncStorage both fit. */
 export interface SessionStorage {
   getItem(name: string): string | null | Promise<string | null>;
   setItem(name: string, value: string): void | Promise<void>;
@@ -8,7 +8,7 @@ export interface SessionStorage {
 }
 
 export interface ClientOptions {
-  /** Where the service is: `https://relay.example.com`. */
+  /** The address of the service: `https://relay.example.com`. */
   url: string;
   /** An app key, `ak_…`. Never a secret key: anyone who opens the page can read it. */
   key: string;
@@ -36,7 +36,7 @@ export class RelayError extends Error {
   /** The HTTP status, 0 where there was no answer. */
   readonly status: number;
   readonly problems: readonly Problem[];
-  /** For caps (429): when to try again. */
+  /** For caps (429): when to retry. */
   readonly resetAt: Date | null;
   /** For `product_not_sellable` and `plan_not_sellable`: where the buyer pays, if the item's soldThrough says so. */
   readonly url: string | null;
@@ -101,7 +101,7 @@ export interface Client {
     /** Signs in with the mailed code; a new address becomes a new person. */
     signIn(email: string, code: string): Promise<Person>;
     /**
-     * The session's token, or null. Send it to your own server, which asks `POST …/sessions/verify` whose it is. Whoever has the token acts
+     * The session's token, or null. Send it to your own server, which asks `POST …/sessions/verify` whose it is. A person who has the token acts
      * as the person: send it over https, and only to your server.
      */
     token(): Promise<string | null>;

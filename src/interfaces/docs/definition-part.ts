@@ -58,7 +58,7 @@ export function writeSchemes(): string {
     const signs = first === undefined || scheme.signsEvent(first);
     return [
       `### ${name}`,
-      `${title}. ${signs ? "The sender signs its events." : "The sender does not sign its events, so the [unsigned-event rule](definition.md#events-that-nobody-signed) holds."}`,
+      `${title}. ${signs ? "The sender signs its events." : "The sender does not sign its events, so the [unsigned-event rule](definition.md#unsigned-events) holds."}`,
       writeFields(variantOf(verify, "scheme", name)),
       ...(examples as readonly unknown[]).map((example) => writeJsonBlock("verify", example)),
     ].join("\n\n");

@@ -57,7 +57,7 @@ function writeSender(sender: Sender): string {
     writeJsonBlock("relay", startDefinition(sender)),
     signsEvent(sender)
       ? "The sender signs its events."
-      : "The sender does not sign its events, so the [unsigned-event rule](/docs/definition#events-that-nobody-signed) holds.",
+      : "The sender does not sign its events, so the [unsigned-event rule](/docs/definition#unsigned-events) holds.",
     person,
     "## The catalog",
     writeJsonBlock("catalog", startCatalog(sender)),
