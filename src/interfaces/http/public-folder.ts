@@ -1,8 +1,7 @@
 /**
- * In local development: what stands in the service folder's public/ at /public/, so that a page with g.js can be tried at once. Such a page
- * runs whatever script it likes, so it has an origin of its own: it is served under the name localhost alone, where no session of the
- * dashboard is taken (cookie.ts). Nothing hidden, and nothing that a link leads to outside of the folder, is served; nothing is kept. The
- * folder itself may be a link to a folder within the service folder, and to no other.
+ * Serves the service folder's public/ at /public/ in local development, to try a page with g.js. Such a page runs any script, so it has its own
+ * origin: only the name localhost serves it, and the dashboard takes no session under that name (cookie.ts). Hidden files and links out of
+ * the folder are not served. The folder itself may be a link to another folder within the service folder.
  */
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
@@ -14,8 +13,11 @@ import { redirect } from "./answer.ts";
 import { isPagesHost, pagesHost } from "./cookie.ts";
 
 const PREFIX = "/public";
-/** The plugin lists pages by their absolute paths when it is made and cuts them off at the length they had then; others it reads when asked. */
-const LISTED = /^(?:\/|[A-Za-z]:)/;
+/**
+ * Ignores the pages that the plugin lists when it is made, by their absolute paths: it cuts them at the length they had then. The path of a
+ * request is relative, as `assets` is.
+ */
+const LISTED_PAGES = /^(?:\/|[A-Za-z]:)/;
 
 const HEADERS = {
   "cache-control": "no-store",
@@ -24,19 +26,19 @@ const HEADERS = {
   "content-security-policy": "frame-ancestors 'self'",
 };
 
-type Files = Awaited<ReturnType<typeof staticPlugin>>;
+type StaticApp = Awaited<ReturnType<typeof staticPlugin>>;
 
 export class PublicFolder {
   readonly #serviceDir: string;
   readonly #folder: string;
-  #files: { of: string; app: Promise<Files> } | null = null;
+  #plugin: { assets: string; app: Promise<StaticApp> } | null = null;
 
   constructor(serviceDir: string) {
     this.#serviceDir = serviceDir;
     this.#folder = join(serviceDir, "public");
   }
 
-  /** The answer to a GET or HEAD of an address below /public, or null for any other address. Refuses with `not_found`. */
+  /** Answers a GET or HEAD of an address below /public. null: another address. Throws the refusal `not_found`. */
   async answer(request: Request): Promise<Response | null> {
     const { pathname, search } = addressOf(request);
     if (pathname !== PREFIX && !pathname.startsWith(`${PREFIX}/`)) return null;
@@ -44,17 +46,20 @@ export class PublicFolder {
     if (leadsOutside(this.#serviceDir, this.#folder)) throw outside();
     const root = await realpath(this.#folder).catch(() => null);
     if (root === null || !(await stat(root)).isDirectory()) throw missing();
-    const file = pathname === PREFIX ? null : await this.#find(root, pathname.slice(PREFIX.length + 1));
+    const file = pathname === PREFIX ? null : await this.#findFile(root, pathname.slice(PREFIX.length + 1));
     if (file === null) return redirect(`${pathname}/${search}`);
     const path = file.split(sep).map(encodeURIComponent).join("/");
-    const files = await this.#open(root);
-    const answer = await files.handle(new Request(`http://localhost${PREFIX}/${path}`));
+    const app = await this.#openPlugin(root);
+    const answer = await app.handle(new Request(`http://localhost${PREFIX}/${path}`));
     if (!answer.ok) throw missing();
     return answer;
   }
 
-  /** The file's own path in the folder, a folder's being its index.html; null: a folder without a slash behind it. */
-  async #find(root: string, rest: string): Promise<string | null> {
+  /**
+   * Finds the real path of a file, relative to the root. A path that ends in a slash means the index.html of that folder. null: the path
+   * names a folder and does not end in a slash. Throws the refusal `not_found`.
+   */
+  async #findFile(root: string, rest: string): Promise<string | null> {
     const names = rest.split("/").map(readName);
     const wanted = join(root, ...names);
     const real = await realpath(wanted).catch(() => null);
@@ -63,36 +68,37 @@ export class PublicFolder {
     const endsInSlash = names.at(-1) === "";
     if (found.isFile() && !endsInSlash) return relative(root, real);
     if (!found.isDirectory()) throw missing();
-    return endsInSlash ? await this.#find(root, `${rest}index.html`) : null;
+    return endsInSlash ? await this.#findFile(root, `${rest}index.html`) : null;
   }
 
-  async #open(root: string): Promise<Files> {
+  /** Makes the plugin at the first request, and again when the folder is another one. */
+  async #openPlugin(root: string): Promise<StaticApp> {
     const assets = relative(process.cwd(), root);
-    if (this.#files?.of !== assets) {
+    if (this.#plugin?.assets !== assets) {
       const options = { assets, prefix: PREFIX, etag: false, decodeURI: true, alwaysStatic: false };
-      const app = staticPlugin({ ...options, ignorePatterns: [LISTED], headers: HEADERS });
-      this.#files = { of: assets, app };
-      // It looks through the whole folder once; what was in its way then may be gone when it is asked again.
+      const app = staticPlugin({ ...options, ignorePatterns: [LISTED_PAGES], headers: HEADERS });
+      this.#plugin = { assets, app };
+      // The plugin reads the whole folder once. A later request tries again if that failed.
       app.catch(() => {
-        this.#files = null;
+        this.#plugin = null;
       });
     }
-    return await this.#files.app;
+    return await this.#plugin.app;
   }
 }
 
-/** One name of the path. Refuses what is hidden, climbs, or is no name. */
+/** Decodes one name of the path. Throws `not_found` for a hidden name, a parent folder and a text that is no name. */
 function readName(part: string): string {
   try {
     const name = decodeURIComponent(part);
     if (!name.startsWith(".") && !/[/\\\0]/.test(name)) return name;
   } catch {
-    // No text in UTF-8: no file is called so.
+    // The name is not UTF-8, so no file has it.
   }
   throw missing();
 }
 
-/** Whether a path that starts at the folder stays in it and names nothing hidden. */
+/** Whether a path relative to the folder stays in it and has no hidden name. */
 function isShown(path: string): boolean {
   return !isAbsolute(path) && path.split(sep).every((name) => !name.startsWith("."));
 }
