@@ -1,6 +1,6 @@
 /** One thing that needs you: what is wrong and since when, why, whether that is still so, and the ways out of it. */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
-import type { AttentionItem } from "../../src/insight/overview/attention.ts";
+import type { AttentionItem } from "../../src/insight/overview/attention-item.ts";
 import type { DeadView } from "../../src/insight/overview/dead-events.ts";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { sayKind } from "../alert/kind-text.ts";

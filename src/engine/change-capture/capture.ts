@@ -1,9 +1,9 @@
 /**
- * Capture: drains the change log into events as soon as it is told of a change, and looks by itself for those it is not told of (another
- * process, SQL by hand): one event for every relay that watched when the record was written, still stands, still wants that change and whose
- * `where` matches. It works in small steps, so that a change many relays watch takes several: a step's events and how far it came in the log
- * are one transaction, so that a crash leaves a change's relay in the log or with its event, never both. A paused relay's events wait; that
- * is the runner's. It never asks who wrote: what must not fire was not logged.
+ * Turns record changes of the change log into events: one for each relay that watched the collection at the time of the change and still does, and
+ * whose `where` matches. Runs when it is woken, and polls for changes of other processes and of plain SQL.
+ * A transaction takes a bounded step, so that a change with many watchers takes several. A step's events and its progress in the log commit
+ * together, so that a crash neither loses nor repeats an event. Capture never asks who wrote a record: writes that must not start a relay are not
+ * in the log.
  */
 
 import { type Clock, Loop } from "../../base/clock.ts";
@@ -24,9 +24,9 @@ import {
   viewBefore,
 } from "./change.ts";
 
-/** What one transaction takes at most; bounds how long others wait for the writer. Of the bytes read and written the last may be too many. */
+/** The budget of one transaction, which bounds how long other writes wait. The last item may exceed the bytes. */
 const STEP = { changes: 64, watchers: 1_024, events: 64, read: 192 * 1024, written: 512 * 1024 };
-type Room = typeof STEP;
+type Budget = typeof STEP;
 
 const POLL_MS = 2_000;
 
@@ -46,23 +46,23 @@ export class Capture {
       clock: deps.clock,
       everyMs: POLL_MS,
       turn: () => this.#drain(),
-      // The next look tries again.
+      // The next poll tries again.
       onError: (error) =>
         deps.log.warn("record changes cannot be captured now", { cause: (error as Error).message }),
     });
   }
 
-  /** Begins: what was written while nothing ran becomes events first. Resolves after that. */
+  /** Starts, and resolves after the changes that were written while nothing ran are events. */
   start(): Promise<void> {
     return this.#loop.start();
   }
 
-  /** Records may have changed; call after the change is durable. */
+  /** Looks for changes now. Call after the change is durable. */
   wake(): void {
     this.#loop.wake();
   }
 
-  /** Drains nothing more; resolves when what was begun is stored. The rest of the log waits for the next start. */
+  /** Stops, and resolves when the step in progress is stored. The next start continues. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }
@@ -75,22 +75,22 @@ export class Capture {
   }
 }
 
-/** One step: the oldest changes, and of the last of them as many relays as there is room for. Answers how many changes it finished. */
+/** Takes one step: the oldest changes, and of the last one as many watchers as the budget allows. Returns how many changes it finished. */
 export async function drainChanges(
   tx: Writer,
-  most: Partial<Room>,
+  most: Partial<Budget>,
   nowMs: number,
   log: Log,
 ): Promise<number> {
-  const room = { ...STEP, ...most };
+  const budget = { ...STEP, ...most };
   let finished = 0;
   let seq = 0;
-  while (hasRoom(room)) {
+  while (hasBudget(budget)) {
     const change = await nextChange(tx, seq);
     if (change === null) break;
-    room.changes -= 1;
-    room.read -= change.data.length + (change.previousData?.length ?? 0);
-    if (!(await fanOut(tx, change, room, nowMs, log))) break;
+    budget.changes -= 1;
+    budget.read -= change.data.length + (change.previousData?.length ?? 0);
+    if (!(await fanOut(tx, change, budget, nowMs, log))) break;
     finished += 1;
     seq = change.seq;
   }
@@ -98,29 +98,35 @@ export async function drainChanges(
   return finished;
 }
 
-/** The change's events, while there is room, which they use up; answers whether that was all of them. */
-async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, log: Log): Promise<boolean> {
+/** Inserts the change's events while the budget lasts. Returns whether these were all. */
+async function fanOut(
+  tx: Writer,
+  change: ChangeRow,
+  budget: Budget,
+  nowMs: number,
+  log: Log,
+): Promise<boolean> {
   let views: Views | null = null;
   let payload: StoredPayload | null = null;
-  let told = change.toldRelayId;
-  while (hasRoomForEvents(room)) {
-    const most = Math.min(room.watchers, room.events);
-    const watchers = await listWatchers(tx, change, told, most);
+  let lastRelayId = change.toldRelayId;
+  while (hasEventBudget(budget)) {
+    const most = Math.min(budget.watchers, budget.events);
+    const watchers = await listWatchers(tx, change, lastRelayId, most);
     if (watchers.length === 0) return true;
     views ??= readOrLog(tx, change, log, () => view(change));
-    if (views === null || views.saysNothing) return true;
+    if (views === null || views.isUnchanged) return true;
     const { record, previous } = views;
     for (const { wanted, ...watcher } of watchers) {
-      if (!hasRoomForEvents(room)) break;
-      told = watcher.relayId;
-      room.watchers -= 1;
+      if (!hasEventBudget(budget)) break;
+      lastRelayId = watcher.relayId;
+      budget.watchers -= 1;
       if (!matchesWhere(wanted, record.data)) continue;
       payload ??= readOrLog(tx, change, log, () =>
         makeChangePayload(record, change.change === "deleted" ? record : previous),
       );
       if (payload === null) return true;
-      room.events -= 1;
-      room.written -= payload.text.length;
+      budget.events -= 1;
+      budget.written -= payload.text.length;
       await insertEvent(tx, {
         environmentId: change.environmentId,
         ...watcher,
@@ -131,39 +137,40 @@ async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, 
         nowMs,
       });
     }
-    if (watchers.length < most && hasRoomForEvents(room)) return true;
+    if (watchers.length < most && hasEventBudget(budget)) return true;
   }
-  if (told !== change.toldRelayId) await RECORD_CHANGE.change(tx, change, { toldRelayId: told });
+  if (lastRelayId !== change.toldRelayId)
+    await RECORD_CHANGE.change(tx, change, { toldRelayId: lastRelayId });
   return false;
 }
 
-function hasRoom(room: Room): boolean {
-  return room.changes > 0 && room.read > 0 && hasRoomForEvents(room);
+function hasBudget(budget: Budget): boolean {
+  return budget.changes > 0 && budget.read > 0 && hasEventBudget(budget);
 }
 
-function hasRoomForEvents({ watchers, events, written }: Room): boolean {
+function hasEventBudget({ watchers, events, written }: Budget): boolean {
   return watchers > 0 && events > 0 && written > 0;
 }
 
 interface Views {
   record: RecordView;
   previous: RecordView | null;
-  /** The log leaves out writes of the same text; the same data may be written with its fields in another order. */
-  saysNothing: boolean;
+  /** Whether nothing differs. The log omits writes of the same text, but the same data can be written with its fields in another order. */
+  isUnchanged: boolean;
 }
 
 function view(change: ChangeRow): Views {
   const record = viewAfter(change);
   const previous = viewBefore(change);
-  const saysNothing =
+  const isUnchanged =
     previous !== null &&
     record.owner === previous.owner &&
     record.recipient === previous.recipient &&
     Bun.deepEquals(record.data, previous.data, true);
-  return { record, previous, saysNothing };
+  return { record, previous, isUnchanged };
 }
 
-/** null for a row that another program wrote and that is no record, or none that anybody can read to its end: it would stop the log for good. */
+/** Returns null for a row that cannot be read, such as one that another program wrote. The log would otherwise stop at it forever. */
 function readOrLog<Read>(tx: Writer, change: ChangeRow, log: Log, read: () => Read): Read | null {
   try {
     return read();

@@ -1,6 +1,6 @@
 /**
- * A change of a record, as SQL triggers log it whoever writes (migrations/0022-record-watch.sql), and the payload that its events carry. A row says
- * what changed, once, and its number says which relays watched at that moment.
+ * A row of the change log, which SQL triggers write for every writer (migrations/0022-record-watch.sql), and the payload of its events. The row's
+ * number decides which relays watched at that moment.
  */
 
 import { type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -22,26 +22,26 @@ export const RECORD_CHANGE = defineTable({
     recordId: text(),
     collection: text(),
     createdAt: integer(),
-    /** JSON text, as is `previousData`: another program may have written what is none. */
+    /** JSON text, as is `previousData`. Another program may have written something else. */
     data: text(),
     ownerId: orNull(text()),
     recipientId: orNull(text()),
     writtenBy: text(),
     updatedAt: integer(),
-    /** What an update replaced; null on other changes. */
+    /** What an update replaced; null for other changes. */
     previousData: orNull(text()),
     previousOwnerId: orNull(text()),
     previousRecipientId: orNull(text()),
     previousWrittenBy: orNull(text()),
     previousUpdatedAt: orNull(integer()),
-    /** The last relay that was told of it, in the order of their ids; null: none yet. */
+    /** The last relay, in the order of ids, whose event is inserted; null before the first. */
     toldRelayId: orNull(text()),
   },
 });
 
 export type ChangeRow = RowOf<typeof RECORD_CHANGE>;
 
-/** The oldest change behind `seq`, or null. */
+/** Finds the oldest change after `seq`, or null. */
 export function nextChange(tx: Reader, seq: number): Promise<ChangeRow | null> {
   return RECORD_CHANGE.get(tx, "WHERE seq > $seq ORDER BY seq LIMIT 1", { seq });
 }
@@ -54,23 +54,23 @@ interface Watcher {
   wanted: DataChangeTrigger["where"];
 }
 
-/** The relays that watched the change when it was written and want such changes now, in the order of their ids from behind `told` on. */
+/** Lists the relays that watched at the time of the change and still do, in the order of their ids after `lastRelayId`. */
 export async function listWatchers(
   tx: Reader,
   { environmentId, collection, change, seq }: ChangeRow,
-  told: string | null,
+  lastRelayId: string | null,
   limit: number,
 ): Promise<Watcher[]> {
   const rows = await tx.all<Omit<Watcher, "wanted"> & { wanted: string | null }>(
     `SELECT watch.relay_id AS relayId, relay_key.key AS relayKey, relay_key.name_key AS nameKey, watch.wanted AS wanted
      FROM record_watch AS watch JOIN relay_key ON relay_key.relay_id = watch.relay_id
      WHERE watch.environment_id = $environmentId AND watch.collection = $collection AND watch.change = $change
-       AND watch.relay_id > $told
+       AND watch.relay_id > $lastRelayId
        AND (watch.since < $seq OR EXISTS (
          SELECT 1 FROM record_watched AS before WHERE before.relay_id = watch.relay_id AND before.collection = watch.collection
            AND before.change = watch.change AND before.until >= $seq AND before.since < $seq))
      ORDER BY watch.relay_id LIMIT $limit`,
-    { environmentId, collection, change, seq, told: told ?? "", limit },
+    { environmentId, collection, change, seq, lastRelayId: lastRelayId ?? "", limit },
   );
   return rows.map((row) => ({
     ...row,
@@ -83,22 +83,22 @@ export async function hasChanges(tx: Reader): Promise<boolean> {
   return (await tx.get("SELECT 1 FROM record_change LIMIT 1")) !== null;
 }
 
-/** Trims the log up to and with `seq`; in the transaction that makes the last events, so that a change becomes events once. */
+/** Trims the log up to and including `seq`, in the transaction that inserts the last events. */
 export async function trimChanges(tx: Writer, seq: number): Promise<void> {
   await tx.run("DELETE FROM record_change WHERE seq <= ?1", seq);
   await tx.run("DELETE FROM record_watched WHERE until <= ?1", seq);
 }
 
 /**
- * The record after the change, as the API shows one; of a deleted record, as it was last. Throws where the data that was written is not JSON;
- * what went is odd then, as its own page said, and its end is a change all the same.
+ * The record after the change, or the last version of a deleted record, as the API shows it. Throws where the data of a written record is not JSON.
+ * A deleted record may hold any text.
  */
 export function viewAfter(row: ChangeRow): RecordView {
   const data = row.change === "deleted" ? readStored(row.data) : (parseJson(row.data) as JsonObject);
   return viewRecord({ ...row, id: row.recordId, data });
 }
 
-/** What an update replaced; null on other changes. */
+/** What an update replaced; null for other changes. */
 export function viewBefore(row: ChangeRow): RecordView | null {
   if (row.previousData === null) return null;
   return viewRecord({
@@ -113,13 +113,13 @@ export function viewBefore(row: ChangeRow): RecordView | null {
   });
 }
 
-/** What the data of each of two records may take, with room for everything else of both. */
+/** The most bytes of each record's data, so that both records fit into a payload with the rest. */
 const MAX_CUT_DATA_BYTES = (MAX_STORED_PAYLOAD_BYTES - 4 * 1024) / 2;
 
-const MAX_TOLD_FIELDS = 20;
+const MAX_WARNED_FIELDS = 20;
 
 /**
- * `{ record, previous }`, both as the API shows a record:
+ * Makes the payload `{ record, previous }`, both as the API shows a record:
  *
  * | change  | record               | previous             |
  * |---------|----------------------|----------------------|
@@ -127,10 +127,9 @@ const MAX_TOLD_FIELDS = 20;
  * | updated | the record as it is  | the record as it was |
  * | deleted | the record as it was | the same             |
  *
- * A deleted record stands under `record`, because that is what {{record.data.<field>}} reads; equal sides mean that it is gone, since an
- * update that changes nothing is no change. Over 32 KB both keep everything but their data, of which the fields stay that fit, each
- * value cut at 2 KB, and what is cut of the record is told; `preview` is then the beginning of the record's data. Source: decisions,
- * "truncation".
+ * A deleted record is also `record`, because {{record.data.<field>}} reads that. Equal sides mean a deletion, because an update that changes
+ * nothing is no change. Above 32 KB both records keep the fields that fit, each value cut at 2 KB, with a warning for each cut field of the record;
+ * `preview` is then the beginning of its data. Source: decisions, "truncation".
  */
 export function makeChangePayload(record: RecordView, previous: RecordView | null): StoredPayload {
   const whole = makeWholePayload({
@@ -147,11 +146,11 @@ export function makeChangePayload(record: RecordView, previous: RecordView | nul
   };
 }
 
-/** One sentence for each field that a template reads otherwise than the record holds it, as far as an event keeps warnings. */
+/** Formats a warning for each field that was cut or left out, up to the number that an event keeps. */
 function formatCutWarnings(whole: JsonObject, kept: JsonObject): string[] {
   const cut = Object.keys(whole).filter((name) => kept[name] !== whole[name]);
   return cut
-    .slice(0, MAX_TOLD_FIELDS)
+    .slice(0, MAX_WARNED_FIELDS)
     .map((name) =>
       Object.hasOwn(kept, name)
         ? `record.data.${name} was cut: the change is larger than 32 KB, so each value keeps its first 2 KB.`
@@ -173,6 +172,6 @@ function cutData(data: JsonObject): JsonObject {
     bytes += cost;
     kept.push([name, short]);
   }
-  // Object.fromEntries makes own properties, also of a name such as __proto__.
+  // Object.fromEntries makes own properties, also for a name such as __proto__.
   return Object.fromEntries(kept);
 }

@@ -1,11 +1,11 @@
 /**
- * What can be wrong with a relay that no single call or event shows, what is known of it meanwhile, and what of that is stored beyond a restart. It
- * judges nothing: problem.ts does.
+ * The health of a relay: the problems that no single request or event shows, what this process remembers of each relay, and what its row stores.
+ * problem.ts decides when a streak is a problem.
  */
 import type { SecretUse } from "../../rules/relay/live-receiver.ts";
 import { defineTable, integer, json, orNull, text } from "../../store/table.ts";
 
-/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
+/** Problems of a receiver, then problems of any relay. */
 export const RECEIVER_CODES = [
   "relay_refusing",
   "relay_silent",
@@ -16,34 +16,34 @@ export const RECEIVER_CODES = [
 export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
 export type HealthCode = (typeof CODES)[number];
 
-/** What is counted. */
+/** Codes that count a streak: the same failure again and again, without a success between. */
 export type StreakCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
 
 export interface Streak {
   since: number;
   at: number;
   count: number;
-  /** Another alert told the owner of one of them: an event died. */
+  /** Another alert reported one of them already, because an event died. */
   told?: boolean;
 }
 
-/** What is stored of a relay beyond a restart. A save of its definition begins anew. */
+/** What the row stores of a relay. A new version of the definition starts it again. */
 export interface StoredHealth {
   version: number;
-  /** Whether a call passed `when`. */
+  /** Whether a request matched `when`. */
   matched: boolean;
   /** Whether an event found its person, or needed none. */
   found: boolean;
-  /** The longest run of ignored calls that a matching one ended. */
+  /** The longest streak of ignored requests that a matching one ended. */
   usual: number;
-  /** Whether the owner was told that nobody calls. */
+  /** Whether the owner was notified that no request ever arrived. */
   uncalledTold: boolean;
   runs: Partial<Record<StreakCode, Streak>>;
-  /** When calls last verified by which of two secrets, as all nodes saw it; stored where nodes share the row alone. */
+  /** When requests last verified with each of two secrets, as all nodes saw it. Stored only where several nodes share the row. */
   use?: SecretUse;
 }
 
-/** A person said that the problem is seen to. */
+/** Acknowledges the streak of a resolved problem: that many ignored requests now count as usual. */
 export function acknowledgeStreak(stored: StoredHealth, code: StreakCode): void {
   if (code === "relay_ignoring") {
     stored.matched = true;
@@ -51,31 +51,31 @@ export function acknowledgeStreak(stored: StoredHealth, code: StreakCode): void 
   }
 }
 
-/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
+/** The columns of the relay's row that hold its health. Live relays do not read them, so that writing them reloads no relay. */
 export const HEALTH = defineTable({
   name: "relay",
   key: ["id"],
   columns: {
     id: text(),
-    /** When the first of the calls that were refused one after another came; null: the last one verified. */
+    /** When the current streak of rejected requests began; null after a verified one. */
     refusedSince: orNull(integer()),
     refusedCount: integer(),
     refusedAt: orNull(integer()),
-    /** When a call last verified, as far as it is written. */
+    /** When a request last verified, as far as it is written. */
     acceptedAt: orNull(integer()),
-    /** The other runs. */
+    /** The other streaks. */
     fruitless: orNull(json<StoredHealth>()),
   },
 });
 
-/** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not stored: it may name a person. */
+/** When a streak began and grew last, in monotonic time, and why. The reason is not stored, because it may name a person. */
 interface StreakTiming {
   sinceMs: number;
   atMs: number;
   why: string | null;
 }
 
-/** What its row tells of one relay. */
+/** The health of one relay as its row stores it. */
 export interface HealthRow {
   relayId: string;
   stored: StoredHealth;
@@ -83,11 +83,11 @@ export interface HealthRow {
   acceptedAt: number | null;
 }
 
-/** What is known of one relay. */
+/** The health of one relay in this process. */
 export interface RelayHealth extends HealthRow {
   seen: Partial<Record<StreakCode, StreakTiming>>;
-  /** As the database has it. */
+  /** `acceptedAt` as the database has it. */
   storedAcceptedAt: number | null;
-  /** Why a call of its refused ones was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */
+  /** The diagnosed cause of one of the rejected requests. `solved`: the cause names the difference. */
   found: { cause: string; solved: boolean } | null;
 }

@@ -1,8 +1,8 @@
 /**
- * How each relay is doing, seen across its calls and runs: calls refused or ignored one after another, events that find nobody, attempts that
- * fail, good events over the app's cap. Each is a run that anything better ends, counted in memory, so that an accepted call asks no database;
- * what changed is written behind the calls, in the order it was noticed. When one is a problem is problem.ts's, what shows by waiting alone
- * silence-check.ts's, and what other nodes saw shared-health.ts's. Receiver and runner tell it; it judges no call and no event.
+ * Counts streaks of each relay in memory: rejected or ignored requests, events that find no person, failed attempts, and events over the app's cap.
+ * A success ends a streak. Changes are written shortly afterwards, so that an accepted request needs no query.
+ * problem.ts decides when a streak is a problem, silence-check.ts finds silent relays, and shared-health.ts merges what several nodes saw. The
+ * receiver and the runner report to this class.
  */
 import type { Clock } from "../../base/clock.ts";
 import { DAY_MS, type RaisableLimits } from "../../base/limit.ts";
@@ -24,15 +24,15 @@ import {
 import { CAPPED_OVER_MS, HealthProblems, PERMANENT_FAILURES, REFUSED, writeChange } from "./problem.ts";
 
 const WRITE_AFTER_MS = 1_000;
-/** Writes, with what else is to be written at once, the rows that it is handed the writing of; resolves once that is durable. */
+/** Writes the given rows together with other pending changes. Resolves once they are durable. */
 export type WriteRows = (rows: (tx: Writer) => Promise<void>) => Promise<void>;
 
-/** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
+/** A longer pause between two rejected requests ends the streak, because stray requests of scanners are no problem. */
 const MAX_PAUSE_MS = DAY_MS;
 
 /**
- * How an attempt of an event ended, of a relay that may be gone. `code`: a failure's, or why no action ran; `why`: what the owner is told of a
- * failure; `dead`: and of the event's death.
+ * The result of an attempt of an event. `relay` is null where it was deleted. `code` is the failure's, or why no action ran; `why` is the owner's
+ * text; `dead` says whether the event died.
  */
 export interface RunOutcome {
   relay: LiveRelay | null;
@@ -55,7 +55,7 @@ export class Health {
   readonly #known = new Map<string, RelayHealth>();
   readonly #unsaved = new Set<RelayHealth>();
   readonly problems: HealthProblems;
-  /** Monotonic: a time in which nothing ran proves nothing. */
+  /** Monotonic. A time in which this process did not run proves nothing. */
   #startedMs = 0;
 
   constructor(deps: HealthDeps) {
@@ -65,7 +65,7 @@ export class Health {
     this.problems = new HealthProblems({ ...deps, onChange: () => void this.#behind.flush() });
   }
 
-  /** Reads what an earlier process saw, but for what was told and is over. Calls and runs are noted without it too, and count instead. */
+  /** Reads what an earlier process stored, except streaks whose problem was resolved. What is recorded before this resolves counts instead. */
   async start(isOver: (relayId: string, code: StreakCode, sinceMs: number) => boolean): Promise<void> {
     const { store, clock } = this.deps;
     const [nowMs, monotonicMs] = [clock.now(), clock.monotonicMs()];
@@ -82,13 +82,13 @@ export class Health {
     await this.problems.load();
   }
 
-  /** After the last call: resolves when what was noticed is written. */
+  /** Stops after the last request. Resolves when every change is written. */
   async stop(): Promise<void> {
     this.#markAccepted();
     await this.#behind.stop();
   }
 
-  /** A call verified, whatever becomes of it. */
+  /** Records a verified request, whatever its result. */
   recordVerified(relay: LiveRelay, nowMs: number): void {
     const known = this.healthOf(relay.id);
     known.acceptedAt = nowMs;
@@ -101,12 +101,12 @@ export class Health {
     this.#clearProblem(relay, "relay_uncalled");
   }
 
-  /** An event of the relay was stored. */
+  /** Records a stored event. */
   recordEvent(relay: LiveRelay): void {
     this.#clearProblem(relay, "relay_silent");
   }
 
-  /** A call verified in no environment; `cause` says why not in this relay's. */
+  /** Records a request that verified in no environment. `cause` says why not here. */
   recordRejected(relay: LiveRelay, cause: string): void {
     this.#clearProblem(relay, "relay_uncalled");
     const known = this.healthOf(relay.id);
@@ -116,14 +116,14 @@ export class Health {
     this.markChanged(known, true);
   }
 
-  /** Why a call was refused was found by looking into it; what says more is stored. */
+  /** Records the diagnosed cause of a rejected request. A solved cause is not replaced by an unsolved one. */
   recordCause(relay: LiveRelay, cause: string, solved: boolean): void {
     const known = this.healthOf(relay.id);
     if (known.stored.runs.relay_refusing === undefined || (known.found?.solved === true && !solved)) return;
     known.found = { cause, solved };
   }
 
-  /** A verified call passed `when`. */
+  /** Records a verified request that matches `when`. */
   recordMatch(relay: LiveRelay): void {
     if (relay.receiver?.when == null) return;
     const known = this.#currentHealth(relay);
@@ -136,19 +136,22 @@ export class Health {
     this.endStreak(relay, "relay_ignoring");
   }
 
-  /** `when` ignored a verified call; `why` follows "the last one because". Answers whether a call passed before, so that this is usual. */
+  /**
+   * Records a verified request that `when` ignored. `why` continues "the last one because". Returns whether an earlier request matched, so that
+   * this is usual.
+   */
   recordIgnored(relay: LiveRelay, why: string): boolean {
     this.#extendStreak(relay, "relay_ignoring", why);
     return this.#currentHealth(relay).stored.matched;
   }
 
-  /** A good event was refused, because the app's minute was full. */
+  /** Records an event that was rejected because the app's cap was reached. */
   recordCapped(relay: LiveRelay): void {
     this.#endStale(this.healthOf(relay.id), "relay_capped", CAPPED_OVER_MS);
     this.#extendStreak(relay, "relay_capped", null);
   }
 
-  /** An attempt of an event ended, of whatever trigger: whether relays do anything is seen across all of it. */
+  /** Records the result of an attempt, for any trigger. */
   recordRun({ relay, outcome, code, why, dead }: RunOutcome): void {
     if (relay === null) return;
     if (outcome === "not_run") {
@@ -169,7 +172,7 @@ export class Health {
     }
   }
 
-  /** What is known of a relay of this version. */
+  /** Finds the relay's health for the current version of its definition. */
   #currentHealth(relay: LiveRelay): RelayHealth {
     const known = this.healthOf(relay.id);
     if (known.stored.version !== relay.version) known.stored = emptyHealth(relay.version, known.stored);
@@ -188,7 +191,7 @@ export class Health {
     this.handleGrowth(known, relay, code);
   }
 
-  /** One more of the run came. */
+  /** Evaluates a streak that grew. */
   protected handleGrowth(_known: RelayHealth, relay: LiveRelay, code: StreakCode): void {
     this.evaluate(relay, code);
   }
@@ -206,20 +209,20 @@ export class Health {
     this.#clearProblem(relay, code);
   }
 
-  /** A run whose last one lies so far back is another's. */
+  /** Ends a streak that did not grow for so long. */
   #endStale(known: RelayHealth, code: StreakCode, ms: number): void {
     const seen = known.seen[code];
     if (seen !== undefined && this.deps.clock.monotonicMs() - seen.atMs > ms)
       this.removeStreak(known, code, known.stored.runs[code]?.at ?? 0);
   }
 
-  /** The run is over since `endedAt`. */
+  /** Removes a streak that ended at `endedAt`. */
   protected removeStreak({ stored, seen }: RelayHealth, code: StreakCode, _endedAt: number): void {
     delete stored.runs[code];
     delete seen[code];
   }
 
-  /** Nobody calls the relay, which is told once. */
+  /** Raises the problem that no request ever arrived, once. */
   recordUncalled(relay: LiveRelay, message: string): void {
     const known = this.#currentHealth(relay);
     known.stored.uncalledTold = true;
@@ -227,7 +230,7 @@ export class Health {
     this.problems.raise(relay, "relay_uncalled", message);
   }
 
-  /** Now and then: what has lasted long enough by itself is a problem, and a cap's time is over. */
+  /** Evaluates the streaks that time makes worse, and ends the cap's streak after its time. Called now and then. */
   evaluateStreaks(relay: LiveRelay): void {
     const { stored, seen } = this.healthOf(relay.id);
     for (const code of Object.keys(stored.runs) as StreakCode[])
@@ -237,7 +240,7 @@ export class Health {
       this.endStreak(relay, "relay_capped");
   }
 
-  /** Now and then: what is only noted is written, and relays that are gone are forgotten. Answers the problems that somebody resolved by hand. */
+  /** Writes pending changes and forgets deleted relays. Returns the problems that an owner resolved. Called now and then. */
   async refresh(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
     for (const id of this.#known.keys()) if (snapshot.findRelay(id) === null) this.#known.delete(id);
     this.#markAccepted();
@@ -245,7 +248,7 @@ export class Health {
     return await this.problems.refresh(snapshot);
   }
 
-  /** Somebody resolved the problem by hand: it comes back only with what happens from now on. */
+  /** Ends the streak of a problem that an owner resolved. Only new failures raise it again. */
   acknowledge(relayId: string, code: StreakCode): void {
     const known = this.healthOf(relayId);
     acknowledgeStreak(known.stored, code);
@@ -253,35 +256,35 @@ export class Health {
     this.markChanged(known, code === "relay_refusing");
   }
 
-  /** Writes what was noted. */
+  /** Writes the pending changes. */
   flush(): Promise<void> {
     return this.#behind.flush();
   }
 
-  /** What is known of the relay, for others to read. */
+  /** Finds the health of a relay. */
   healthOf(relayId: string): RelayHealth {
     return this.#known.get(relayId) ?? this.track(relayId, null);
   }
 
-  /** `row` null: nothing is known of the relay. */
+  /** Starts to track a relay; `row` is null where the database has none. */
   protected track(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {
     const known = readHealth(relayId, row);
     this.#known.set(relayId, known);
     return known;
   }
 
-  /** What is known changed, and is written with the next look; `soon`: in a moment. */
+  /** Marks the health as changed, to be written at the next check, or with `soon` in a moment. */
   protected markChanged(known: RelayHealth, soon = false): void {
     this.#unsaved.add(known);
     if (soon) this.#behind.arm();
   }
 
-  /** An accepted call asks no more than whether any problem stands. */
+  /** Clears a problem. While no problem exists, which is usual, this costs nothing. */
   #clearProblem(relay: LiveRelay, code: HealthCode): void {
     if (this.problems.standing.size > 0) this.problems.clear(relay, code);
   }
 
-  /** Accepted calls are written with the rest, or at the next look. */
+  /** Marks the relays whose last accepted request is not written yet. */
   #markAccepted(): void {
     for (const known of this.#known.values())
       if (known.acceptedAt !== known.storedAcceptedAt) this.#unsaved.add(known);
@@ -308,7 +311,7 @@ export class Health {
     onDurable();
   }
 
-  /** Writes what was noted; answers what follows once that is durable. */
+  /** Writes the changed rows. Returns what to do once they are durable. */
   protected async save(noted: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
     const rows = noted.map((known) => ({ known, row: rowOf(known) }));
     await write(async (tx) => {
@@ -320,7 +323,7 @@ export class Health {
   }
 }
 
-/** What is stored of a relay of this version when it begins. */
+/** Makes the stored health of a new version. Streaks of rejected requests continue, because they belong to no version. */
 export function emptyHealth(version: number, before?: StoredHealth): StoredHealth {
   const stored: StoredHealth = {
     version,

@@ -1,7 +1,6 @@
 /**
- * Problems of a relay's health: how many calls or events that come to nothing one after another, over how long, are one, for a relay with three
- * events a week and for one with thousands an hour; what its owner is told when one begins and when it is over; and which stand. It counts
- * nothing. A problem is told once when it begins and once when it is over, unless these alerts are switched off.
+ * Decides when a streak is a problem: by its length and duration, for a relay with three events a week as for one with thousands an hour. Raises
+ * each problem once, clears it once, and formats what the owner reads. It counts nothing.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../base/limit.ts";
@@ -25,13 +24,16 @@ import {
   type StreakCode,
 } from "./condition.ts";
 
-/** So many, over so long. */
+/** A streak of at least `count` that lasted at least `ms`. */
 interface Threshold {
   count: number;
   ms: number;
 }
 
-/** What reaches one of them is a problem. A relay whose attempts fail is tried again after 1, 6 and 36 minutes, so one event is three of them. */
+/**
+ * A streak that reaches one of its thresholds is a problem. An event is retried after 1, 6 and 36 minutes, so one failing event can reach
+ * `relay_failing`.
+ */
 const THRESHOLDS: Readonly<Record<StreakCode, readonly Threshold[]>> = {
   relay_refusing: [{ count: 5, ms: 15 * MINUTE_MS }],
   relay_ignoring: [
@@ -48,17 +50,17 @@ const THRESHOLDS: Readonly<Record<StreakCode, readonly Threshold[]>> = {
     { count: 20, ms: 0 },
   ],
 };
-/** A sender of many kinds of event is ignored most of the time: a relay that acted before is told of from so many times its longest run on. */
+/** A sender of many event types is ignored most of the time. After a match, only a streak of this many times the longest earlier one is a problem. */
 const USUAL_RUNS = 2;
-/** One event that found nobody, of a relay none of whose events ever did anything. */
+/** For a relay none of whose events ever found a person, one event is enough. */
 const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
-/** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
+/** Failures that a retry cannot fix. Another alert reports the first one. */
 export const PERMANENT_FAILURES: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
-/** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
+/** Streaks of rejected requests. They belong to no version of the definition, and time alone does not make them worse. */
 export const REFUSED: ReadonlySet<StreakCode> = new Set(["relay_refusing", "relay_capped"]);
 
-/** Whether so many, over so long, are a problem. */
+/** Whether a streak of this duration is a problem. */
 function isProblem(
   code: StreakCode,
   { found, matched, usual, runs }: StoredHealth,
@@ -77,11 +79,11 @@ function isProblem(
 export const STREAK_CODES = Object.keys(THRESHOLDS) as StreakCode[];
 
 interface StreakDetails {
-  /** Why the last one came to nothing. */
+  /** Why the last one failed. */
   why: string | null;
-  /** Why one of the refused calls was refused, as it was found by looking into it. */
+  /** The diagnosed cause of one of the rejected requests. */
   found: { cause: string } | null;
-  /** Events a minute of the app. */
+  /** The app's cap of events a minute. */
   limit: number;
 }
 
@@ -91,7 +93,7 @@ function formatStreak(
   { since, at, count }: Streak,
   { why, found, limit }: StreakDetails,
 ): string {
-  // StoredHealth as it was told, and read hours later: a count is one of its time.
+  // The message is stored and read hours later, so it says until when the count holds.
   const from = count === 1 ? `since ${toIso(since)}` : `since ${toIso(since)}, ${count} by ${toIso(at)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
@@ -106,7 +108,7 @@ function formatStreak(
   if (code === "relay_refusing") {
     const because =
       found === null ? `the last one because ${why ?? ""}` : `one of them because ${found.cause}`;
-    // A cause may end as a question.
+    // A cause can end as a question.
     const then = because.endsWith("?") ? " Compare" : ": compare";
     return `${name} has refused every call ${from}, ${because}${then} the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
   }
@@ -114,10 +116,10 @@ function formatStreak(
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name} --reason any, mend the cause, and replay those that are dead.`;
 }
 
-/** A cap whose time is over. */
+/** How long after the last rejected event a cap is over. */
 export const CAPPED_OVER_MS = HOUR_MS;
 
-/** What is told when it is over. */
+/** The message of the alert when a problem is over. */
 const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
   relay_refusing: (name) => `${name} isRefusing calls again: one verified.`,
   relay_silent: (name) => `${name} receives events again, so its silence is over.`,
@@ -132,7 +134,7 @@ interface HealthProblem extends ProblemKey {
   code: HealthCode;
 }
 
-/** A problem that began (`raised`) or is over. A message null tells nobody; `alerted`: an alert of its own told of it. */
+/** A problem that was raised or cleared. A null message sends no alert. `alerted`: another alert reported it already. */
 interface Change {
   problem: HealthProblem;
   raised: boolean;
@@ -145,27 +147,27 @@ interface ProblemDeps {
   store: Store;
   clock: Clock;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute">;
-  /** Something began or is over, and is to be written. */
+  /** Called after a change, which the caller then writes. */
   onChange(): void;
 }
 
-/** The problems that stand, in memory: a change is written by whoever is told of it. */
+/** The open problems in memory. Whoever gets a change writes it. */
 export class HealthProblems {
   readonly #deps: ProblemDeps;
-  /** By key; almost always none, which is all that an accepted call asks. */
+  /** By key. Almost always empty, which is all that an accepted request checks. */
   standing = new Map<string, HealthProblem>();
-  /** Not written yet. */
+  /** Changes that are not written yet. */
   readonly changes: Change[] = [];
-  /** Noticed while the database is asked what stands; null: it is not asked. */
+  /** Changes made while the database is read; null while it is not. */
   #meanwhile: Change[] | null = null;
-  /** It is asked by one at a time. */
+  /** Makes the reads run one after another. */
   #loading: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ProblemDeps) {
     this.#deps = deps;
   }
 
-  /** A run that reached what is a problem. `startedMs`: monotonic, as a time in which nothing ran proves nothing. */
+  /** Raises a problem where the streak reached a threshold. `startedMs` is monotonic, because a time in which nothing ran proves nothing. */
   evaluate(relay: LiveRelay, code: StreakCode, known: RelayHealth, startedMs: number): void {
     const run = known.stored.runs[code];
     const seen = known.seen[code];
@@ -187,7 +189,7 @@ export class HealthProblems {
     this.raise(relay, code, formatStreak(relay.name, code, run, words), alerted);
   }
 
-  /** Raises the problem unless it stands. `alerted`: the owner was told by another alert, so this one is only shown. */
+  /** Raises the problem unless it is open. With `alerted`, it is shown but sends no second alert. */
   raise(relay: LiveRelay, code: HealthCode, message: string, alerted = false): void {
     const problem = problemOf(relay, code);
     const key = keyOf(problem);
@@ -196,7 +198,7 @@ export class HealthProblems {
     this.#change({ problem, raised: true, alerted, message });
   }
 
-  /** The problem is over, if it stands. */
+  /** Clears the problem where it is open. */
   clear(relay: LiveRelay, code: HealthCode): void {
     const problem = problemOf(relay, code);
     if (this.standing.delete(keyOf(problem)))
@@ -208,8 +210,8 @@ export class HealthProblems {
   }
 
   /**
-   * A relay that is deleted, or no receiver any more, has nobody to be silent or to refuse. Answers the problems that somebody resolved by hand
-   * since the last look.
+   * Reads the problems again, and clears those of deleted relays and of relays that are no receivers now. Returns the problems that an owner
+   * resolved since the last check.
    */
   async refresh(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
     if (this.standing.size === 0) return [];
@@ -229,7 +231,9 @@ export class HealthProblems {
     return resolved.flatMap((key) => watched.get(key) ?? []);
   }
 
-  /** As the database has it, with what it has not yet. `adopts`: what others cleared is forgotten with the next look alone, which asks who did. */
+  /**
+   * Reads the open problems and applies the pending changes. With `adopts`, problems that others cleared stay until `refresh` finds them resolved.
+   */
   load({ adopts = false } = {}): Promise<void> {
     const read = this.#loading.then(() => this.#read(adopts));
     this.#loading = read.catch(() => undefined);

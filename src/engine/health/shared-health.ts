@@ -1,6 +1,6 @@
 /**
- * How relays are doing where nodes serve them side by side: each sees its own calls and runs, and the row is what all of them saw. What one saw
- * since it last wrote is put into what the others wrote meanwhile, in the transaction that writes it, and is judged after that.
+ * The health of relays that several nodes serve. Each node sees only its own requests and runs, and the row holds what all nodes saw. A node merges
+ * its changes into the row in the transaction that writes it, and evaluates the streaks afterwards.
  */
 import { MINUTE_MS } from "../../base/limit.ts";
 import type { SecretUse } from "../../rules/relay/live-receiver.ts";
@@ -19,23 +19,23 @@ import {
 import { emptyHealth, Health, readHealth, rowOf, type WriteRows } from "./health.ts";
 import { STREAK_CODES } from "./problem.ts";
 
-/** A row that differs from what is known in the time of its last good call alone is written once in so long. */
+/** A row that differs only in the time of the last accepted request is written once in this time. */
 const ACCEPTED_EVERY_MS = MINUTE_MS;
 
 type Ends = Partial<Record<StreakCode, number>>;
 
-/** Of one relay, beside what is known of it. */
+/** What this node knows of one relay in addition to its health. */
 interface NodeState {
-  /** The row as it was when it was read or written last. */
+  /** The row as this node read or wrote it last. */
   base: HealthRow;
-  /** When runs were ended here since, by the wall clock: another node's run may be over by that. */
+  /** When this node ended streaks since then, in wall time. That can also end another node's streak. */
   ends: Ends;
-  /** Runs that handleGrowth here, to be judged once the others' part of them is known. */
+  /** Streaks that grew here, to be evaluated after the merge. */
   grown: Map<StreakCode, LiveRelay>;
   use: SecretUse | null;
 }
 
-/** What this node is about to put into the row. */
+/** What this node is about to merge into the row. */
 interface NodeChanges {
   base: HealthRow;
   mine: HealthRow;
@@ -47,7 +47,7 @@ export class SharedHealth extends Health {
   #unlisten: () => void = () => undefined;
 
   override async start(isOver: Parameters<Health["start"]>[0]): Promise<void> {
-    // Another node may raise or clear a problem: what stands there is over by what happens here.
+    // Another node may raise or clear a problem. What happens here must be able to clear it too.
     const adopt = (): void => void this.problems.load({ adopts: true }).catch(() => undefined);
     this.#unlisten = this.deps.store.listen(adopt, ["problem"]);
     await super.start(isOver);
@@ -82,7 +82,7 @@ export class SharedHealth extends Health {
 
   protected override endStreak(relay: LiveRelay, code: StreakCode): void {
     const known = this.healthOf(relay.id);
-    // Another node may know of one.
+    // Another node may have such a streak.
     this.removeStreak(known, code, this.deps.clock.now());
     this.markChanged(known);
     super.endStreak(relay, code);
@@ -105,7 +105,7 @@ export class SharedHealth extends Health {
         rows = await mergeRows(tx, shares);
       });
     } catch (error) {
-      // What was taken happened since the last time still.
+      // The write failed, so these ends are still to be merged.
       for (const { known, share } of shares) {
         const part = this.#stateOf(known);
         part.ends = { ...share.ends, ...part.ends };
@@ -120,7 +120,7 @@ export class SharedHealth extends Health {
     };
   }
 
-  /** Takes what happened here since the last time. */
+  /** Takes what happened here since the last write. */
   #takeChanges(known: RelayHealth): NodeChanges {
     const part = this.#stateOf(known);
     const { base, ends, use } = part;
@@ -130,7 +130,7 @@ export class SharedHealth extends Health {
     return { base, mine, ends };
   }
 
-  /** Goes on from the row that all nodes see, with what happened here meanwhile. */
+  /** Continues from the merged row, and keeps what happened here during the write. */
   #rebase(known: RelayHealth, row: HealthRow, { mine }: NodeChanges): void {
     const part = this.#stateOf(known);
     const joined = mergeHealth({ base: mine, mine: known, ends: part.ends }, row);
@@ -153,7 +153,7 @@ export class SharedHealth extends Health {
     for (const [code, relay] of grown) this.evaluate(relay, code);
   }
 
-  /** Where a time of the wall clock lies on the one that nobody sets. */
+  /** Converts a wall time to monotonic time. */
   #toMonotonic(wallMs: number): number {
     const { clock } = this.deps;
     return clock.monotonicMs() - Math.max(0, clock.now() - wallMs);
@@ -166,7 +166,7 @@ export class SharedHealth extends Health {
   }
 }
 
-/** Puts the shares into the rows as they are by now; answers those. */
+/** Merges the changes into the current rows, and returns these. */
 async function mergeRows(
   tx: Writer,
   shares: readonly { known: RelayHealth; share: NodeChanges }[],
@@ -188,7 +188,7 @@ function copyHealth({ relayId, stored, refusedAt, acceptedAt }: HealthRow): Heal
   return { relayId, stored: { ...stored, runs: { ...stored.runs } }, refusedAt, acceptedAt };
 }
 
-/** Whether the row is to be written for what is new in it. */
+/** Whether the difference is worth a write. */
 function needsWrite(before: HealthRow, after: HealthRow): boolean {
   const isSame = Bun.deepEquals(before.stored, after.stored) && before.refusedAt === after.refusedAt;
   if (!isSame || after.acceptedAt === null || before.acceptedAt === null)
@@ -196,7 +196,7 @@ function needsWrite(before: HealthRow, after: HealthRow): boolean {
   return after.acceptedAt - before.acceptedAt >= ACCEPTED_EVERY_MS;
 }
 
-/** What this node saw put into what the row says by now. A save of the definition begins anew, whichever node heard of it first. */
+/** Merges this node's changes into the row. The newer version of the definition starts again, whichever node saw it first. */
 function mergeHealth({ base, mine, ends }: NodeChanges, theirs: HealthRow): HealthRow {
   const version = Math.max(mine.stored.version, theirs.stored.version);
   const ofVersion = ({ stored }: HealthRow): StoredHealth =>
@@ -227,7 +227,7 @@ function mergeHealth({ base, mine, ends }: NodeChanges, theirs: HealthRow): Heal
   return { relayId: theirs.relayId, stored, refusedAt, acceptedAt };
 }
 
-/** What this node added to a run since the row was read, unless another node ended it later. */
+/** What this node added to a streak since it read the row, unless another node ended the streak later. */
 function streakSince(
   before: Streak | undefined,
   own: Streak | undefined,
@@ -240,7 +240,7 @@ function streakSince(
     : { ...own, since: before.at, count: own.count - before.count };
 }
 
-/** What is left of a run of all nodes where this one ended it then. */
+/** What is left of a streak of all nodes after this node ended it at `endedAt`. */
 function streakAfter(run: Streak | undefined, endedAt: number | null): Streak | undefined {
   if (run === undefined || endedAt === null || run.since > endedAt) return run;
   return run.at <= endedAt ? undefined : { ...run, since: run.at, count: 1 };
@@ -253,7 +253,7 @@ function mergeStreaks(one: Streak | undefined, other: Streak | undefined): Strea
   return { since, at, count: one.count + other.count, ...told };
 }
 
-/** Of two overlaps the later one counts; of one, its last calls, whichever node they came to. */
+/** Merges two uses of a secret: of two overlap periods the later one, of one period the last requests. */
 function mergeUses(one: SecretUse | undefined, other: SecretUse | undefined): SecretUse | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   if (one.until !== other.until) return one.until > other.until ? one : other;
@@ -265,7 +265,7 @@ function latest(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 
-/** When calls last verified by which secret: those that came here, and those of other nodes. */
+/** When requests last verified with each secret, on this node and on the others. */
 export async function findSecretUse(tx: Reader, id: string, here: SecretUse): Promise<SecretUse> {
   const row = await HEALTH.pick("fruitless").get(tx, "WHERE id = $id", { id });
   const use = row?.fruitless?.use;

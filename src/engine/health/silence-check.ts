@@ -1,8 +1,9 @@
 /**
- * What shows by waiting alone, looked for now and then: what has lasted long enough to be a problem, a receiver that was never called, and one
- * that went silent against its own rhythm, the longest time it was usually without an event. The rhythm is learned only of a relay that has been
- * without one for hours, and once a silence; gaps shorter than an hour are not told apart, so that learning a relay with millions of events asks
- * for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
+ * Finds problems that only time shows: a streak that lasted long enough, a receiver without any request, and a relay that is silent for longer than
+ * its own rhythm allows.
+ * The rhythm is the longest usual gap between two events. It is learned only for a relay without events for hours, once a silence, and gaps below
+ * an hour count as one hour. A relay with millions of events thus costs a few hundred rows. Local development is skipped, because no provider calls
+ * it regularly.
  */
 import { type Clock, ClockWatch, Loop, toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
@@ -16,19 +17,19 @@ import type { Health } from "./health.ts";
 import { STREAK_CODES } from "./problem.ts";
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS;
-/** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */
+/** After the start, no relay counts as silent or uncalled for this long. By then a provider has retried what it sent while nothing ran. */
 const GRACE_MS = HOUR_MS;
-/** A wall clock that moved by so much more or less than the time that passed since the last look was set. */
+/** A difference between wall clock and monotonic time that is larger than this means that the clock was set. */
 const CLOCK_SET_MS = 10 * MINUTE_MS;
 const UNCALLED_MS = DAY_MS;
-/** How far back from its last event a rhythm is learned: two weekends. */
+/** How far before its last event a rhythm is learned: two weekends. */
 const LEARNED_MS = 14 * DAY_MS;
-/** With fewer events there is no rhythm yet. */
+/** Fewer events make no rhythm. */
 const MIN_EVENTS = 8;
-/** Silent is more than so many times the longest gap, and never less than the floor. */
+/** A relay is silent after this many times its longest gap, but not before the minimum. */
 const SILENT_GAPS = 2;
 const MIN_SILENCE_MS = 6 * HOUR_MS;
-/** A history shorter than a week has seen no weekend yet, so its floor is one. */
+/** A history shorter than a week has no weekend yet, so a longer minimum applies. */
 const WHOLE_RHYTHM_MS = 7 * DAY_MS;
 const MIN_YOUNG_SILENCE_MS = 3 * DAY_MS;
 
@@ -43,7 +44,7 @@ interface WatchDeps {
   log: Log;
   relays: LiveRelays;
   health: Health;
-  /** Whether it is this node, of several, that looks at events for all; it is, unless told. */
+  /** Whether this node of several looks for silence; true unless given. */
   looks?: () => boolean;
 }
 
@@ -51,7 +52,7 @@ export class SilenceCheck {
   readonly #deps: WatchDeps;
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
-  /** Monotonic: since when the clock is trusted and calls could arrive. */
+  /** Monotonic: since when the clock is trusted and requests could arrive. */
   #trustedSinceMs = 0;
   #learned = new Map<string, Learned>();
 
@@ -69,7 +70,7 @@ export class SilenceCheck {
     });
   }
 
-  /** Reads how the relays were doing and begins to look. */
+  /** Reads the stored health and starts to check. */
   async start(): Promise<void> {
     const { store, clock, health } = this.#deps;
     const over = await store.read((tx) => listResolved(tx, clock.now()));
@@ -79,7 +80,7 @@ export class SilenceCheck {
     void this.#loop.start(LOOK_EVERY_MS);
   }
 
-  /** After the last call: writes what is still only noted. */
+  /** Stops after the last request, and writes pending changes. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await this.#deps.health.stop();
@@ -126,7 +127,7 @@ export class SilenceCheck {
     this.#learned = learned;
   }
 
-  /** Somebody resolved the problem by hand: this silence is not told again. */
+  /** An owner resolved the problem, so this silence is not reported again. */
   #forgetSilence(relay: LiveRelay): void {
     const learned = this.#learned.get(relay.id);
     if (learned !== undefined) learned.rhythm = null;
@@ -157,7 +158,7 @@ function formatUncalled(name: string, madeAtMs: number, url: string): string {
   return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
 }
 
-/** Read hours after it was told, so it says no span until now. */
+/** The message is read hours later, so it names no duration until now. */
 function formatSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
   return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${formatHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
 }
@@ -169,13 +170,13 @@ function formatHours(ms: number): string {
 }
 
 interface Rhythm {
-  /** At least an hour; shorter gaps count as one. */
+  /** At least an hour. */
   longestGapMs: number;
   /** How long without an event counts as silent. */
   silentAfterMs: number;
 }
 
-/** null also where this very silence was told and somebody resolved it by hand: nothing else ends one but an event. */
+/** Learns the rhythm. Returns null also where an owner resolved the problem of this very silence. */
 async function learnUnlessResolved(
   tx: Reader,
   relay: LiveRelay,
@@ -186,7 +187,7 @@ async function learnUnlessResolved(
   return over ? null : await learnRhythm(tx, relay, lastAtMs);
 }
 
-/** The rhythm of the relay's events up to `lastAtMs`; null while there are too few since it was made. */
+/** Learns the rhythm of the relay's events until `lastAtMs`. Returns null while it has too few since its creation. */
 export async function learnRhythm(
   tx: Reader,
   { id, environmentId, name }: { id: string; environmentId: number; name: string },
@@ -214,7 +215,7 @@ export async function learnRhythm(
   return { longestGapMs, silentAfterMs: Math.max(floorMs, SILENT_GAPS * longestGapMs) };
 }
 
-/** When the relay was made; null: it is gone. */
+/** When the relay was created; null where it was deleted. */
 async function findMadeAt(tx: Reader, id: string): Promise<number | null> {
   return (await tx.get<{ at: number }>("SELECT created_at AS at FROM relay WHERE id = ?1", id))?.at ?? null;
 }
@@ -227,7 +228,7 @@ interface FoundEvent {
 const SELECT_EVENT =
   "SELECT seq, created_at AS at FROM event INDEXED BY event_of_relay WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name)";
 
-/** The relay's first event that arrived at `ms` or later. */
+/** Finds the relay's first event that arrived at `ms` or later. */
 async function findEventFrom(
   tx: Reader,
   relay: { environmentId: number; name: string },
@@ -241,12 +242,12 @@ async function findEventFrom(
   });
 }
 
-/** When the newest problem that is over was raised, by `<code> <relay id>`. */
+/** When the newest cleared problem was raised, by `<code> <relay id>`. */
 type Over = ReadonlyMap<string, number>;
 
 /**
- * Which problems are over, by the database: one that a person resolved while, or just before, nothing ran comes back only with what happens from
- * then on. One raised later than now tells that the clock was set back, and of nothing that goes on.
+ * Lists the cleared problems, so that a problem which an owner resolved while nothing ran does not come back by itself. A problem raised in the
+ * future is ignored, because the clock was set back since.
  */
 async function listResolved(tx: Reader, nowMs: number): Promise<Over> {
   const rows = await tx.all<{ id: string; code: string; raisedAt: number }>(
@@ -259,7 +260,7 @@ async function listResolved(tx: Reader, nowMs: number): Promise<Over> {
   return new Map(rows.map(({ id, code, raisedAt }) => [`${code} ${id}`, raisedAt]));
 }
 
-/** Whether what has gone on since `sinceMs` was told as a problem, and that is over. */
+/** Whether a problem reported what has gone on since `sinceMs`, and was cleared. */
 function isOver(over: Over, relayId: string, code: HealthCode, sinceMs: number): boolean {
   return (over.get(`${code} ${relayId}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs;
 }

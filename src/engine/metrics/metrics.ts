@@ -1,6 +1,6 @@
 /**
- * The service's metrics in Prometheus' terms. Counters are fed by those who do the work; what the database and the disk say is read when
- * somebody asks, at most once a second. No label takes a value that a stranger, a person or a relay could make: the number of series is fixed.
+ * The metrics in Prometheus' format. The code that does the work increments the counters. Numbers of the database and the disk are read for a
+ * scrape, at most once a second. No label takes a value that a caller, a person or a relay can make, so the number of series is fixed.
  */
 import { statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
@@ -21,18 +21,18 @@ const GROUP_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
-/** One ended run, as the runner tells it. */
+/** One ended run, as the runner reports it. */
 interface RunSample {
   trigger: "receiver" | "schedule" | "data_change";
-  /** `not_run`: it ended without running any action. */
+  /** `not_run`: the event ended without running any action. */
   outcome: "ok" | "failed" | "not_run";
-  /** From the event's arrival to the start of its first run; null on a later one. */
+  /** From the event's arrival to the start of its first run; null for later runs. */
   waitedMs: number | null;
-  /** From the run's start to its end. */
+  /** From the start of the run to its end. */
   tookMs: number;
 }
 
-/** What one node of several runs by itself. */
+/** What one node of a cluster runs. */
 interface Held {
   node: string;
   house: boolean;
@@ -40,7 +40,7 @@ interface Held {
   takeovers: number;
 }
 
-/** A node's connections to the database that all of them share. */
+/** This node's connections to the shared database. */
 interface Pool {
   connections: number;
   waitingReads: number;
@@ -61,7 +61,7 @@ export class Metrics {
     labelNames: ["outcome"],
     registers: this.#registers,
   });
-  /** Since somebody asked: a label costs more than the call's own hash. */
+  /** Outcomes since the last scrape. A map is faster than the counter's labels. */
   readonly #called = new Map<string, number>();
   readonly #runs = new Counter({
     name: "relay_runs_total",
@@ -183,7 +183,7 @@ export class Metrics {
     this.#gauge("process_start_time_seconds", "When this process started, since the epoch.").set(
       Math.round(deps.clock.now() / 1_000 - process.uptime()),
     );
-    // From the first answer on, so that a rate can be taken over what has not happened yet.
+    // Every series exists from the first scrape on, so that a rate can be computed.
     for (const outcome of ["accepted", "duplicate", "ignored"]) this.#calls.inc({ outcome }, 0);
     for (const trigger of ["receiver", "schedule", "data_change"]) {
       for (const outcome of ["ok", "failed", "not_run"]) this.#runs.inc({ trigger, outcome }, 0);
@@ -191,29 +191,29 @@ export class Metrics {
     this.#lagLoop = this.#watchEventLoop();
   }
 
-  /** Every metric there is. */
+  /** Lists every metric. */
   list(): { name: string; help: string; kind: string }[] {
     return this.#registry
       .getMetricsAsArray()
       .map(({ name, help, type }) => ({ name, help, kind: String(type) }));
   }
 
-  /** What the answer's content type is. */
+  /** The content type of the response. */
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  /** Asks for what this node runs by itself from now on; null: there are no nodes. */
+  /** Reads this node's leases for each scrape; null means that there is no cluster. */
   observeLeases(held: () => Held | null): void {
     this.#held = held;
   }
 
-  /** Asks for this from now on, beside what the node runs. */
+  /** Reads this node's connections for each scrape. */
   readonly observePool = (pool: () => Pool): void => {
     this.#pool = pool;
   };
 
-  /** A call to a receiver ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
+  /** Counts a request to a receiver by its outcome: `accepted`, `duplicate`, `ignored`, or the code of a rejection. */
   recordRequest(outcome: string): void {
     this.#called.set(outcome, (this.#called.get(outcome) ?? 0) + 1);
   }
@@ -224,10 +224,10 @@ export class Metrics {
     this.#durations.observe(Math.max(0, tookMs) / 1_000);
   }
 
-  /** So many writes became durable by one commit. */
+  /** Records how many writes one commit made durable. */
   readonly recordCommitGroup: (size: number) => void = this.#groups.observe.bind(this.#groups);
 
-  /** A group of writes has the lock of all nodes. */
+  /** Records how long a group of writes waited for the cluster's writer lock. */
   readonly recordLockWait = (waitedMs: number): void => {
     const held = this.#held();
     if (held !== null) this.#locks.observe({ node: held.node }, waitedMs / 1_000);
@@ -238,7 +238,7 @@ export class Metrics {
     if (made) this.#lastBackup.set(this.#deps.clock.now() / 1_000);
   }
 
-  /** Everything in Prometheus' text format. Never rejects: where the store cannot be read, it says so and leaves its numbers out. */
+  /** Writes all metrics as text. Never rejects: where the database cannot be read, `relay_store_up` is 0 and its numbers are missing. */
   write(store: Store): Promise<string> {
     const atMs = this.#deps.clock.monotonicMs();
     if (this.#last === null || atMs - this.#last.atMs >= KEPT_MS) {
@@ -251,7 +251,7 @@ export class Metrics {
     void this.#lagLoop.stop();
   }
 
-  /** A timer is set, and how much later than asked it fires is what every other callback waits too. */
+  /** Sets a timer each second. How late it fires is how long any callback waits. */
   #watchEventLoop(): Loop {
     const { clock } = this.#deps;
     let setMs = clock.monotonicMs();
@@ -327,7 +327,7 @@ export class Metrics {
   }
 }
 
-/** A counter that somebody else keeps. */
+/** Sets a counter to a value that is counted elsewhere. */
 function setCounter(counter: Counter, value: number): void {
   counter.reset();
   counter.inc(value);

@@ -1,4 +1,4 @@
-/** The four parts of prom-client that are used: its index also loads a push gateway, a cluster's and the process's metrics, and HTTP with them. */
+/** The four parts of prom-client that are used. Its index would also load a push gateway, cluster support and an HTTP client. */
 declare module "prom-client/lib/counter.js" {
   export { Counter as default } from "prom-client";
 }

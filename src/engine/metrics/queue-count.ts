@@ -1,16 +1,13 @@
-/**
- * What the rows say at the moment they are asked: events by state, how long the next one has waited, problems. Every question is a hop or a
- * bounded walk through an index, however many events are stored.
- */
+/** Counts the queue for the metrics: events by state, the age of the oldest waiting one, and problems. Each query is a bounded walk of an index. */
 import type { Reader } from "../../store/port.ts";
 
-/** Counting stops here: more waiting events than this is told by their age. */
+/** Counting stops here. The age of the queue shows a longer backlog. */
 export const COUNTED_AT_MOST = 50_000;
-/** Retried events stand before new ones in a relay's queue; so many are passed over to find a new one. */
+/** Retries come before new events in a relay's queue; the most of them that are skipped to find a new event. */
 const PASSED_OVER_AT_MOST = 100;
 
 interface QueueCount {
-  /** Not in a final state: `queued` is due now, `retrying` waits for its next attempt. */
+  /** Events that are not final: `queued` is due now, `retrying` waits for a retry. */
   queued: number;
   retrying: number;
   running: number;
@@ -18,7 +15,7 @@ interface QueueCount {
   dead: number;
   /** Events ever stored. */
   stored: number;
-  /** When the longest waiting event arrived that may run and never ran, milliseconds since the epoch; null: none waits. */
+  /** When the oldest event arrived that may run and never did, in milliseconds since the epoch; null where none waits. */
   oldestAtMs: number | null;
   listOpenProblems: number;
 }
@@ -28,7 +25,7 @@ export async function countQueue(tx: Reader): Promise<QueueCount> {
     const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${walk} LIMIT ${COUNTED_AT_MOST})`;
     return (await tx.get<{ count: number }>(sql))?.count ?? 0;
   };
-  // Through each environment, so that the index leads straight to the state.
+  // The walk goes through each environment, so that the index leads straight to the state.
   const inState = (index: string, states: string, state: string): Promise<number> =>
     count(
       `environment CROSS JOIN event INDEXED BY ${index} ON event.environment_id = environment.id
@@ -55,7 +52,7 @@ async function countStored(tx: Reader): Promise<number> {
   return row?.seq ?? 0;
 }
 
-/** Waiting for a paused relay or a held environment is no delay of ours. */
+/** Events of paused relays and held environments are left out, because their wait is intended. */
 async function findOldest(tx: Reader): Promise<number | null> {
   const row = await tx.get<{ oldestAtMs: number | null }>(
     `SELECT min((SELECT created_at FROM (SELECT seq, created_at, runs FROM event INDEXED BY event_ready

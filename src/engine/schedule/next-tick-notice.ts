@@ -14,7 +14,7 @@ interface NoticeDeps {
   store: Store;
   clock: Clock;
   log: Log;
-  /** Local development. */
+  /** True in local development. */
   local: boolean;
   teller: Pick<Notifier, "notifySchedule">;
 }

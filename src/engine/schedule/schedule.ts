@@ -33,7 +33,7 @@ interface SchedulerDeps {
   clock: Clock;
   relays: LiveRelays;
   log: Log;
-  /** Longest sleep in milliseconds; default 5 seconds. */
+  /** The longest sleep in milliseconds; 5 seconds unless given. */
   lookEveryMs?: number;
 }
 

@@ -1,23 +1,23 @@
 /**
- * Which of what needs somebody stands first: what stops everything, then what goes wrong now by how much it keeps from being done, then what
- * waits for an owner's word, then what is over and wants a replay alone, and the server's own at the end. What weighs the same stays as it was.
+ * Orders the attention items: first what stops the whole environment, then what fails now, then approvals, then failures whose cause is fixed, and
+ * last what concerns the server. Among equals, the item that affects more events comes first.
  */
 
-import type { AttentionItem } from "./attention.ts";
+import type { AttentionItem } from "./attention-item.ts";
 import type { Day } from "./last-day.ts";
 
 type Weighed = Pick<AttentionItem, "code" | "target" | "relay" | "dead">;
 
-/** `refused`: calls of the last day by relay's name. */
-export function orderAttention<Need extends Weighed>(
-  needs: readonly Need[],
+/** Sorts the items, the most urgent first. `refused` holds the rejected requests of the last day by relay name. */
+export function orderAttention<Item extends Weighed>(
+  items: readonly Item[],
   day: Pick<Day, "relays">,
   refused: ReadonlyMap<string, number>,
-): Need[] {
-  const weighed = needs.map((need) => ({ need, rank: rankOf(need), amount: amountOf(need, day, refused) }));
+): Item[] {
+  const weighed = items.map((item) => ({ item, rank: rankOf(item), amount: amountOf(item, day, refused) }));
   return weighed
     .sort((one, other) => one.rank - other.rank || other.amount - one.amount)
-    .map(({ need }) => need);
+    .map(({ item }) => item);
 }
 
 function rankOf({ code, target, dead }: Weighed): number {
@@ -27,7 +27,10 @@ function rankOf({ code, target, dead }: Weighed): number {
   return dead?.cause.stands === "no" ? 3 : 1;
 }
 
-/** Events of the last day that are not done, calls refused, and what is dead from before; what is of no relay alone weighs as all of them. */
+/**
+ * Counts what the item affects: unfinished or failed events of the last day, rejected requests, and older dead events. An item without a relay
+ * counts all relays.
+ */
 function amountOf(
   { relay, dead }: Weighed,
   { relays }: Pick<Day, "relays">,
@@ -36,8 +39,8 @@ function amountOf(
   const names = relay === null ? new Set([...relays.keys(), ...refused.keys()]) : [relay];
   let amount = 0;
   for (const name of names) {
-    const { dead: died = 0, failed = 0, waiting = 0 } = relays.get(name) ?? {};
-    amount += Math.max(died, dead?.events ?? 0) + failed + waiting + (refused.get(name) ?? 0);
+    const { dead: deadToday = 0, failed = 0, waiting = 0 } = relays.get(name) ?? {};
+    amount += Math.max(deadToday, dead?.events ?? 0) + failed + waiting + (refused.get(name) ?? 0);
   }
   return amount;
 }

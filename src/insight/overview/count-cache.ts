@@ -1,26 +1,26 @@
 /**
- * What is dear to count is kept for a while, and counted once for everyone who asks meanwhile: ten times as long as the counting took, so that
- * it is at hand beside millions of events, and is never stale where it costs nothing.
+ * Caches counts that are slow. The first caller counts, and callers meanwhile get the same result. A result lives ten times as long as the counting
+ * took, so that a slow count is ready and a fast one is never stale.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Store } from "../../store/port.ts";
 
 const TIMES = 10;
-/** What took less is counted anew each time. */
+/** A count that took less than this is not cached. */
 const DEAR_MS = 100;
 const MAX_MS = 20_000;
-/** What is older by no more than that is told while it is counted anew, so that who looks again waits for nothing. */
+/** An expired result of at most this age is returned while it is counted again, so that a reload of the page waits for nothing. */
 const STALE_MS = 60_000;
 
 interface Kept {
   value: Promise<unknown>;
-  /** On the clock that nobody sets; Infinity: it is being counted. */
+  /** In monotonic time; Infinity while the count runs. */
   untilMs: number;
 }
 
 const keptOf = new WeakMap<Store, Map<string, Kept>>();
 
-/** `key`: what is counted of which environment. */
+/** Counts, or returns the cached result. `key` names what is counted of which environment. */
 export function countOnce<Value>(
   { store, clock }: { store: Store; clock: Clock },
   key: string,

@@ -1,6 +1,6 @@
 /**
- * The dead events of an environment by relay: how many, since when, why the newest one died, and whether that cause still stands. Everything
- * is found through the existing indexes in small steps.
+ * Finds the dead events of an environment by relay: how many, since when, why the newest one died, and whether that cause still exists. Each step
+ * reads a bounded part of an index.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -18,10 +18,10 @@ import {
   IS_EXPUNGED,
 } from "./failure-cause.ts";
 
-/** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */
+/** Dead events read in one step, and in all steps together. Older ones beyond that are not reported. */
 const STEP = 5_000;
 const MAX_LOOKED_AT = 250_000;
-/** Shown as "10,000+". */
+/** The dashboard shows more as "10,000+". */
 export const MAX_SHOWN = 10_000;
 
 export interface DeadOfRelay {
@@ -32,7 +32,7 @@ export interface DeadOfRelay {
   newestSeq: number;
 }
 
-/** Those of every relay, also of one that is gone. `all`: none was left out. */
+/** Counts the dead events of every relay, including deleted ones. `all` is false where the oldest were not counted. */
 export async function countDead(
   store: Store,
   environmentId: number,
@@ -65,16 +65,16 @@ const DEAD = `SELECT name_key AS nameKey, (SELECT name FROM relay_name WHERE key
 export const deadView = Type.Object({
   /** At most `MAX_SHOWN`. */
   events: Type.Integer(),
-  /** Whether there are more than that. */
+  /** Whether there are more than `events`. */
   more: Type.Boolean(),
   firstDeadAt: time,
   newestDeadAt: time,
   newestEvent: Type.String(),
-  /** The newest one's. */
+  /** The person of the newest event. */
   person: textOrNull,
-  /** Whether the newest one was expunged or its person erased: it never runs again. */
+  /** Whether the newest event was expunged or its person erased. Such an event never runs again. */
   expunged: Type.Boolean(),
-  /** What the newest one failed with. */
+  /** What the newest event failed with. */
   failure: failureView,
   cause: causeView,
 });
@@ -89,7 +89,7 @@ const EXPUNGED_CAUSE: EventCause = {
 
 const END = EVENT.pick("seq", "formerId", "createdAt", "finishedAt", "reason", "personId");
 
-/** null: it was replayed or erased meanwhile. */
+/** Describes the dead events of one relay by the first and the newest. Returns null where one of these was replayed or erased since the count. */
 export async function describeDead(
   tx: Reader,
   environmentId: number,
@@ -105,7 +105,7 @@ export async function describeDead(
   const failure = await findFailure(tx, newestSeq, last.reason ?? "interrupted");
   const row = await findRelay(tx, environmentId, relay);
   const expunged = newest.expunged === 1;
-  const judged = { environmentId, nameKey, relay, row, person: last.personId, failure, deadAt, isFailing };
+  const subject = { environmentId, nameKey, relay, row, person: last.personId, failure, deadAt, isFailing };
   return {
     events: Math.min(count, MAX_SHOWN),
     more: count > MAX_SHOWN,
@@ -115,6 +115,6 @@ export async function describeDead(
     person: last.personId,
     expunged,
     failure,
-    cause: expunged ? EXPUNGED_CAUSE : await evaluateCause(tx, judged),
+    cause: expunged ? EXPUNGED_CAUSE : await evaluateCause(tx, subject),
   };
 }

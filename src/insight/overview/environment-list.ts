@@ -1,4 +1,4 @@
-/** The environments that there are, with how much of each needs somebody: where an owner who has several looks first. */
+/** Lists the environments with the number of their attention items, so that an owner of several sees where to look first. */
 import { type Static, Type } from "typebox";
 import { oneOf, timeOrNull } from "../../base/schema.ts";
 import { listApps } from "../../platform/account/app.ts";
@@ -10,15 +10,15 @@ import { type AttentionContext, findAttention } from "./attention.ts";
 export const environmentSummaryView = Type.Object({
   app: Type.String(),
   environment: oneOf(ENVIRONMENT_NAMES),
-  /** How many things of its own need somebody; what is the whole server's is not one. */
+  /** Attention items of the environment; those of the whole server do not count. */
   needs: Type.Integer(),
-  /** Since when the longest of them does. */
+  /** When the oldest of them began. */
   since: timeOrNull,
   relays: Type.Integer(),
 });
 export type EnvironmentSummary = Static<typeof environmentSummaryView>;
 
-/** Every environment of every app, and how much of each needs somebody. */
+/** Summarizes every environment of every app. */
 export async function listEnvironmentSummaries(
   store: Store,
   context: Omit<AttentionContext, "environment">,
@@ -26,17 +26,17 @@ export async function listEnvironmentSummaries(
   const [apps, environments] = await store.read(
     async (tx) => [await listApps(tx), await listEnvironments(tx, null)] as const,
   );
-  const places: EnvironmentSummary[] = [];
+  const summaries: EnvironmentSummary[] = [];
   for (const { id: app } of apps) {
     for (const environment of environments.filter(({ appId }) => appId === app)) {
       const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
       const relays = (await store.read((tx) => tx.get<{ count: number }>(sql, environment.id)))?.count ?? 0;
-      const { needs: all } = await findAttention(store, { ...context, environment }, relays, false);
-      const needs = all.filter(({ target }) => target !== "server");
-      const since = needs.map((need) => need.since).sort()[0] ?? null;
-      places.push({ app, environment: environment.name, needs: needs.length, since, relays });
+      const { items: all } = await findAttention(store, { ...context, environment }, relays, false);
+      const items = all.filter(({ target }) => target !== "server");
+      const since = items.map((item) => item.since).sort()[0] ?? null;
+      summaries.push({ app, environment: environment.name, needs: items.length, since, relays });
       await turnLoop();
     }
   }
-  return places;
+  return summaries;
 }

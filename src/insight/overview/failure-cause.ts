@@ -1,6 +1,6 @@
 /**
- * Whether what an event failed with is still so: by what ran since, by whether the thing is there that was missing, by whether the relay was
- * changed. What is known is said, and where nothing is, that.
+ * Evaluates whether the cause of a failed event still exists: by later runs of the relay, by whether a missing thing exists now, and by whether the
+ * relay was changed. Says so where nothing is known.
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -17,24 +17,24 @@ import { findPerson } from "../../shop/people/person.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import type { Reader } from "../../store/port.ts";
 
-/** Newest events of a relay that are asked how they went. */
+/** How many of a relay's newest events are read. */
 const MAX_SINCE = 200;
-/** Results of a run that are read to find what failed. */
+/** Larger results of a run are not read. */
 const MAX_RESULTS_BYTES = 256 * 1024;
 const MAX_SENTENCE = 300;
 
-/** Whether what an event failed with is still so, as far as it is known. */
+/** Whether the cause of a failure still exists, as far as it is known. */
 export const causeView = Type.Object({
   stands: oneOf(["yes", "no", "unknown"]),
   message: Type.String(),
-  /** Since when it is so, where that is known. */
+  /** When the cause began or ended, where that is known. */
   since: timeOrNull,
-  /** What it names that is still not there, of the kind that can be made. */
+  /** The missing thing that the failure names, of a kind that an owner can create. */
   missing: orNull(Type.Object({ kind: oneOf(["collection", "product", "plan"]), name: Type.String() })),
 });
 export type EventCause = Static<typeof causeView>;
 
-/** `type`: of the action; null: it ended before any ran. `status`: of what a called URL answered. */
+/** `type` is the action's; null where the event ended before any action ran. `status` is the HTTP status that a called URL answered. */
 export const failureView = Type.Object({
   type: orNull(Type.String()),
   code: Type.String(),
@@ -43,16 +43,16 @@ export const failureView = Type.Object({
 });
 type Failure = Static<typeof failureView>;
 
-/** Of one event that failed or died; null: it did neither, or never will run again. */
+/** Evaluates the cause of one failed or dead event. Returns null where the event did not fail, or can never run again. */
 export async function evaluateEventCause(
   tx: Reader,
   environmentId: number,
   id: string,
 ): Promise<EventCause | null> {
   const seq = await findEventSeq(tx, environmentId, id);
-  const stored = await tx.get<{ relay: string; expunged: number }>(JUDGED_EVENT, seq);
+  const stored = await tx.get<{ relay: string; expunged: number }>(EVALUATED_EVENT, seq);
   if (seq === null || stored === null) throw refuseUnknownEvent(id);
-  const { state, reason, finishedAt, createdAt, nameKey, personId: person } = JUDGED.read(stored);
+  const { state, reason, finishedAt, createdAt, nameKey, personId: person } = EVALUATED.read(stored);
   const isOver =
     stored.expunged === 1 || ["missed", "person_erased", "payload_expunged"].includes(reason ?? "");
   if ((state !== "dead" && state !== "failed") || isOver) return null;
@@ -67,13 +67,13 @@ export async function evaluateEventCause(
   return await evaluateCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
 }
 
-/** Whether an event was expunged, as an expression over its row. */
+/** SQL expression over an event's row: whether it was expunged. */
 export const IS_EXPUNGED = `payload LIKE '{"expunged":%'`;
 
-const JUDGED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey", "personId");
-const JUDGED_EVENT = `SELECT ${JUDGED.columns}, ${RELAY_NAME.replace("AS relayName", "AS relay")}, ${IS_EXPUNGED} AS expunged FROM event WHERE seq = ?1`;
+const EVALUATED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey", "personId");
+const EVALUATED_EVENT = `SELECT ${EVALUATED.columns}, ${RELAY_NAME.replace("AS relayName", "AS relay")}, ${IS_EXPUNGED} AS expunged FROM event WHERE seq = ?1`;
 
-/** What the last attempt of an event failed with. */
+/** Finds what the last attempt of an event failed with. */
 export async function findFailure(tx: Reader, seq: number, reason: string): Promise<Failure> {
   const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
   const stored = await tx.get<object>(sql, seq);
@@ -84,7 +84,7 @@ export async function findFailure(tx: Reader, seq: number, reason: string): Prom
   return { type, code, message: formatFailure(failed), status: answer?.status ?? null };
 }
 
-/** What failed, in one line: the stored message, or what the code means where the message was expunged or there is none. */
+/** Formats a failure in one line: the stored message, or what the code means where no message is stored. */
 export function formatFailure({ code, message }: { code: string; message?: string }): string {
   return cutToLine(message ?? explainCode(code)?.when ?? `It ended with ${code}.`, MAX_SENTENCE);
 }
@@ -93,22 +93,22 @@ function isFailed(result: StoredResult): result is Extract<StoredResult, { outco
   return result.outcome === "failed";
 }
 
-interface Judged {
+interface EvaluatedEvent {
   environmentId: number;
   nameKey: number;
   relay: string;
   row: RelayRow | null;
-  /** The event's. */
+  /** The person of the event. */
   person: string | null;
   failure: Failure;
   deadAt: number;
-  /** Whether the problem stands that every attempt of it fails. */
+  /** Whether the problem exists that every attempt of this relay fails. */
   isFailing: boolean;
 }
 
-/** What ran since says most; then whether the thing is there that was missing; then whether the relay was changed. */
-export async function evaluateCause(tx: Reader, judged: Judged): Promise<EventCause> {
-  const { row, failure, deadAt, isFailing, relay } = judged;
+/** Evaluates, in this order: what ran since, whether the missing thing exists now, and whether the relay was changed. */
+export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<EventCause> {
+  const { row, failure, deadAt, isFailing, relay } = event;
   const say = (stands: EventCause["stands"], message: string, sinceMs: number | null = null) => ({
     stands,
     message,
@@ -121,12 +121,12 @@ export async function evaluateCause(tx: Reader, judged: Judged): Promise<EventCa
       `The relay ${relay} is deleted: its events run again only once there is one of that name.`,
     );
   const asked = explainCode(failure.code)?.todo ?? "See the newest event, mend the cause, then replay.";
-  // It is dead, so what is said of one that waits is not so.
+  // The event is dead, so the advice for an event that waits for a retry does not apply.
   const todo = asked.replace(
     /[,;] (?:and )?(?:it|the \w+) is tried again(?: with the same id)?/,
     ", then replay the event",
   );
-  const since = await findSince(tx, judged);
+  const since = await findSince(tx, event);
   const { firstDone } = since;
   if (failure.code === "missed" && firstDone !== null)
     return say(
@@ -139,9 +139,9 @@ export async function evaluateCause(tx: Reader, judged: Judged): Promise<EventCa
     const what = since.status === null ? `${runs} done` : `the URL answers ${since.status}`;
     return say("no", `Since ${toIso(firstDone)} ${what}: replaying will probably work.`, firstDone);
   }
-  const mended = await findMended(tx, judged);
-  if (mended !== null)
-    return { ...say(mended.stands, mended.message, mended.at ?? null), missing: mended.missing ?? null };
+  const check = await checkMissing(tx, event);
+  if (check !== null)
+    return { ...say(check.stands, check.message, check.at ?? null), missing: check.missing ?? null };
   if (since.waiting > 0) {
     const waits = since.waiting === 1 ? "1 event failed" : `${since.waiting} events failed`;
     return say("yes", `${waits} the same way and will be tried again.`);
@@ -159,7 +159,7 @@ export async function evaluateCause(tx: Reader, judged: Judged): Promise<EventCa
   return say("unknown", `${ran}. ${todo}`);
 }
 
-/** What lies in the event itself: that another came through tells nothing of it, unless the relay was changed in between. */
+/** Failures that lie in the event itself. The success of another event proves nothing about them, unless the relay was changed in between. */
 const OF_THE_EVENT: ReadonlySet<string> = new Set([
   "person_not_found",
   "data_invalid",
@@ -170,7 +170,7 @@ const OF_THE_EVENT: ReadonlySet<string> = new Set([
   "purchase_not_by_relay",
   "unsigned_event",
 ]);
-/** What lies in its person: of that only another event of theirs tells. */
+/** Failures that lie in the person. Only another event of the same person proves anything about them. */
 const OF_THE_PERSON: ReadonlySet<string> = new Set([
   "mail_refused",
   "person_suspended",
@@ -180,8 +180,8 @@ const OF_THE_PERSON: ReadonlySet<string> = new Set([
 
 const RAN = EVENT.pick("seq", "finishedAt", "reason", "state", "attempts", "personId");
 
-/** How the relay's newest events went after the newest dead one died. */
-async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: Judged) {
+/** Finds how the relay's newest events ended after the newest dead one died. */
+async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: EvaluatedEvent) {
   const theirs = OF_THE_PERSON.has(failure.code) ? person : null;
   const sql = `SELECT ${RAN.columns} FROM event INDEXED BY event_of_relay WHERE name_key = ?1 ORDER BY seq DESC LIMIT ${MAX_SINCE}`;
   const rows = (await tx.all<object>(sql, nameKey)).map((row) => RAN.read(row));
@@ -190,9 +190,10 @@ async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: Judge
       finishedAt !== null && finishedAt > deadAt && (theirs === null || personId === theirs),
   );
   const done = ended.filter(({ state }) => state === "done");
-  // A relay may have been changed so that the action that failed is none of its own any more; then its runs say nothing of that action.
+  // After a change of the relay, the failed action may no longer be part of it. Then later runs prove nothing
+  // about that action.
   const [newest] = done;
-  const ran = newest === undefined ? null : await ranAction(tx, newest.seq, failure.type);
+  const ran = newest === undefined ? null : await readLastRun(tx, newest.seq, failure.type);
   const times = ran?.did ? done.map(({ finishedAt }) => finishedAt ?? 0) : [];
   const waiting = rows.filter(
     ({ state, attempts, reason }) => state === "queued" && attempts > 0 && reason === failure.code,
@@ -201,13 +202,13 @@ async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: Judge
     done: times.length,
     firstDone: times.length === 0 ? null : Math.min(...times),
     waiting: waiting.length,
-    /** What a called URL answered the newest of them. */
+    /** The status that a called URL answered to the newest of them. */
     status: ran?.status ?? null,
   };
 }
 
-/** Whether its last run did an action of this type; a run that keeps no results, or a failure of none, asks nothing. */
-async function ranAction(
+/** Returns whether the last run of an event did an action of this type; true where the run stores no results, or where no action failed. */
+async function readLastRun(
   tx: Reader,
   seq: number,
   type: string | null,
@@ -219,28 +220,28 @@ async function ranAction(
   return { did: did !== undefined, status: did?.answer?.status ?? null };
 }
 
-interface Mended {
-  /** Whether it is still not there. */
+interface MissingCheck {
+  /** "yes" while the thing is still missing. */
   stands: "yes" | "no";
   message: string;
-  /** Since when it is there, where that is known. */
+  /** When the thing was created, where that is known. */
   at?: number;
   missing?: EventCause["missing"];
 }
 
-/** Whether the thing is there now that was missing; null: that cannot be told. */
-async function findMended(
+/** Finds out whether the missing thing exists now. Returns null where that is not known. */
+async function checkMissing(
   tx: Reader,
-  { environmentId, row, person, failure }: Judged,
-): Promise<Mended | null> {
+  { environmentId, row, person, failure }: EvaluatedEvent,
+): Promise<MissingCheck | null> {
   if (row === null) return null;
   if (failure.code === "person_suspended" && person !== null) {
-    const is = await findPerson(tx, environmentId, person);
-    return is === null || is.status === "suspended"
+    const found = await findPerson(tx, environmentId, person);
+    return found === null || found.status === "suspended"
       ? { stands: "yes", message: "The person is still suspended." }
       : { stands: "no", message: "The person is active again: replaying will probably work." };
   }
-  const lacks = (kind: "collection" | "product" | "plan", name: string): Mended => ({
+  const lacks = (kind: "collection" | "product" | "plan", name: string): MissingCheck => ({
     stands: "yes",
     message: `There is still no ${kind} ${name}.`,
     missing: { kind, name },

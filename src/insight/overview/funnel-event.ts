@@ -1,6 +1,6 @@
 /**
- * How a relay's events since a number ended, and at which step of their way those that did not end well stopped. All of them are counted through
- * the indexes of what failed and what waits; which step it was is read from the runs of the newest ones, and taken for the rest as well.
+ * Counts how a relay's recent events ended, and at which step the failed ones stopped. Indexes give the counts. The step is read only from the runs
+ * of the newest events, and scaled to all.
  */
 
 import { cutToLine } from "../../base/text.ts";
@@ -11,29 +11,29 @@ import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { formatFailure } from "./failure-cause.ts";
 
-/** Events counted in a step, and altogether. */
+/** Events counted in one step, and in all steps together. */
 const STEP = 50_000;
 const MAX_COUNTED = 2_000_000;
-/** Failed and dead events of the environment looked at in a step, and altogether of each state. */
+/** Failed and dead events of the environment read in one step, and in all steps together for each state. */
 const UNHAPPY_STEP = 10_000;
 const MAX_UNHAPPY = 250_000;
-/** Of each state, so many of the newest are read, and so many at a step. */
+/** The newest events of each state whose runs are read, and how many of them in one step. */
 const MAX_READ = 100;
 const READ_STEP = 20;
 const MAX_RESULTS_BYTES = 16 * 1024;
-/** Waiting events of the environment that are looked at. */
+/** Waiting events of the environment that are read. */
 const MAX_WAITING = 2_000;
 const MAX_SENTENCE = 300;
 
-/** The step before the first action. */
+/** The place before the first action. */
 export const BEFORE_ACTIONS = -1;
 
 export interface StopCount {
-  /** An action's place, or `BEFORE_ACTIONS`. */
+  /** The index of an action, or `BEFORE_ACTIONS`. */
   at: number;
   state: "failed" | "dead";
   code: string;
-  /** The reason that all of them have, by which they are listed; null: they have several, or none. */
+  /** The reason that all of them share, by which a list can filter them; null where they have several or none. */
   reason: string | null;
   count: number;
   message: string;
@@ -47,35 +47,35 @@ interface RetryCount {
 export interface EventEnds {
   all: number;
   done: number;
-  /** For their turn, a resume or a release. */
+  /** Events that wait for their turn, a resume or a release. */
   waiting: number;
-  /** For their next attempt, by the step that failed; the commonest cause stands for all that wait at it. */
+  /** Events that wait for a retry, by the step that failed, with their most common cause. */
   retries: ReadonlyMap<number, RetryCount>;
   stops: StopCount[];
-  /** Of the newest ones. */
+  /** Warnings of the newest events. */
   warned: Warned;
   approximate: boolean;
 }
 
-/** How many of so many events carry a warning, such as that the map found nothing where it reads; and what the newest one says. */
+/** How many of the newest `of` events carry a warning, and the newest warning. An example is a map that finds no value. */
 export interface Warned {
   events: number;
   of: number;
   message: string | null;
 }
 
-interface Asked {
+interface EndsQuery {
   environmentId: number;
-  /** null: no event of the relay ever came. */
+  /** The key of the relay's name; null where no event of the relay was ever stored. */
   nameKey: number | null;
   relayId: string;
   from: number;
-  /** The types of the relay's actions, in their order. */
+  /** The types of the relay's actions, in order. */
   types: readonly string[];
 }
 
-export async function countEvents(store: Store, asked: Asked): Promise<EventEnds> {
-  const { nameKey, types } = asked;
+export async function countEvents(store: Store, query: EndsQuery): Promise<EventEnds> {
+  const { nameKey, types } = query;
   if (nameKey === null)
     return {
       all: 0,
@@ -86,19 +86,19 @@ export async function countEvents(store: Store, asked: Asked): Promise<EventEnds
       warned: NONE_WARNED,
       approximate: false,
     };
-  const all = await countAll(store, nameKey, asked.from);
+  const all = await countAll(store, nameKey, query.from);
   const stops: StopCount[] = [];
   let approximate = all >= MAX_COUNTED;
   for (const state of ["failed", "dead"] as const) {
-    const found = await findUnhappy(store, asked, nameKey, state);
+    const found = await findUnhappy(store, query, nameKey, state);
     const read = await readEnds(store, found.newest, types);
     stops.push(...share(read, found.count, state));
     approximate ||= found.count > read.length || found.isMore;
   }
-  const waits = await findWaiting(store, asked, nameKey);
+  const waits = await findWaiting(store, query, nameKey);
   const retried = await readEnds(store, waits.retries, types);
   const retries = new Map<number, RetryCount>();
-  // The commonest come first.
+  // The most common cause comes first.
   for (const one of share(retried, waits.retries.length, "failed")) {
     const { all: known, commonest } = retries.get(one.at) ?? { all: 0, commonest: one };
     retries.set(one.at, { all: known + one.count, commonest });
@@ -113,7 +113,7 @@ export async function countEvents(store: Store, asked: Asked): Promise<EventEnds
     waiting: waits.ready,
     retries,
     stops,
-    warned: await store.read((tx) => findWarned(tx, nameKey, asked.from)),
+    warned: await store.read((tx) => findWarned(tx, nameKey, query.from)),
     approximate: approximate || waits.isMore || waits.retries.length > retried.length,
   };
 }
@@ -156,10 +156,10 @@ async function findWarned(tx: Reader, nameKey: number, from: number): Promise<Wa
 const WARNED = EVENT.pick("warnings");
 const NEWEST = `SELECT ${WARNED.columns} FROM event INDEXED BY event_of_relay WHERE name_key = $nameKey AND seq >= $from ORDER BY seq DESC LIMIT ${MAX_READ}`;
 
-/** Those of one state: how many, and the newest. */
+/** Counts the relay's events of one state, and lists the newest. */
 async function findUnhappy(
   store: Store,
-  { environmentId, from }: Asked,
+  { environmentId, from }: EndsQuery,
   nameKey: number,
   state: "failed" | "dead",
 ): Promise<{ count: number; newest: number[]; isMore: boolean }> {
@@ -187,10 +187,10 @@ const UNHAPPY = `SELECT seq, name_key AS nameKey FROM event INDEXED BY event_unh
   WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'STATE' AND seq >= $from AND seq < $before
   ORDER BY seq DESC LIMIT $step`;
 
-/** What waits for its turn, and the numbers of what failed and waits for its next attempt. */
+/** Counts the events that wait for their turn, and lists those that failed and wait for a retry. */
 async function findWaiting(
   store: Store,
-  { environmentId, relayId, from }: Asked,
+  { environmentId, relayId, from }: EndsQuery,
   nameKey: number,
 ): Promise<{ ready: number; retries: number[]; isMore: boolean }> {
   return await store.read(async (tx) => {
@@ -218,7 +218,7 @@ const RUNNING = `SELECT count(*) AS count FROM event INDEXED BY event_running WH
 const RETRIES = `SELECT seq, name_key AS nameKey, next_attempt_at IS NOT NULL AS retries FROM event INDEXED BY event_unfinished
   WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' AND seq >= $from ORDER BY seq DESC LIMIT $most`;
 
-/** Where an event stopped. */
+/** Where and why an event stopped. */
 interface End {
   at: number;
   code: string;
@@ -228,9 +228,9 @@ interface End {
 
 async function readEnds(store: Store, seqs: readonly number[], types: readonly string[]): Promise<End[]> {
   const ends: End[] = [];
-  const asked = seqs.slice(0, MAX_READ);
-  for (let first = 0; first < asked.length; first += READ_STEP) {
-    const part = asked.slice(first, first + READ_STEP);
+  const newest = seqs.slice(0, MAX_READ);
+  for (let first = 0; first < newest.length; first += READ_STEP) {
+    const part = newest.slice(first, first + READ_STEP);
     ends.push(
       ...(await store.read(async (tx) => {
         const read: End[] = [];
@@ -268,7 +268,7 @@ async function readEnd(tx: Reader, seq: number, types: readonly string[]): Promi
 const END = `SELECT reason, (SELECT results FROM run WHERE event_seq = event.seq AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1) AS results
   FROM event WHERE seq = ?1`;
 
-/** The relay may have been changed since: then the action of the same type stands for it. */
+/** Finds the place of the failed action in the relay as it is now. After a change of the relay, the first action of the same type counts. */
 function placeOf({ type }: StoredResult, place: number, types: readonly string[]): number {
   if (type === "person") return BEFORE_ACTIONS;
   if (types[place] === type) return place;
@@ -276,7 +276,7 @@ function placeOf({ type }: StoredResult, place: number, types: readonly string[]
   return same === -1 ? Math.min(place, types.length - 1) : same;
 }
 
-/** The ends by step and code, as many as there are altogether. */
+/** Groups the ends by step and code, and scales the counts to `all` events. */
 function share(ends: readonly End[], all: number, state: StopCount["state"]): StopCount[] {
   const found = new Map<string, StopCount>();
   for (const { at, code, reason, message } of ends) {

@@ -1,7 +1,7 @@
 /**
- * Why nothing happened: the last 24 hours of a relay as the way that a call takes, box by box, with how many came to each, how many stopped
- * there and by what, and where those are listed. Events are counted through their indexes, a bounded number a step; calls that became no event
- * are counted from the ring of recent calls, which holds the environment's last thousand, so that of more it says "at least".
+ * Shows where a relay's events of the last 24 hours went: a box for each step, with how many arrived, how many stopped and why, and where the
+ * dashboard lists them. Each query reads a bounded number of rows. The request log keeps only the environment's last thousand requests, so counts
+ * of older ones are lower bounds.
  */
 import { type Static, Type } from "typebox";
 import { type Clock, toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -18,12 +18,12 @@ import { countOnce } from "./count-cache.ts";
 import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount, type Warned } from "./funnel-event.ts";
 
 const stopView = Type.Object({
-  /** A refusal's code, a failure's, `when` or `duplicate`. */
+  /** The code of a rejection or a failure, `when` or `duplicate`. */
   code: Type.String(),
   count: Type.Integer(),
-  /** Why, of the newest one. */
+  /** Why the newest of them stopped. */
   message: Type.String(),
-  /** Where exactly these are listed: a room of the dashboard, a list of the API, and what to ask it for. */
+  /** Where these are listed: a page of the dashboard or a list of the API, and its query. */
   see: orNull(
     Type.Object({
       room: oneOf(["calls", "events"]),
@@ -36,13 +36,13 @@ type StopView = Static<typeof stopView>;
 const boxView = Type.Object({
   step: oneOf(["calls", "verified", "when", "dedupe", "event", "person", "action"]),
   title: Type.String(),
-  /** Of an action: its place in the list. */
+  /** The action's index; null for other steps. */
   action: orNull(Type.Integer()),
   came: Type.Integer(),
   passed: Type.Integer(),
-  /** Wait here: for their turn, a resume, a release, or the next attempt. */
+  /** Events that wait at this step: for their turn, a resume, a release, or a retry. */
   waits: Type.Integer(),
-  /** What most of those failed with that wait for their next attempt; null: none does. */
+  /** The most common failure of the events that wait for a retry; null where none waits. */
   waitsFor: orNull(stopView),
   stops: Type.Array(stopView),
 });
@@ -54,11 +54,11 @@ export const funnelView = Type.Object({
   boxes: Type.Array(boxView),
   /** Events whose every action is done. */
   done: Type.Integer(),
-  /** Whether which box stopped an event was read from the newest ones alone, and counted for all. */
+  /** Whether the step at which events stopped was read only from the newest ones, and scaled to all. */
   approximate: Type.Boolean(),
-  /** Since when calls that became no event are known, where that is less than the whole time: there were at least as many. */
+  /** Since when the request log has entries, where it does not reach back 24 hours. The counts are lower bounds then. */
   callsSince: textOrNull,
-  /** The answer in a sentence. */
+  /** The result in a sentence. */
   message: Type.String(),
 });
 export type FunnelView = Static<typeof funnelView>;
@@ -92,7 +92,7 @@ export async function showFunnel(
     done: events.done,
     approximate: events.approximate,
     callsSince: isReceiver ? calls.keptSince : null,
-    message: tell(relay, boxes, events),
+    message: formatSummary(relay, boxes, events),
   };
 }
 
@@ -103,13 +103,13 @@ interface CallStop {
   cause: string;
 }
 
-/** What became no event, by what stopped it, and since when such calls are known. */
+/** Counts the requests that became no event by what stopped them, and finds since when the log has entries. */
 async function readCalls(tx: Reader, environmentId: number, relay: string, sinceMs: number) {
   const stops = await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay, sinceMs });
   return { stops, keptSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)) };
 }
 
-/** The cause is the newest one's. */
+/** The cause is the newest request's. */
 const CALLS = `SELECT outcome, code, sum(count) AS count, max(at) AS at, (
     SELECT cause FROM recent_call AS newest WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs
       AND newest.outcome = recent_call.outcome AND newest.code = recent_call.code ORDER BY at DESC LIMIT 1) AS cause
@@ -140,7 +140,7 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
   return boxes;
 }
 
-/** Of a schedule or a record change only what became an event is known. */
+/** A schedule or a record change has only this box before its events run. */
 function boxOfEvents({ definition }: RelayRow, all: number): BoxView {
   const title = definition.trigger.kind === "schedule" ? "Ticks" : "Changes that match";
   return { step: "event", title, action: null, came: all, passed: all, waits: 0, waitsFor: null, stops: [] };
@@ -164,12 +164,12 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
   return boxes;
 }
 
-/** Whether an event of it may be for a person; of a record change that is not known before. */
+/** Whether an event of the relay can be for a person. For a record change that is not known before it runs. */
 function asksForPerson({ definition: { trigger } }: RelayRow): boolean {
   return trigger.kind === "receiver" ? findPersonKey(trigger.map) !== null : trigger.kind === "data_change";
 }
 
-/** "Write a record: orders". */
+/** Formats an action, as in "Write a record: orders". */
 function formatAction(action: { type: string }): string {
   const title = findAction(action.type)?.title ?? action.type;
   const target = bindAction(action)?.target ?? "";
@@ -197,8 +197,8 @@ function sumOf(stops: readonly { count: number }[]): number {
 const many = (count: number, noun: string): string =>
   `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-/** What most of them stopped at. */
-function tell(
+/** Formats the result: how many arrived and ended, and what stopped most of them. */
+function formatSummary(
   { definition: { trigger }, state }: RelayRow,
   boxes: readonly BoxView[],
   { done, warned }: EventEnds,
@@ -220,7 +220,7 @@ function tell(
   return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
 }
 
-/** A map that finds nothing where it reads fails no event: it leaves values empty, and warns. */
+/** Formats the warnings. A map that finds no value leaves it empty and warns, and the event does not fail. */
 function formatWarned({ events, of, message }: Warned): string {
   if (message === null) return "";
   const why = /[.!?]$/.test(message) ? message : `${message}.`;

@@ -1,6 +1,6 @@
 /**
- * How a relay is, in a word, with the reason and the way out: the one answer that its page, the list of relays, Home and the command line show.
- * It is judged from what needs somebody, so that a relay is never well here and in trouble there.
+ * Evaluates the health of a relay: a word, the reason and what to do. Its page, the list of relays, Home and the command line all show this one
+ * answer, which follows from the attention items.
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
@@ -8,11 +8,12 @@ import { oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
 import { type RelayItem, relayItem } from "../../rules/relay/relay-view.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { type AttentionContext, type AttentionItem, listAttention } from "./attention.ts";
+import { type AttentionContext, listAttention } from "./attention.ts";
+import type { AttentionItem } from "./attention-item.ts";
 import { causeView } from "./failure-cause.ts";
 import { latestFailure } from "./latest-failure.ts";
 
-/** The worst first. */
+/** Ordered from the worst to the best. */
 const HEALTH_STATES = [
   "refusing",
   "failing",
@@ -31,22 +32,22 @@ type HealthState = (typeof HEALTH_STATES)[number];
 
 export const healthView = Type.Object({
   state: oneOf(HEALTH_STATES),
-  /** As it is shown: "Failing · 94 % dead". */
+  /** As the dashboard shows it, such as "Failing · 94 % dead". */
   word: Type.String(),
-  /** Why, in a sentence. */
+  /** The reason in a sentence. */
   message: Type.String(),
-  /** The way out, in a sentence; null: nothing is wrong. */
+  /** What to do, in a sentence; null where nothing is wrong. */
   todo: textOrNull,
   since: timeOrNull,
-  /** Of what needs somebody; null: nothing does. */
+  /** The code of the attention item; null where there is none. */
   code: textOrNull,
   newest: latestFailure,
-  /** Of dead events that are looked into: whether what the newest one died of is still so. */
+  /** Whether the cause of the newest dead event still exists, where that was evaluated. */
   cause: orNull(causeView),
 });
 export type HealthView = Static<typeof healthView>;
 
-/** A relay of the list, with how it is. */
+/** A relay of the list, with its health. */
 export const listedRelay = Type.Object({ ...relayItem.properties, health: healthView });
 export type ListedRelayView = Static<typeof listedRelay>;
 
@@ -81,11 +82,11 @@ const WORDS: Readonly<Record<HealthState, string>> = {
   ok: "OK",
 };
 
-/** What a relay's health is judged from, beside what needs somebody. */
+/** What the health is evaluated from, in addition to the attention items. */
 interface RelayFacts extends Pick<RelayItem, "name" | "state" | "trigger" | "lastEventAt" | "last24h"> {
-  /** Whether any call is known, right or wrong. */
+  /** Whether any request is known, verified or not. */
   called: boolean;
-  /** Since when its environment is on hold. */
+  /** When the hold of its environment began. */
   heldAt: string | null;
 }
 
@@ -93,21 +94,21 @@ export function rankOf({ state }: Pick<HealthView, "state">): number {
   return HEALTH_STATES.indexOf(state);
 }
 
-export function evaluateHealth(facts: RelayFacts, needs: readonly AttentionItem[]): HealthView {
+export function evaluateHealth(facts: RelayFacts, items: readonly AttentionItem[]): HealthView {
   const calm = untroubledHealth(facts);
-  const states = [calm, ...needs.filter(({ relay }) => relay === facts.name).map(ofNeed(facts))];
+  const states = [calm, ...items.filter(({ relay }) => relay === facts.name).map(healthOfItem(facts))];
   const worst = states.reduce((most, one) => (rankOf(one) < rankOf(most) ? one : most));
-  return calm.state === "paused" && worst !== calm ? besidePause(worst, calm) : worst;
+  return calm.state === "paused" && worst !== calm ? addPause(worst, calm) : worst;
 }
 
-/** What is wrong with a relay that is paused: that it does nothing now would be looked for in the trouble alone. */
-function besidePause(trouble: HealthView, pause: HealthView): HealthView {
+/** Adds the pause to a trouble of a paused relay. Otherwise an owner would look for the reason only in the trouble. */
+function addPause(trouble: HealthView, pause: HealthView): HealthView {
   const message = `${pause.message} ${trouble.message}`;
   if (trouble.state === "paused") return { ...trouble, message };
   return { ...trouble, word: `${trouble.word}, paused`, message };
 }
 
-const ofNeed =
+const healthOfItem =
   (facts: RelayFacts) =>
   ({ code, message, todo, since, dead, newest }: AttentionItem): HealthView => {
     const state = STATE_OF[code] ?? "attention";
@@ -115,7 +116,7 @@ const ofNeed =
     return { state, word, message, todo, since, code, newest, cause: dead?.cause ?? null };
   };
 
-/** The share of the last day where some of it died; else that there are dead ones. */
+/** Formats the share of events that died in the last day, or else the number of dead events. */
 function formatFailing({ last24h }: RelayFacts, dead: number | null): string {
   const all = last24h.done + last24h.waiting + last24h.failed + last24h.dead;
   if (last24h.dead > 0)
@@ -123,7 +124,7 @@ function formatFailing({ last24h }: RelayFacts, dead: number | null): string {
   return dead === null ? "Failing" : `Failing · ${dead.toLocaleString("en")} dead`;
 }
 
-/** Of a relay that nothing is said against. */
+/** The health of a relay that has no attention item: on hold, paused, new or OK. */
 function untroubledHealth({
   name,
   state,
@@ -181,26 +182,26 @@ const FIRST: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
   data_change: () => "No record that it watches for has changed yet.",
 };
 
-/** The items with how each is. `looksInto`: the sentence of dead events says why the newest one died. */
+/** Adds the health to each relay. With `describesDead`, the sentence about dead events says why the newest one died. */
 export async function addHealth<Item extends RelayItem>(
   store: Store,
   context: AttentionContext,
-  items: readonly Item[],
-  looksInto = false,
+  relays: readonly Item[],
+  describesDead = false,
 ): Promise<(Item & { health: HealthView })[]> {
   const { environment } = context;
-  // Whether a backup is missing is no relay's.
+  // A missing backup is the server's problem and no relay's.
   const server = { ...context.server, backsUp: false };
-  const { needs } = await listAttention(store, { ...context, server }, looksInto);
+  const { items } = await listAttention(store, { ...context, server }, describesDead);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);
-  return items.map((item) => ({
-    ...item,
-    health: evaluateHealth({ ...item, called: called.has(item.name), heldAt }, needs),
+  return relays.map((relay) => ({
+    ...relay,
+    health: evaluateHealth({ ...relay, called: called.has(relay.name), heldAt }, items),
   }));
 }
 
-/** Names of relays that somebody called, as far as that is remembered. */
+/** Lists the names of relays that received a request, as far as the database remembers it. */
 async function listCalled(tx: Reader, environmentId: number): Promise<Set<string>> {
   const rows = await tx.all<{ name: string }>(CALLED, environmentId);
   return new Set(rows.map(({ name }) => name));

@@ -1,6 +1,6 @@
 /**
- * The last 24 hours of an environment's events, hour by hour and by how they ended. No index leads to an hour: its numbers are found by
- * their time, and counted through the relays' names in spans that hold a bounded number of rows, however many events there are.
+ * Counts the events of the last 24 hours by hour and by outcome. No index is ordered by hour, so each hour's range of numbers is found first, and
+ * counted in spans of a bounded number of rows.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -11,11 +11,11 @@ import type { Reader, Store } from "../../store/port.ts";
 import { listFirstSeqs } from "../../store/time-index.ts";
 
 const HOURS = 24;
-/** Events counted in a step, and altogether one by one: what is older is counted in slices of each hour. */
+/** Events counted in one step, and in all steps together. Older events are estimated from slices of each hour. */
 const STEP = 10_000;
 const MAX_COUNTED = 120_000;
 const SLICES = 10;
-/** Of what a step would hold, in each slice. */
+/** A slice is this fraction of what a step can count. */
 const SLICE_SHARE = 40;
 /** Waiting events that are counted by relay. */
 const MAX_WAITING = 2_000;
@@ -30,15 +30,15 @@ const outcomes = {
 export const outcomeCounts = Type.Object(outcomes);
 type OutcomeCounts = Static<typeof outcomeCounts>;
 
-/** Events that arrived in the hour that begins at `at`, by how they stand now. */
+/** Events that arrived in the hour that begins at `at`, by their current state. */
 export const hourView = Type.Object({ at: time, ...outcomes });
 type HourView = Static<typeof hourView>;
 
 export interface Day {
   hours: HourView[];
-  /** By relay's name. */
+  /** By relay name. */
   relays: Map<string, OutcomeCounts>;
-  /** Not every event was counted. */
+  /** Whether some events were estimated and not counted. */
   approximate: boolean;
 }
 
@@ -93,7 +93,7 @@ export async function countDay(store: Store, environmentId: number, nowMs: numbe
   };
 }
 
-/** As many of each as slices of the span hold for their share of it; what failed or waits is counted one by one where it is few. */
+/** Estimates a span from slices. Failed and waiting events are counted exactly where they are few. */
 async function addInSlices(
   store: Store,
   span: Span,
@@ -137,7 +137,7 @@ function addTimes(counts: OutcomeCounts, more: OutcomeCounts, times: number): vo
   counts.dead += Math.round(more.dead * times);
 }
 
-/** The first number of each hour, and one after the last. */
+/** Finds the first event number of each hour, and the number after the last event. */
 async function findStarts(store: Store, firstMs: number): Promise<number[]> {
   const hours = Array.from({ length: HOURS }, (_, at) => firstMs + at * HOUR_MS);
   const starts = await listFirstSeqs(store, "event", hours);
@@ -180,7 +180,7 @@ async function addSpan(
   hour.done += Math.max(0, done - waiting);
 }
 
-/** By name, with what waits of each: its index does not say whose it is, so that is looked up for the newest ones alone. */
+/** Maps the counts to relay names, and adds what waits. The index of waiting events has no relay, so only the newest ones are looked up. */
 async function nameRelays(
   tx: Reader,
   values: { environmentId: number; from: number },
@@ -198,7 +198,7 @@ async function nameRelays(
   const names = new Map<string, OutcomeCounts>();
   for (const { key, name } of await tx.all<{ key: number; name: string }>(NAMES, values.environmentId)) {
     const counts = byKey.get(key);
-    // Where some were counted in slices, what failed may be more than all.
+    // An estimate can count more failed events than events.
     if (counts !== undefined) names.set(name, { ...counts, done: Math.max(0, counts.done) });
   }
   return names;

@@ -1,14 +1,14 @@
-/** The newest event of what goes wrong: where it is seen, what it failed with, and so where it is mended. */
+/** Finds the newest event of a failing relay, so that an attention item can link to it and name its cause. */
 import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../../base/schema.ts";
 import { EVENT, eventIdOf } from "../../engine/event/event.ts";
 import type { Reader } from "../../store/port.ts";
 import { findFailure } from "./failure-cause.ts";
 
-/** Waiting or failed events of the environment among which one of a relay is looked for. */
+/** Waiting or failed events of the environment that are read to find one of the relay. */
 const MAX_WAITING = 2_000;
 
-/** The newest event that failed, whose it is, the code it failed with, and what a called URL answered it. */
+/** The newest failed event: its id and person, the code, and the status that a called URL answered. */
 export const latestFailure = orNull(
   Type.Object({
     event: Type.String(),
@@ -28,7 +28,7 @@ const NEWEST_NOBODY = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, cr
     WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'failed' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
   WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason = 'person_not_found' ORDER BY seq DESC LIMIT 1`;
 
-/** Of a relay whose attempts fail what is tried again, of one that finds nobody what ended so, and after what. */
+/** Finds the newest event that waits for a retry, or for `relay_nobody` the newest one that found no person. Returns null for other codes. */
 export async function findLatestFailure(
   tx: Reader,
   environmentId: number,

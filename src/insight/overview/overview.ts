@@ -1,4 +1,4 @@
-/** An environment at a glance: what needs somebody, how the last 24 hours went, which relays have trouble, and what is still to be set up. */
+/** Shows an environment at a glance: the attention items, the last 24 hours, the relays in trouble, and what is still to be set up. */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
@@ -9,13 +9,14 @@ import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import { describeNextTick, findLastEventAt } from "../../rules/relay/relay-view.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { type AttentionContext, type AttentionItem, attentionItemView, findAttention } from "./attention.ts";
+import { type AttentionContext, findAttention } from "./attention.ts";
+import { type AttentionItem, attentionItemView } from "./attention-item.ts";
 import { orderAttention } from "./attention-order.ts";
 import { countOnce } from "./count-cache.ts";
 import { evaluateHealth, healthView, rankOf } from "./health.ts";
 import { countDay, type Day, hourView, outcomeCounts } from "./last-day.ts";
 
-/** Relays by trouble, next ticks, and relays whose calls are refused. */
+/** The most relays and upcoming ticks that are shown. */
 const MAX_RELAYS = 12;
 const MAX_TICKS = 5;
 
@@ -23,34 +24,34 @@ const relayState = oneOf(["active", "paused"]);
 const relayOverview = Type.Object({
   name: Type.String(),
   state: relayState,
-  /** The codes of what needs somebody. */
+  /** The codes of the relay's attention items. */
   needs: Type.Array(Type.String()),
   health: healthView,
   last24h: outcomeCounts,
 });
 
-/** What is done before the first event arrives. */
+/** The steps to do before the first event arrives. */
 const setupView = Type.Object({
-  /** The newest one's name; null: none is made. */
+  /** The name of the newest relay; null where there is none. */
   relay: textOrNull,
-  /** Whether it needs no secret, or has one. */
+  /** Whether the relay has a secret, or needs none. */
   secret: Type.Boolean(),
   called: Type.Boolean(),
-  /** Whether an app or a server has a key. */
+  /** Whether the environment has an API key. */
   key: Type.Boolean(),
 });
 
 export const overviewView = Type.Object({
-  /** The worst first. */
+  /** The most urgent first. */
   needs: Type.Array(attentionItemView),
-  /** Whether there are more than these. */
+  /** Whether there are more items than these. */
   more: Type.Boolean(),
-  /** The last 24, oldest first; the last one is not over. */
+  /** The last 24 hours, oldest first. The last one is not over. */
   hours: Type.Array(hourView),
   last24h: outcomeCounts,
-  /** There where there were more events than are counted. */
+  /** Present where some events were estimated and not counted. */
   approximate: Type.Optional(Type.Literal(true)),
-  /** Refused calls of the last 24 hours among the recent ones, by relay, the most first. */
+  /** Rejected requests of the last 24 hours in the request log, by relay, the most first. */
   refused: Type.Object({
     calls: Type.Integer(),
     relays: Type.Array(
@@ -58,11 +59,11 @@ export const overviewView = Type.Object({
     ),
   }),
   ticks: Type.Array(Type.Object({ relay: Type.String(), at: time })),
-  /** How many relays there are. */
+  /** The number of all relays. */
   relayCount: Type.Integer(),
-  /** By trouble, then by events; at most twelve. */
+  /** The worst first, then the busiest; at most twelve. */
   relays: Type.Array(relayOverview),
-  /** null: an event has arrived. */
+  /** null once an event has arrived. */
   start: orNull(setupView),
 });
 export type OverviewView = Static<typeof overviewView>;
@@ -76,9 +77,9 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   const { environment, clock } = context;
   const { id } = environment;
   const nowMs = clock.now();
-  const rows = await store.read((tx) => tx.all<RelayStand>(RELAYS, id));
+  const rows = await store.read((tx) => tx.all<RelayRow>(RELAYS, id));
   await turnLoop();
-  const { needs, more } = await findAttention(store, context, rows.length, true);
+  const { items: needs, more } = await findAttention(store, context, rows.length, true);
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
   const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
   const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
@@ -97,7 +98,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   };
 }
 
-interface RelayStand {
+interface RelayRow {
   name: string;
   state: "active" | "paused";
   trigger: EventTrigger;
@@ -116,11 +117,11 @@ const ANY_KEY = "SELECT 1 FROM api_key WHERE environment_id = ?1 AND revoked_at 
 async function findSetupState(
   tx: Reader,
   { id, processorSecretSetAt }: Environment,
-  rows: readonly RelayStand[],
+  rows: readonly RelayRow[],
 ): Promise<OverviewView["start"]> {
   const call = await tx.get<object>("SELECT 1 FROM recent_call WHERE environment_id = ?1 LIMIT 1", id);
   const key = await tx.get<object>(ANY_KEY, id);
-  const isSet = ({ secretKind, hasSecret }: RelayStand) =>
+  const isSet = ({ secretKind, hasSecret }: RelayRow) =>
     secretKind === "none" || hasSecret === 1 || (secretKind === "processor" && processorSecretSetAt !== null);
   return {
     relay: rows[0]?.name ?? null,
@@ -144,7 +145,7 @@ function sum(hours: readonly OverviewView["last24h"][]): OverviewView["last24h"]
 async function orderRelays(
   store: Store,
   { id, heldAt }: Environment,
-  rows: readonly RelayStand[],
+  rows: readonly RelayRow[],
   needs: readonly AttentionItem[],
   day: Pick<Day, "relays">,
 ): Promise<OverviewView["relays"]> {
@@ -152,7 +153,7 @@ async function orderRelays(
   const own = new Map<string, AttentionItem[]>();
   for (const need of needs)
     if (need.relay !== null) own.set(need.relay, [...(own.get(need.relay) ?? []), need]);
-  const judge = ({ name, state, trigger, called }: RelayStand, lastEventAt: string | null) => {
+  const evaluate = ({ name, state, trigger, called }: RelayRow, lastEventAt: string | null) => {
     const last24h = day.relays.get(name) ?? nothing;
     const facts = {
       name,
@@ -166,8 +167,8 @@ async function orderRelays(
     const of = own.get(name) ?? [];
     return { name, state, needs: of.map(({ code }) => code), health: evaluateHealth(facts, of), last24h };
   };
-  const weigh = (row: RelayStand): number[] => {
-    const { health, last24h } = judge(row, "");
+  const weigh = (row: RelayRow): number[] => {
+    const { health, last24h } = evaluate(row, "");
     return [-rankOf(health), last24h.dead + last24h.failed, last24h.waiting, last24h.done];
   };
   const worst = rows
@@ -179,7 +180,8 @@ async function orderRelays(
     .slice(0, MAX_RELAYS);
   return await store.read(async (tx) => {
     const shown: OverviewView["relays"] = [];
-    for (const { row } of worst) shown.push(judge(row, toIsoOrNull(await findLastEventAt(tx, id, row.name))));
+    for (const { row } of worst)
+      shown.push(evaluate(row, toIsoOrNull(await findLastEventAt(tx, id, row.name))));
     return shown;
   });
 }

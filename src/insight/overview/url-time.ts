@@ -1,6 +1,6 @@
 /**
- * How long called URLs took to answer since a time, as the runs of the newest events tell it: a bounded number of events of each relay that
- * calls one, however many there are.
+ * Measures how long called URLs took to answer, from the runs of the newest events. Reads a bounded number of events of each relay that calls a
+ * URL.
  */
 import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../../base/schema.ts";
@@ -10,16 +10,16 @@ import { turnLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import { firstSeqAbout } from "../../store/time-index.ts";
 
-/** Events read altogether, of one relay at least, and in a step. */
+/** Events read altogether, at least of one relay, and in one step. */
 const MAX_EVENTS = 400;
 const MIN_EVENTS = 20;
 const STEP = 10;
 const MAX_RESULTS_BYTES = 32 * 1024;
 
 export const urlTimesView = Type.Object({
-  /** That were measured, among the newest. */
+  /** How many calls were measured. */
   calls: Type.Integer(),
-  /** Half of them took no longer, and 95 in a hundred; null: none was measured. */
+  /** The median and the 95th percentile; null where no call was measured. */
   p50Ms: orNull(Type.Integer()),
   p95Ms: orNull(Type.Integer()),
   /** The relay whose call took the longest. */

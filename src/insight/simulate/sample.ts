@@ -1,7 +1,8 @@
 /**
- * Examples of what starts a relay. An event as its provider would send it: that of the sender whose recipe it is, where it has all that the relay
- * reads, else one made from the definition alone: what `map` names is there, `when` is satisfied, ids are fresh; it signs nothing. A record as the app might write it: every field of its collection holds
- * an example, and `where` is satisfied; it writes nothing.
+ * Makes examples of what starts a relay, and stores nothing.
+ * An event looks as its provider would send it. The known sender's example is used where it has every value that the relay reads. Otherwise the
+ * definition gives the body: every mapped path has a value, `when` matches, and ids are fresh.
+ * A record has an example value in every field, and `where` matches.
  */
 import { randomBytes } from "node:crypto";
 import { toIso } from "../../base/clock.ts";
@@ -22,12 +23,12 @@ export interface SampleEvent {
 const SAMPLE_EMAIL = "ada@example.com";
 const NUMBERS = /amount|total|price|quantity|count|credits|cents/i;
 const IDS = /(^|_)(id|ref|order|payment|invoice|charge|transaction|number)$/i;
-/** A longer list is not built; an object with that name reads the same. */
+/** An index above this becomes the key of an object, which a path reads in the same way. */
 const MAX_LIST = 20;
 const MAX_SHOWN_CHOICES = 4;
 const SAMPLE_DAY_MS = Date.UTC(2026, 0, 15);
 
-/** `person`: what the person key shall hold; null: a sample. Refuses with `invalid_definition` where no body can satisfy `when`. */
+/** Makes an event for `person`, or for a sample person where that is null. Throws `invalid_definition` where no body can match `when`. */
 export async function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): Promise<SampleEvent> {
   const wanted = readWanted(trigger);
   const { recogniseSender } = await import("../../rules/senders/registry.ts");
@@ -43,7 +44,7 @@ export async function makeSampleEvent(trigger: ReceiverTrigger, person: string |
     const form = new URLSearchParams(values.map(([path, value]) => [path, String(value)]));
     return { body: Buffer.from(form.toString()), contentType: "application/x-www-form-urlencoded" };
   }
-  // What `when` needs is set last, so that nothing else stands in its place.
+  // Values for `when` are set last, so that no other value replaces them.
   const needed = new Set(Object.keys(trigger.when ?? {}).map((name) => trigger.map[name]));
   const ordered = [...values].sort(([one], [other]) => Number(needed.has(one)) - Number(needed.has(other)));
   let root: Json = {};
@@ -70,7 +71,7 @@ function fresh(word: string): string {
   return `${word}_${randomBytes(8).toString("hex")}`;
 }
 
-/** The text each path must have; of a list the first. Two names on one path cannot have two values. */
+/** Maps each path to the text that `when` requires; of several choices, the first. Throws where two names require different texts at one path. */
 function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
   const byPath = new Map<string, readonly string[]>();
   for (const [name, value] of Object.entries(when)) {
@@ -120,7 +121,7 @@ export function makeSampleRecord(collection: CollectionRow, where: DataChangeTri
   return { ...Object.fromEntries(made), ...where };
 }
 
-/** undefined: nothing can stand there that is made up. */
+/** Makes an example value of the field's type. Returns undefined for a file. */
 function sampleOf(name: string, { type, max }: FieldRule): Json | undefined {
   switch (type) {
     case "text":

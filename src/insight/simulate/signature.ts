@@ -1,6 +1,6 @@
 /**
- * Whether a call would verify, step by step: where the relay finds its parts, the text that is signed, the verdict and the first difference. A
- * call that is given by its body alone is signed as the sender would with the relay's own secret. It shows no secret and no signature.
+ * Simulates the verification of a request: which parts the relay finds, the signed payload, the verdict, and the first difference. A request
+ * without headers is signed with the relay's own secret. Shows no secret and no signature.
  */
 import type { Json } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -19,7 +19,7 @@ import type { Steps } from "./step.ts";
 
 const MAX_SHOWN_BYTES = 4 * 1024;
 
-/** A call as it is explained; `headers` null: the sender's are not known. */
+/** A request to simulate. `headers` is null where the sender's headers are not known. */
 export interface GivenRequest {
   body: Uint8Array;
   contentType: string;
@@ -36,7 +36,7 @@ interface SignatureQuestion {
   turn: () => Promise<void>;
 }
 
-/** Adds the steps; answers the call as it was looked at, and what it verified as; null: it does not, or nobody can tell. */
+/** Adds the steps. Returns the request, and the verdict where it verified; else null. */
 export async function simulateSignature(
   steps: Steps,
   { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
@@ -116,7 +116,7 @@ function nameOf({ header, field, key }: { header: string | null; field: string |
   return header === null ? { field: field ?? "" } : { header, ...(key === null ? {} : { key }) };
 }
 
-/** As the sender would, with the relay's own secret; null where only the sender can. */
+/** Signs the request with the relay's own secret. Returns null where only the sender can sign. */
 export function signAsSender(
   verify: VerifyFields,
   secrets: readonly SecretAtHand[],

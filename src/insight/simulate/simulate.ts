@@ -1,6 +1,6 @@
 /**
- * What a relay would do with a call, a record change or a tick, step by step and with no effect: the code that does it runs in a transaction
- * of which nothing stays, and nothing leaves the house. It is given a body, a stored event, or nothing, and then makes an example.
+ * Simulates what a relay would do with a request, a record change or a tick, step by step. The real code runs in a transaction that is rolled back,
+ * and no mail or call leaves the process. The input is a body, a stored event, or an example.
  */
 
 import { toIso } from "../../base/clock.ts";
@@ -24,7 +24,7 @@ import {
   writeEvent,
 } from "./step.ts";
 
-/** Refuses with `not_found` and `invalid_input`. */
+/** Runs the simulation. Throws `not_found` and `invalid_input`. */
 export async function simulateRelay(
   deps: SimulateDeps,
   environmentId: number,

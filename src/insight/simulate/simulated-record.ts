@@ -1,4 +1,4 @@
-/** A record change as it is given, or an example of one, written through the same door as the app's. */
+/** Simulates a record change: writes the given or an example record with the same function as the API. */
 
 import type { Json } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -42,7 +42,7 @@ export async function writeChange(
   return await writeEvent(tx, relay, payload, nowMs);
 }
 
-/** Writes a record; what is wrong with an example is nothing that the caller said, but `where` asks for it. Refuses with `invalid_input`. */
+/** Writes a record. A refused example is reported as `invalid_input`, because the caller gave no data and `where` cannot be satisfied. */
 export async function writeExample<Made>(
   isExample: boolean,
   collection: string,
@@ -59,7 +59,7 @@ export async function writeExample<Made>(
   }
 }
 
-/** Whose an example record is, as its collection's kind needs it. Refuses with `invalid_input`. */
+/** Returns the owner and the recipient that a record of this collection needs. Throws `invalid_input` where the person is missing. */
 export function placePerson(
   { kind, name }: Pick<CollectionRow, "kind" | "name">,
   personId: string | null,
@@ -75,7 +75,7 @@ export function placePerson(
     : { ownerId: personId, recipientId: null };
 }
 
-/** The id of the person with this id or address; null where nobody is named. Refuses with `invalid_input`. */
+/** Finds the id of the person with this id or address; null where none is given. Throws `invalid_input` for an unknown person. */
 export async function requirePersonRef(
   tx: Reader,
   environmentId: number,

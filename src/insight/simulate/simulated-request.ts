@@ -1,4 +1,4 @@
-/** A receiver's call as it is given, or a stored event's: what is read of it by the relay's map and `when`, and whether it came before. */
+/** Simulates a receiver's request or a stored event: what the map and `when` read of it, and whether it is a duplicate. */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -19,7 +19,7 @@ import { makeSampleEvent } from "./sample.ts";
 import { type GivenRequest, simulateSignature } from "./signature.ts";
 import { type Occurrence, type SimulateDeps, type SimulateInput, type Steps, writeEvent } from "./step.ts";
 
-/** A stored event, read by the map and `when` as they are now. */
+/** Reads a stored event by the relay's current map and `when`. */
 export async function replayStoredEvent(
   deps: SimulateDeps,
   relay: LiveRelay,
@@ -80,7 +80,7 @@ export async function receiveGivenRequest(
   };
 }
 
-/** A signature that counts once and was accepted before. */
+/** Adds a stop where the signature counts only once and was accepted before. */
 async function simulateReuse(
   { store }: SimulateDeps,
   steps: Steps,
@@ -113,7 +113,7 @@ async function readGivenBody(
   return { body: Buffer.from(body), contentType: contentType ?? likely };
 }
 
-/** The steps map and `when`. `accepted`: the event was stored, and `when` is not input again. */
+/** Adds the steps of the map and `when`. With `accepted`, the stored event passed `when`, which is not checked again. */
 function simulateReading(
   steps: Steps,
   { receiver, definition }: ReceiverRelay,

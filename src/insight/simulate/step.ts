@@ -1,7 +1,4 @@
-/**
- * What is input of an explanation, what is rehearsed for it, and what it is made of: steps in the order in which a call or an occurrence goes
- * through them.
- */
+/** The input and the result of a simulation: steps in the order in which a request or an occurrence passes them. */
 import { type Static, Type } from "typebox";
 import type { Clock } from "../../base/clock.ts";
 import type { Json } from "../../base/json.ts";
@@ -16,7 +13,7 @@ import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody } from "../../rules/verify/contract.ts";
 import type { Store, Writer } from "../../store/port.ts";
 
-/** What is explained; nothing: an example. */
+/** The input. Without any, an example is simulated. */
 export const simulateInput = fields({
   body: Type.Optional(
     Type.String({ maxLength: MAX_RECEIVER_BODY_BYTES, description: "a receiver's body, as text" }),
@@ -54,9 +51,9 @@ const stepView = Type.Object({
     "person",
     "action",
   ]),
-  /** `stops`: nothing behind it would happen. `unknown`: it cannot be looked at here. */
+  /** `stops`: no later step would happen. `unknown`: the result cannot be known here. */
   outcome: oneOf(["ok", "stops", "unknown"]),
-  /** Whether it would be come to; a step behind one that stops is shown as it would be otherwise. */
+  /** Whether the step would be reached. A step after a stop is shown as it would be without the stop. */
   reached: Type.Boolean(),
   message: Type.String(),
   detail: Type.Unsafe<Json>(json),
@@ -66,9 +63,9 @@ type StepView = Static<typeof stepView>;
 export const simulationView = Type.Object({
   relay: Type.String(),
   trigger: oneOf(EVENT_TRIGGERS),
-  /** What it was explained with. */
+  /** What was simulated. */
   from: oneOf(["body", "event", "sample"]),
-  /** The body that was made up, where none was given; null: none was, or a body is nothing that this relay takes. */
+  /** The generated body; null where the caller gave the input, or where the relay takes no body. */
   example: orNull(Type.Object({ body: Type.String(), contentType: Type.String() })),
   would: oneOf(["run", "fail", "wait", "ignore", "duplicate", "refuse"]),
   message: Type.String(),
@@ -79,12 +76,12 @@ export type Simulation = Static<typeof simulationView>;
 
 type Would = Simulation["would"];
 
-/** Takes steps in their order; the first that stops decides what would happen. */
+/** Collects the steps. The first one that stops decides the result. */
 export class Steps {
   readonly list: StepView[] = [];
   #end: { would: Would; message: string } | null = null;
 
-  /** The steps so far, to go on with in a transaction that may be run again. */
+  /** Copies the steps, to continue in a transaction that may run twice. */
   fork(): Steps {
     const copy = new Steps();
     copy.list.push(...this.list);
@@ -105,7 +102,7 @@ export class Steps {
     this.#end ??= { would, message };
   }
 
-  /** What would happen where nothing stopped it. */
+  /** Returns the result; `message` describes a run that nothing stopped. */
   end(message: string): { would: Would; message: string } {
     return this.#end ?? { would: "run", message };
   }
@@ -124,12 +121,12 @@ export interface SimulateDeps {
   relays: Pick<LiveRelays, "current">;
 }
 
-/** A stored event, or how one is written where it is not; answers its id. */
+/** A stored event, or a function that writes one and returns its id. */
 export type Occurrence =
   | { eventId: string }
   | { write(tx: Writer, steps: Steps): Promise<string>; example?: Simulation["example"] };
 
-/** The event's row that stands for the occurrence while it is rehearsed. */
+/** Writes the event that represents the occurrence during the simulation. */
 export async function writeEvent(
   tx: Writer,
   relay: LiveRelay,

@@ -1,6 +1,6 @@
 /**
- * A test event by hand: a receiver gets a call that is signed with its own secret, a schedule one tick, a collection a record. It runs and has every effect that a real one
- * has, so production takes none; the event is marked, and nothing is said of how the sender is doing.
+ * Sends a test event: a request signed with the receiver's own secret, one tick, or a record. It has every effect of a real event, so production
+ * refuses it. The event is marked, and does not count for the sender's health.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -45,11 +45,11 @@ export const testEventInput = fields({
 });
 
 export const testEventView = Type.Object({
-  /** `known`: an event with this id is there already. `ignored`: by the relay's `when`. Of both nothing is stored. */
+  /** `known`: an event with this id exists already. `ignored`: the relay's `when` does not match. Neither stores an event. */
   outcome: oneOf(["new", "known", "ignored"]),
-  /** null as well while a record's change is still to be noticed. */
+  /** Also null until the change of a test record is captured. */
   eventId: orNull(Type.String()),
-  /** The record that was written, and stays until it is deleted. */
+  /** The written record, which remains until somebody deletes it. */
   recordId: Type.Optional(Type.String()),
   message: orNull(Type.String()),
 });
@@ -61,7 +61,7 @@ interface TestDeps {
   origin: Origin;
 }
 
-/** Refuses with `not_found`, with `forbidden` in production, with `invalid_input` where nothing can be sent, and as a receiver does. */
+/** Sends the event. Throws `not_found`, `forbidden` in production, `invalid_input` where nothing can be sent, and the rejections of a receiver. */
 export async function sendTestEvent(
   deps: TestDeps,
   name: string,
@@ -125,7 +125,7 @@ async function sendTestRecord(
   return { outcome: "new", eventId: null, recordId, message };
 }
 
-/** One tick, of no period. Answers the event's id. */
+/** Writes one tick that belongs to no period. Returns the event's id. */
 export async function writeTestTick(tx: Writer, relay: LiveRelay, change: Change): Promise<string> {
   const whole = makeWholePayload({ tick: { periodStart: toIso(change.nowMs), test: true } });
   const id = await writeEvent(tx, relay, { ...whole, warnings: [BY_HAND] }, change.nowMs, undefined, "test");
@@ -138,7 +138,7 @@ export async function writeTestTick(tx: Writer, relay: LiveRelay, change: Change
   return id;
 }
 
-/** The call as its sender would sign it, as a line of an export. */
+/** Signs the request as its sender would. Returns it as a line of an export. */
 async function signLine(
   { store, sealer }: TestDeps,
   relay: ReceiverRelay,

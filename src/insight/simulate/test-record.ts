@@ -1,4 +1,4 @@
-/** A test record by hand: written, changed or deleted in its collection through the same door as the app's, so that a relay that watches it sees a change. */
+/** Writes a test record: creates, updates or deletes it with the same functions as the API, so that a watching relay captures the change. */
 import type { JsonObject } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
@@ -10,16 +10,16 @@ import { makeSampleRecord } from "./sample.ts";
 import { placePerson, requirePersonRef, writeExample } from "./simulated-record.ts";
 
 interface TestRecord {
-  /** The id or address of whom it is for; null: nobody. */
+  /** The id or address of the person that the record is for; null for none. */
   person: string | null;
-  /** null: an example is made. */
+  /** The data; null makes an example. */
   data: JsonObject | null;
-  /** Who writes it, in words. */
+  /** The actor that writes it, as the audit log names it. */
   by: string;
   nowMs: number;
 }
 
-/** Makes the first change that the relay watches for. Answers the record's id. Refuses with `invalid_input`. */
+/** Makes the first change that the relay watches for. Returns the record's id. Throws `invalid_input`. */
 export async function writeTestRecord(
   tx: Writer,
   { environmentId }: LiveRelay,
@@ -41,7 +41,7 @@ export async function writeTestRecord(
   return { recordId, change };
 }
 
-/** The record as it was before it was updated: one text or number of it is another, none that `where` asks for. */
+/** Makes the record before its update: one value differs that `where` does not require. */
 function makeOther(data: JsonObject, where: DataChangeTrigger["where"]): JsonObject {
   for (const [name, value] of Object.entries(data)) {
     if (Object.hasOwn(where ?? {}, name)) continue;

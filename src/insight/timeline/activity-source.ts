@@ -1,4 +1,4 @@
-/** What was mailed and written, and what was done to the person themself, as lists of their story. */
+/** Lists of the timeline that hold mails, records, and changes of the person. */
 import type { Reader } from "../../store/port.ts";
 import type { Source } from "./merge.ts";
 import { formatActor, formatChange, formatTime, lineOf } from "./sentence.ts";
@@ -23,7 +23,7 @@ const MAIL_STATES = {
   unknown: ["failed", "not known whether it was sent"],
 } as const;
 
-/** A code to sign in with stands in its mail's subject for nobody to read over a shoulder. */
+/** Hides the sign-in code that the mail's subject contains. */
 function subjectOf({ kind, subject }: EmailRow): string {
   return kind === "signin" ? "a code to sign in" : `“${lineOf(subject) ?? ""}”`;
 }
@@ -66,7 +66,7 @@ interface RecordRow {
   isOwn: number;
 }
 
-/** `owner`: records that are theirs; `recipient`: those written for them by another. */
+/** `owner` lists records that the person owns; `recipient` lists records that somebody else wrote for the person. */
 export function recordSource(
   tx: Reader,
   at: TimelineScope,
@@ -105,10 +105,10 @@ interface ChangeRow {
   before: string | null;
   after: string | null;
 }
-/** TimelineDraft by rows of their own. */
+/** Actions that other lists show. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(["credits.changed", "person.invited"]);
 
-/** What was done to the person themself, out of the audit. */
+/** Lists the changes of the person from the audit log. */
 export function changeSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
   const { personId } = at;
   return walkSource<ChangeRow>(tx, at, {

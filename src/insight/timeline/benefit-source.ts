@@ -1,4 +1,4 @@
-/** What a person got and lost, as lists of their story: grants and their ends, credits, purchases, plans. */
+/** Lists of the timeline that hold what a person got and lost: grants and their ends, credits, purchases and plans. */
 import { ACCESS_GRANT } from "../../shop/people/access-grant.ts";
 import { CREDIT } from "../../shop/people/credit.ts";
 import { PURCHASE } from "../../shop/selling/purchase.ts";
@@ -57,7 +57,7 @@ export function grantSource(tx: Reader, at: TimelineScope): Source<TimelineDraft
   });
 }
 
-/** Ends that came; one that is still to come is not told yet. Its key is a moment and an id. */
+/** Lists the ends of grants that have passed. The key is the moment and the grant's id. */
 export function grantEndSource(
   tx: Reader,
   { environmentId, personId, nowMs }: TimelineScope,
@@ -168,8 +168,8 @@ const ON_PLAN = SUBSCRIPTION.pick("id", "plan", "relayName", "eventId", "started
 const STARTED = ":start";
 
 /**
- * One is active at a time, so that the end of each stands before its start and both before the next older one. One that ended as it began put
- * nobody on its plan: the event that it is of says why.
+ * Lists the starts and ends of plans. A person has one plan at a time, so a plan's end comes before its start, and both before the older plans. A
+ * plan that ended at its start is left out: the event explains it.
  */
 export function planSource(tx: Reader, { environmentId, personId }: TimelineScope): Source<TimelineDraft> {
   return {

@@ -1,4 +1,7 @@
-/** The events of a person in their story: found by the person, and told with what they were about, why they failed and what of them was skipped once they are chosen. */
+/**
+ * The list of the timeline that holds the person's events. The text of an event, with its preview and its failure, is read only for the events of
+ * the page.
+ */
 
 import { MAX_ATTEMPTS } from "../../base/limit.ts";
 import { type EventState, eventIdOf, RELAY_NAME } from "../../engine/event/event.ts";
@@ -24,7 +27,7 @@ const LOOKS = {
   dead: "dead",
 } as const;
 const TRIGGERS = { receiver: "A call", schedule: "A tick", data_change: "A record change" } as const;
-/** Results of runs, read for one page. */
+/** Bytes of results that are read of one run, and for one page. */
 const MAX_RUN_BYTES = 32 * 1024;
 const MAX_PAGE_RUN_BYTES = 256 * 1024;
 
@@ -57,7 +60,7 @@ export function eventSource(tx: Reader, at: TimelineScope): Source<TimelineDraft
   });
 }
 
-/** The events among these with their sentences: what each was about, how it stands, and why. */
+/** Formats the events among the items: what each is about, its state, and why. */
 export async function describeEvents(
   store: Store,
   items: readonly TimelineDraft[],
@@ -99,7 +102,7 @@ interface Reason {
   why: string;
 }
 
-/** Of each, what its last attempt failed at, or what it left undone and says why; as much of it as a page may read. */
+/** Finds for each event what its last attempt failed at, or which action it skipped and why. Reads only as many bytes as a page may. */
 async function findReasons(tx: Reader, events: readonly EventShown[]): Promise<ReadonlyMap<number, Reason>> {
   const found = new Map<number, Reason>();
   let left = MAX_PAGE_RUN_BYTES;
@@ -114,7 +117,7 @@ async function findReasons(tx: Reader, events: readonly EventShown[]): Promise<R
     if (text === null) continue;
     left -= text.length;
     const { results } = RUN_RESULTS.read({ results: text });
-    // Work that was done on an earlier attempt is skipped without a word.
+    // An action that an earlier attempt did is skipped without a message.
     const told =
       state === "done"
         ? results.find(({ outcome, message }) => outcome === "skipped" && message !== undefined)

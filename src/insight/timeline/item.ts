@@ -1,4 +1,4 @@
-/** What a person's story is made of: one thing that happened, in a sentence, with where it came from and what shows it whole. */
+/** One item of a person's timeline: what happened in a sentence, what caused it, and where the dashboard shows it. */
 import { type Static, Type } from "typebox";
 import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
 
@@ -17,28 +17,28 @@ const STORY_KINDS = [
   "made",
 ] as const;
 
-/** How it stands: `failed` is tried again or was given up at once, `dead` was given up, `none` is neither well nor ill. */
+/** How it ended: `failed` is retried or failed permanently, `dead` used up its retries, `none` is neither good nor bad. */
 const LOOKS = ["done", "waiting", "failed", "dead", "none"] as const;
 
 export const timelineItem = Type.Object({
-  /** Of this list alone, such as `event:evt_…`. */
+  /** Unique in the timeline, such as `event:evt_…`. */
   id: Type.String(),
   kind: oneOf(STORY_KINDS),
   at: time,
   /** One line. */
   sentence: Type.String(),
-  /** More of it in one line: why an event failed, a reason that was given. */
+  /** More in one line: why an event failed, or the given reason. */
   detail: textOrNull,
   look: oneOf(LOOKS),
-  /** What shows it whole, by id. */
+  /** The thing that the dashboard opens. */
   thing: Type.Object({
     kind: oneOf(["event", "grant", "credit", "purchase", "subscription", "email", "record", "person"]),
     id: Type.String(),
-    /** Of a record. */
+    /** The collection of a record. */
     collection: textOrNull,
   }),
   relay: textOrNull,
-  /** The event that did it; null: no event did. */
+  /** The event that caused it; null where no event did. */
   eventId: orNull(Type.String()),
 });
 export type TimelineItem = Static<typeof timelineItem>;

@@ -1,6 +1,6 @@
 /**
- * Merges lists that each have an order of their own into one, newest first, a bounded part at a time. A cursor holds for each list the key
- * that is next, so that nothing comes twice and nothing is left out, whatever arrives meanwhile and however the clock was set.
+ * Merges ordered lists into one, newest first, a page at a time. The cursor holds the next key of each list, so that a page repeats and omits
+ * nothing, even when rows arrive meanwhile or the clock is set.
  */
 
 import { isJsonObject, type Json, parseJson, writeJson } from "../../base/json.ts";
@@ -8,7 +8,7 @@ import { makeCursor, type Page, type PageRequest, refuseCursor } from "../../bas
 
 export type Key = string | number;
 
-/** One entry of a list; without an item it is passed over. */
+/** One entry of a list. An entry without an item is passed over. */
 export interface Entry<Item> {
   key: Key;
   /** Milliseconds since the epoch. */
@@ -16,7 +16,7 @@ export interface Entry<Item> {
   item: Item | null;
 }
 
-/** A list: its entries from a key on (null: from the newest), newest first, at most so many. */
+/** A list that returns its entries from a key on, newest first; null begins at the newest. */
 export interface Source<Item> {
   name: string;
   keys: "number" | "text";
@@ -25,14 +25,14 @@ export interface Source<Item> {
 
 interface Stream<Item> {
   entries: Entry<Item>[];
-  /** The key behind them; null: these are all. */
+  /** The key after the entries; null where these are all. */
   more: Key | null;
 }
 
 type Positions = ReadonlyMap<string, Key>;
 const MAX_KEY_CHARS = 100;
 
-/** Of entries of one moment those of the first list come first. */
+/** Merges one page. Entries of the same moment come in the order of the lists. */
 export async function mergePage<Item>(
   sources: readonly Source<Item>[],
   { limit, after }: PageRequest,
@@ -49,7 +49,7 @@ export async function mergePage<Item>(
   const items: Item[] = [];
   while (items.length < limit) {
     const heads = [...streams.values()];
-    // What lies behind what was read is not known, and may be newer than the others.
+    // The next part of this list is not read yet, and may be newer than the other lists.
     if (heads.some(({ entries, more }) => entries.length === 0 && more !== null)) break;
     const taken = takeNewest(heads);
     if (taken === null) break;
@@ -72,7 +72,7 @@ function takeNewest<Item>(streams: readonly Stream<Item>[]): Entry<Item> | null 
   return newest?.entries.shift() ?? null;
 }
 
-/** Refuses with `invalid_input`. */
+/** Reads a cursor. Throws `invalid_input` where it is not one of these lists. */
 function readPositions(sources: readonly Pick<Source<unknown>, "name" | "keys">[], after: string): Positions {
   const held = parse(after);
   const positions = new Map<string, Key>();
@@ -94,7 +94,7 @@ function parse(text: string): { [name: string]: Json } {
     const value = parseJson(text);
     if (isJsonObject(value)) return value;
   } catch {
-    // TimelineDraft below.
+    // The error is thrown below.
   }
   throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
 }

@@ -1,4 +1,4 @@
-/** The sentences of a person's story. Each is one line, and says who did it where no relay did. */
+/** Formats the sentences of a person's timeline. Each is one line, and names the actor where no relay did it. */
 import { toIso } from "../../base/clock.ts";
 import { currencyDigits } from "../../base/currency.ts";
 import { explainCode } from "../../base/result-code.ts";
@@ -6,17 +6,17 @@ import { cutToLine } from "../../base/text.ts";
 
 const MAX_LINE_CHARS = 300;
 
-/** Cut to a line; null where nothing is left. */
+/** Cuts the text to one line. Returns null where nothing is left. */
 export function lineOf(text: string | null | undefined): string | null {
   return text === null || text === undefined ? null : cutToLine(text, MAX_LINE_CHARS) || null;
 }
 
-/** `2026-11-22 09:05 UTC`. */
+/** Formats a moment as `2026-11-22 09:05 UTC`. */
 export function formatTime(ms: number): string {
   return `${toIso(ms).slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** Who, in the audit's words, as a person says it: `by ann@example.com`, `by the relay shop`. */
+/** Formats an actor of the audit log, as in `by ann@example.com` or `by the relay shop`. */
 export function formatActor(actor: string): string {
   const at = actor.indexOf(":");
   const [kind, name] = at < 0 ? ["", actor] : [actor.slice(0, at), actor.slice(at + 1)];
@@ -34,14 +34,14 @@ export function formatActor(actor: string): string {
   }
 }
 
-/** An amount in the currency's smallest unit as people write it: `99.00 EUR`. */
+/** Formats an amount of the currency's smallest unit, as in `99.00 EUR`. */
 export function formatAmount(minor: number | null, currency: string | null): string | null {
   if (minor === null) return null;
   const digits = currency === null ? 0 : currencyDigits(currency);
   return `${(minor / 10 ** digits).toFixed(digits)} ${currency?.toUpperCase() ?? "(no currency)"}`;
 }
 
-/** A code's own sentence, where no message was kept. */
+/** Formats a code where no message was stored. */
 export function formatCode(code: string): string {
   return explainCode(code)?.when ?? code.replaceAll("_", " ");
 }
@@ -53,7 +53,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   "person.mail_allowed": "They take event mail again",
 };
 
-/** What was done to the person themself. */
+/** Formats a change of the person. */
 export function formatChange(action: string, before: string | null, after: string | null): string {
   if (action === "person.changed" && before !== after) {
     if (after === "suspended") return "Suspended: may use nothing until they are active again";

@@ -1,11 +1,11 @@
-/** Where a person's story comes from: lists of the person's own rows, each walked by an index that leads to them, newest first. */
+/** What the timeline's lists have in common: each walks an index of the person's own rows, newest first. */
 import { EVENT } from "../../engine/event/event.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import type { TimelineItem } from "./item.ts";
 import type { Entry, Source } from "./merge.ts";
 
-/** Whose story, and where; every list is read in one transaction. */
+/** Whose timeline, and where. All lists are read in one transaction. */
 export interface TimelineScope {
   environmentId: number;
   personId: string;
@@ -23,22 +23,22 @@ export const EVENT_SHOWN = EVENT.pick(
 );
 export type EventShown = RowOf<typeof EVENT_SHOWN> & { relayName: string; bytes: number };
 
-/** An item; an event's words are found once it is chosen. */
+/** An item of a list. The text of an event is formatted once the event is on the page. */
 export type TimelineDraft = Omit<TimelineItem, "at"> & { atMs: number; event?: EventShown };
 
-/** Holds for the person's own rows. */
+/** SQL condition for the person's own rows. */
 export const OF_PERSON = "person_id = $personId AND environment_id = $environmentId";
 
-/** Rows of a list from a key on. */
+/** A query for the rows of a list from a key on. */
 interface Walk<Row> {
   name: string;
   keys: "number" | "text";
-  /** `SELECT …` up to the key and the limit, which stand as `$from` and `$most`. */
+  /** A `SELECT` with the key as `$from` and the limit as `$most`. */
   sql: string;
   toEntry(row: Row): Entry<TimelineDraft>;
 }
 
-/** Higher than any key: an id begins with a letter. */
+/** Higher than any key, because an id begins with a letter. */
 export const NEWEST = { number: Number.MAX_SAFE_INTEGER, text: "~" };
 
 export function walkSource<Row>(

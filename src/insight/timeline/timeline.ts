@@ -1,6 +1,6 @@
 /**
- * One person's story, newest first: what came for them, what they got and lost, what was written and mailed, and what was done by hand, each
- * in a sentence. A page reads a bounded number of rows of each list, whoever has a hundred thousand of one of them.
+ * Reads one person's timeline, newest first: events, benefits, mails, records, and changes by hand, each in a sentence. A page reads a bounded
+ * number of rows of each list.
  */
 import { toIso } from "../../base/clock.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
@@ -15,7 +15,7 @@ import { mergePage, type Source } from "./merge.ts";
 import { formatActor } from "./sentence.ts";
 import type { TimelineDraft, TimelineScope } from "./source.ts";
 
-/** Refuses with `not_found`. */
+/** Reads a page of the timeline. Throws `not_found` for an unknown person. */
 export async function readTimeline(
   store: Store,
   at: TimelineScope,
@@ -31,7 +31,7 @@ export async function readTimeline(
   return { items, next: page.next };
 }
 
-/** Of one moment, what came of something stands above it. */
+/** The order of the lists decides between items of the same moment: a result comes before the event that caused it. */
 async function sourcesOf(tx: Reader, at: TimelineScope): Promise<Source<TimelineDraft>[]> {
   const { createdAt, createdBy } = await requirePerson(tx, at.environmentId, at.personId);
   const made: TimelineDraft = {

@@ -1,0 +1,46 @@
+/** One thing that needs an owner's attention: its view, and how an item is made from a code. */
+import { type Static, Type } from "typebox";
+import { explainCode } from "../../base/result-code.ts";
+import { orNull, textOrNull, time } from "../../base/schema.ts";
+import { deadView } from "./dead-events.ts";
+import { latestFailure } from "./latest-failure.ts";
+
+export const attentionItemView = Type.Object({
+  code: Type.String(),
+  /** What it concerns, such as `relay:orders`, `environment` or `server`. */
+  target: Type.String(),
+  /** The relay's name; null where it concerns no relay. */
+  relay: textOrNull,
+  since: time,
+  /** What is wrong, in a sentence. */
+  message: Type.String(),
+  /** What to do, in a sentence. */
+  todo: Type.String(),
+  /** The documentation page of the code, for callers that ask for it. */
+  docs: Type.Optional(Type.String()),
+  /** The id of the alert that an owner can resolve; null where there is none. */
+  alert: textOrNull,
+  /** Details of dead events; null for other items. */
+  dead: orNull(deadView),
+  /** The newest failed event; null where the item is about no event, or was not looked into. */
+  newest: latestFailure,
+});
+export type AttentionItem = Static<typeof attentionItemView>;
+
+type ItemDraft = Pick<AttentionItem, "code" | "target" | "since" | "message"> & Partial<AttentionItem>;
+
+/** Completes an item. What to do comes from the code, unless the draft says it. */
+export function makeItem(draft: ItemDraft): AttentionItem {
+  const relay = relayOf(draft.target);
+  return { relay, todo: explain(draft.code).todo, alert: null, dead: null, newest: null, ...draft };
+}
+
+/** The relay that a target names; null where it names no relay. */
+export function relayOf(target: string): string | null {
+  return target.startsWith("relay:") ? target.slice("relay:".length) : null;
+}
+
+/** What a code means and what to do. */
+export function explain(code: string): { when: string; todo: string } {
+  return explainCode(code) ?? { when: `${code}.`, todo: "See it, and mend its cause." };
+}
