@@ -1,6 +1,6 @@
 /** Bulk replays: what one would do, that it takes each event once, oldest first and no faster than asked, over restarts, and none that may not act. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { choose } from "../../src/engine/event/bulk-choice.ts";
+import { resolveFilter } from "../../src/engine/event/bulk-choice.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -105,7 +105,7 @@ test("by a reason it takes those alone, and a node of 0.15.0, which heeds none, 
   const [kept] = await running.rows<{ chosen: string; at: number }>("SELECT chosen, environment_id AS at FROM bulk_replay");
   // What it knows of a filter.
   const { state, relay } = JSON.parse(kept?.chosen ?? "{}");
-  expect(await running.service.store.read((tx) => choose(tx, kept?.at ?? 0, { state, relay }))).toBe(null);
+  expect(await running.service.store.read((tx) => resolveFilter(tx, kept?.at ?? 0, { state, relay }))).toBe(null);
   expect(await finish(id)).toMatchObject({ state: "done", matched: 3, replayed: 3, filter });
   expect(await running.rows("SELECT DISTINCT reason FROM event WHERE state = 'dead'")).toEqual([{ reason: "collection_missing" }]);
   expect((await running.api("GET", "/bulk-replays")).body.items).toMatchObject([{ id, filter }]);

@@ -1,6 +1,6 @@
 /** Trying now what waits for its retry: one event or all of a relay, once each, counted as any attempt; and what is refused. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { tryRelayNow } from "../../src/engine/event/retry-now.ts";
+import { retryRelayNow } from "../../src/engine/event/retry-now.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -205,7 +205,7 @@ describe("all of a relay", () => {
     };
     const between: typeof store = Object.assign(Object.create(store), { read: store.read.bind(store), write });
     const asked = { environmentId: row?.id ?? 0, name: "orders", actor: "owner:test", nowMs: running.clock.now() };
-    expect(await tryRelayNow(between, asked)).toEqual({ tried: 1, stopped: expect.stringContaining("is paused") });
+    expect(await retryRelayNow(between, asked)).toEqual({ tried: 1, stopped: expect.stringContaining("is paused") });
     expect(await showEvent(running, last)).toMatchObject({ state: "queued", attempts: 1, nextAttemptAt: expect.any(String) });
   });
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { DAY_MS, EVENT_RETENTION_MS } from "../../src/base/limit.ts";
 import { completeEffect, deleteIntent, finalizeEffect, intendEffect } from "../../src/engine/event/effect.ts";
-import { forgetRanActions, keepActionList } from "../../src/engine/event/run.ts";
+import { deleteUnusedActionLists, storeActionList } from "../../src/engine/event/run.ts";
 import type { LiveRelay } from "../../src/rules/relay/live-relay.ts";
 import { UniqueViolation, type Writer } from "../../src/store/port.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
@@ -50,10 +50,10 @@ test("a list of actions counts as used once a day, and is forgotten when no even
     [2 * DAY_MS - 1, DAY_MS],
     [2 * DAY_MS, 2 * DAY_MS],
   ] as const) {
-    await write((tx) => keepActionList(tx, relay, atMs));
+    await write((tx) => storeActionList(tx, relay, atMs));
     expect(await usedAt()).toEqual([{ usedAt: noted }]);
   }
-  const forget = (nowMs: number) => store.write("relay", (tx) => forgetRanActions(tx, nowMs));
+  const forget = (nowMs: number) => store.write("relay", (tx) => deleteUnusedActionLists(tx, nowMs));
   expect(await forget(2 * DAY_MS + 2 * EVENT_RETENTION_MS)).toBe(0);
   expect(await forget(2 * DAY_MS + 2 * EVENT_RETENTION_MS + 1)).toBe(1);
 });

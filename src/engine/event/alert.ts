@@ -1,4 +1,4 @@
-/** What the owner is told of events that do not run as they should. */
+/** Alerts about events that did not run as they should. */
 import { toIso } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import { type NewAlert, raiseAlert } from "../../platform/audit/alert.ts";
@@ -11,7 +11,7 @@ interface EventAlert {
   nowMs: number;
 }
 
-/** Raised in the transaction that makes the event what it is. */
+/** Raises an alert in the transaction that changes the event. */
 function alertOwner(
   tx: Writer,
   { environmentId, relayName, nowMs }: EventAlert,
@@ -20,7 +20,10 @@ function alertOwner(
   return raiseAlert(tx, { environmentId, target: relayTarget(relayName), nowMs, ...alert });
 }
 
-/** `why` follows "… of <relay> is dead". Names the newest event of a burst; `count`: how many died at once, 1 when absent. Source: the specification's "States and transitions". */
+/**
+ * Alerts about dead events; the message names the newest of them. `why` follows "… of <relay> is dead". `count`: how many died together, by default 1.
+ * Source: the specification's "States and transitions".
+ */
 export function alertDead(
   tx: Writer,
   { eventId, why, count: added, ...alert }: EventAlert & { eventId: string; why: string; count?: number },
@@ -35,11 +38,11 @@ export function alertDead(
   return alertOwner(tx, alert, { code: "relay_failed", message, count: added });
 }
 
-/** Failures that are tried again and that waiting alone does not mend. */
+/** Codes of retryable failures that only the owner can fix. */
 export const WAITING_CODES = ["sender_domain_required", "invite_capped"] as const;
 type WaitingCode = (typeof WAITING_CODES)[number];
 
-/** One a day for each relay and cause, with a count of the events. `why`: what failed and what to do, in a sentence. */
+/** Alerts once a day for each relay and code, with a count of the events. `why`: a sentence that says what failed and what to do. */
 export function alertWaiting(
   tx: Writer,
   { count, ...alert }: EventAlert & { code: WaitingCode; why: string; count: number },
@@ -48,8 +51,8 @@ export function alertWaiting(
   return alertOwner(tx, alert, { code: alert.code, message, count, burstMs: DAY_MS });
 }
 
-/** One a day for each relay, with a count of the events: somebody was to be given a product or a plan, or to lose it. `eventId`: the last one; `why`: as its run says it. */
-export function alertNobody(
+/** Alerts once a day for each relay about sales without a person, with a count. `eventId`: the last event. `why`: the message of its run. */
+export function alertUnmatchedSale(
   tx: Writer,
   { eventId, why, count: added, ...alert }: EventAlert & { eventId: string; why: string; count: number },
 ): Promise<void> {
@@ -64,15 +67,15 @@ export function alertNobody(
   return alertOwner(tx, alert, { code: "sale_nobody", message, count: added, burstMs: DAY_MS });
 }
 
-/** Ticks that were missed: how many, and when the first one's period began. */
+/** Missed ticks: how many, and when the period of the first one began. */
 export interface Missed {
   count: number;
   firstMs: number;
 }
 
 /**
- * One for all; those of a later step join it. The missed are dead events, so it is `relay_failed` that tells of them. `missed`: when their
- * periods began; `before`: those of the steps before. Answers both together.
+ * Alerts once about all missed ticks of a relay. They are dead events, so the code is `relay_failed`. `missed`: when their periods began. `before`: the
+ * ticks of earlier steps. Returns the sum of both.
  */
 export async function alertMissed(
   tx: Writer,
@@ -93,7 +96,7 @@ export async function alertMissed(
   return all;
 }
 
-/** One a relay; those of later batches join it, and its count is all of them. */
+/** Alerts once for each relay about dropped events. Later batches add to its count. */
 export function alertDropped(
   tx: Writer,
   alert: EventAlert & { held: boolean; count: number },

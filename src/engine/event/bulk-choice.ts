@@ -1,6 +1,6 @@
 /**
- * Which events a bulk replay takes, and what it would do with them. They are found oldest first through the index of what failed, a bounded
- * number at a step, so that nothing waits for it however many there are.
+ * Selects the events of a bulk replay, and plans what the replay would do with them. It reads the oldest first, a bounded number of rows at a step, so
+ * that no other work waits for it.
  */
 import { type Static, Type } from "typebox";
 import { oneOf, time } from "../../base/schema.ts";
@@ -9,17 +9,18 @@ import type { Reader, Store } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../../store/time-index.ts";
 import { EVENT, EVENT_TRIGGERS, eventIdOf } from "./event.ts";
-import { ANY_REASON } from "./list.ts";
+import { ANY_REASON, findNameKey } from "./list.ts";
 import { outlineReplay } from "./replay.ts";
 import { WILL } from "./replay-plan.ts";
 
-/** Of done events only those are replayed whose work was done for another person than they are about now. */
+/** Of done events a bulk replay takes only those whose work was done for another person. */
 export const BULK_STATES = ["dead", "failed", "done"] as const;
-/** Events looked at in one step, and counted in one. */
-export const LOOK = 250;
-const COUNT = 1_000;
+/** Events that one step reads. */
+export const STEP = 250;
+/** Events that one step counts. */
+const COUNT_STEP = 1_000;
 
-/** Which events, as it is shown and kept. */
+/** The filter, as it is shown and stored. */
 export const bulkFilter = {
   state: oneOf(BULK_STATES),
   relay: Type.Optional(Type.String()),
@@ -34,8 +35,8 @@ export const bulkFilter = {
 const bulkFilterSchema = Type.Object(bulkFilter);
 export type BulkFilter = Static<typeof bulkFilterSchema>;
 
-/** Where the filter's events lie, and how each is told from its neighbours. */
-interface Chosen {
+/** A filter resolved to the range and the columns of its events. */
+interface Selection {
   environmentId: number;
   state: BulkFilter["state"];
   nameKey: number | null;
@@ -44,23 +45,22 @@ interface Chosen {
   person: string | null;
   sinceMs: number;
   untilMs: number;
-  /** The latest end that one may have. */
+  /** The event must have ended at this time or before. */
   endedUntil: number;
-  /** Events with a higher number, up to `untilSeq`. */
+  /** The events have higher numbers than `cursor`, up to `untilSeq`. */
   cursor: number;
   untilSeq: number;
 }
 
-/** Where the filter chooses from; null: nothing can match, because no relay ever had the name. */
-export async function choose(tx: Reader, environmentId: number, filter: BulkFilter): Promise<Chosen | null> {
+/** Resolves a filter; null: no event can match, because no relay ever had the name. */
+export async function resolveFilter(
+  tx: Reader,
+  environmentId: number,
+  filter: BulkFilter,
+): Promise<Selection | null> {
   const { relay, state, trigger, reason, person, since, until } = filter;
-  let nameKey: number | null = null;
-  if (relay !== undefined) {
-    const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
-    const found = await tx.get<{ key: number }>(sql, environmentId, relay);
-    if (found === null) return null;
-    nameKey = found.key;
-  }
+  const nameKey = relay === undefined ? null : await findNameKey(tx, environmentId, relay);
+  if (relay !== undefined && nameKey === null) return null;
   const sinceMs = since === undefined ? 0 : Date.parse(since);
   const untilMs = until === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(until);
   const first = since === undefined ? 0 : (await firstSeqSince(tx, "event", sinceMs)) - 1;
@@ -82,13 +82,13 @@ export async function choose(tx: Reader, environmentId: number, filter: BulkFilt
   };
 }
 
-/** Version 0.7 forgot when an event ended that ran as it came. */
+/** Version 0.7 did not store the end of events that ran inline. */
 const ENDED = "coalesce(finished_at, created_at)";
 const FITS = `(environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ("trigger" = $trigger OR $trigger IS NULL) AND (reason = $reason OR $reason IS NULL)
   AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs AND ${ENDED} <= $endedUntil) AS fits`;
 
-/** Each state's own text, so that the planner sees that the index's condition holds. Done events are most events, so all events are looked at. */
-function lookSql(state: Chosen["state"], columns: string): string {
+/** The state is part of the text, so that the planner sees that the partial index applies. Most events are done, so that state scans all events. */
+function scanSql(state: Selection["state"], columns: string): string {
   if (state === "done")
     return `SELECT ${columns}, ${FITS.replace("AS fits", "AND state = 'done' AS fits")} FROM event
       WHERE seq > $cursor AND seq <= $untilSeq ORDER BY seq LIMIT $limit`;
@@ -98,41 +98,46 @@ function lookSql(state: Chosen["state"], columns: string): string {
 }
 
 const LISTED = EVENT.pick("seq", "formerId", "createdAt");
-interface Looked {
+interface ScannedRow {
   fits: number;
 }
 
-/** The next events of the filter, with how far was looked; `end`: there are no more. */
-export async function look(tx: Reader, { state, ...chosen }: Chosen, limit: number) {
-  const rows = await tx.all<Looked>(lookSql(state, LISTED.columns), { ...chosen, limit });
+/** Lists the next events of a selection, and the number up to which it read. `end`: there are no more. */
+export async function listSelected(tx: Reader, { state, ...range }: Selection, limit: number) {
+  const rows = await tx.all<ScannedRow>(scanSql(state, LISTED.columns), { ...range, limit });
   const found = rows.filter(({ fits }) => fits === 1).map((row) => LISTED.read(row));
   const last = rows.at(-1);
   return {
     found,
-    cursor: last === undefined ? chosen.untilSeq : LISTED.read(last).seq,
+    cursor: last === undefined ? range.untilSeq : LISTED.read(last).seq,
     end: rows.length < limit,
   };
 }
 
-/** The events that a filter chose when they were counted: one that ends after the last of them is none of them. */
+/** The count of a filter's events, and when the last of them ended. An event that ends later does not belong to them. */
 export interface Counted {
   matched: number;
   endedUntil: number;
 }
 
-/** How many events the filter chooses now. */
-export async function countChosen(store: Store, environmentId: number, filter: BulkFilter): Promise<Counted> {
-  let chosen = await store.read((tx) => choose(tx, environmentId, filter));
+/** Counts the events that match the filter now. */
+export async function countMatches(
+  store: Store,
+  environmentId: number,
+  filter: BulkFilter,
+): Promise<Counted> {
+  let selection = await store.read((tx) => resolveFilter(tx, environmentId, filter));
   let [matched, endedUntil] = [0, 0];
-  while (chosen !== null) {
-    const { state, ...at }: Chosen = chosen;
+  while (selection !== null) {
+    const { state, ...at }: Selection = selection;
     const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, max(seq) AS last, max(ended_at) FILTER (WHERE fits) AS ended
-      FROM (${lookSql(state, `seq, ${ENDED} AS ended_at`)})`;
-    const row = await store.read((tx) => tx.get<CountedPart>(sql, { ...at, limit: COUNT }));
+      FROM (${scanSql(state, `seq, ${ENDED} AS ended_at`)})`;
+    const row = await store.read((tx) => tx.get<CountedPart>(sql, { ...at, limit: COUNT_STEP }));
     await turnLoop();
     matched += row?.found ?? 0;
     endedUntil = Math.max(endedUntil, row?.ended ?? 0);
-    chosen = row === null || row.last === null || row.looked < COUNT ? null : { ...chosen, cursor: row.last };
+    const last = row === null || row.looked < COUNT_STEP ? null : row.last;
+    selection = last === null ? null : { ...selection, cursor: last };
   }
   return { matched, endedUntil };
 }
@@ -144,30 +149,30 @@ interface CountedPart {
   ended: number | null;
 }
 
-/** Events whose replays are planned one by one; the rest are counted. */
+/** Events whose replays are planned; the rest are only counted. */
 const MAX_PLANNED = 2_000;
-/** Planned between two turns of the loop: each may have a large payload, and a relay's largest definition. */
-const PLANNED_AT_ONCE = 3;
+/** Events planned between two turns of the event loop: each may have a large payload and a large definition. */
+const PLAN_STEP = 3;
 
 export const bulkPlan = Type.Object({
   /** Events that match. */
   matched: Type.Integer(),
-  /** How many of them, the oldest, were planned one by one. */
+  /** How many of them, the oldest, were planned. */
   planned: Type.Integer(),
   relays: Type.Array(Type.Object({ relay: Type.String(), events: Type.Integer() })),
-  /** What becomes of the planned events' actions, by type. */
+  /** What the actions of the planned events would do, by type. */
   actions: Type.Array(Type.Object({ type: Type.String(), will: oneOf(WILL), events: Type.Integer() })),
-  /** Planned events with work that was done for another person than they are about now: it is skipped unless the replay moves it. */
+  /** Planned events with work that was done for another person. It is skipped unless the replay moves it. */
   otherPerson: Type.Integer(),
-  /** Planned events that may not act any more, by why. */
+  /** Planned events that would be left out, by reason. */
   leftOut: Type.Record(Type.String(), Type.Integer()),
 });
 export type BulkPlan = Static<typeof bulkPlan>;
 
-/** What a replay of each of these events would do. */
+/** Outlines the replay of each event. */
 async function* outlineAll(store: Store, environmentId: number, events: readonly RowOf<typeof LISTED>[]) {
-  for (let at = 0; at < events.length; at += PLANNED_AT_ONCE) {
-    const some = events.slice(at, at + PLANNED_AT_ONCE);
+  for (let at = 0; at < events.length; at += PLAN_STEP) {
+    const some = events.slice(at, at + PLAN_STEP);
     yield* await store.read(async (tx) => {
       const outlines = [];
       for (const event of some)
@@ -178,21 +183,21 @@ async function* outlineAll(store: Store, environmentId: number, events: readonly
   }
 }
 
-/** What a bulk replay of these events would do now. It reads in small steps. */
+/** Plans a bulk replay of the filter's events, in small steps. */
 export async function planBulkReplay(
   store: Store,
   environmentId: number,
   filter: BulkFilter,
 ): Promise<BulkPlan> {
-  const { matched } = await countChosen(store, environmentId, filter);
+  const { matched } = await countMatches(store, environmentId, filter);
   const relays = new Map<string, number>();
   const actions = new Map<string, BulkPlan["actions"][number]>();
   const leftOut: Record<string, number> = {};
   let [planned, otherPerson] = [0, 0];
-  let chosen = await store.read((tx) => choose(tx, environmentId, filter));
-  while (chosen !== null && planned < MAX_PLANNED) {
-    const at: Chosen = chosen;
-    const { found, cursor, end } = await store.read((tx) => look(tx, at, LOOK));
+  let selection = await store.read((tx) => resolveFilter(tx, environmentId, filter));
+  while (selection !== null && planned < MAX_PLANNED) {
+    const at: Selection = selection;
+    const { found, cursor, end } = await store.read((tx) => listSelected(tx, at, STEP));
     const events = found.slice(0, MAX_PLANNED - planned);
     planned += events.length;
     for await (const outline of outlineAll(store, environmentId, events)) {
@@ -208,7 +213,7 @@ export async function planBulkReplay(
       }
     }
     await turnLoop();
-    chosen = end ? null : { ...at, cursor };
+    selection = end ? null : { ...at, cursor };
   }
   return {
     matched,

@@ -1,7 +1,7 @@
 /**
- * A bulk replay: every failed or dead event that a filter chooses, or every done one whose work was another person's, is replayed once, oldest first and no faster than was asked. It is a row, and
- * its cursor moves in the transaction that queues the events, so that nothing is replayed twice or left out whenever the service stops. An
- * event that fails again lies behind the cursor. When its steps are taken is caretaker's.
+ * A bulk replay: replays every matching event once, the oldest first, and no faster than requested. Its row has a cursor that moves in the transaction
+ * that queues the events. So no event is replayed twice or left out, whenever the service stops. An event that fails again is behind the cursor.
+ * The maintenance jobs run its steps.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -12,7 +12,14 @@ import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
-import { type BulkFilter, bulkFilter, type Counted, choose, LOOK, look } from "./bulk-choice.ts";
+import {
+  type BulkFilter,
+  bulkFilter,
+  type Counted,
+  listSelected,
+  resolveFilter,
+  STEP,
+} from "./bulk-choice.ts";
 import { eventIdOf } from "./event.ts";
 import { type ReplayRefusal, tryReplays } from "./replay.ts";
 
@@ -22,14 +29,14 @@ export const DEFAULT_PER_SECOND = 50;
 const RUN_STATES = ["running", "done", "stopped"] as const;
 
 /**
- * A filter by reason as it is kept. A node of version 0.15.0 or before, which may be the one that takes the steps while nodes are replaced, heeds no
- * reason and would replay what was not asked for: it reads the name of no relay, and so ends with nothing replayed.
+ * The stored form of a filter by reason. A node of version 0.15.0 or before ignores the reason, and during an upgrade it may run the steps. The empty
+ * relay name makes such a node match no event.
  */
 interface ReasonFilter extends Pick<BulkFilter, "state"> {
   relay: "";
   asked: BulkFilter;
 }
-type KeptFilter = BulkFilter | ReasonFilter;
+type StoredFilter = BulkFilter | ReasonFilter;
 
 const BULK_REPLAY = defineTable({
   name: "bulk_replay",
@@ -38,18 +45,18 @@ const BULK_REPLAY = defineTable({
     id: text(),
     environmentId: integer(),
     state: text<(typeof RUN_STATES)[number]>(),
-    chosen: json<KeptFilter>(),
+    chosen: json<StoredFilter>(),
     perSecond: integer(),
-    /** Whether it also runs what was done for another person than the event is about now. */
+    /** Whether it also runs work that was done for another person than the event's current one. */
     move: flag(),
-    /** How many matched when it began. */
+    /** How many events matched at its start. */
     matched: integer(),
     replayed: integer(),
-    /** Events that may not act any more, by why. */
+    /** Events that were left out, by reason. */
     leftOut: json<Partial<Record<ReplayRefusal, number>>>(),
-    /** Events up to this number were looked at. */
+    /** The number of the last event that was read. */
     cursor: integer(),
-    /** Later events came after it began, and those that ended later failed after it. */
+    /** Events with a higher number, or with a later end, came after its start. */
     untilSeq: integer(),
     endedUntil: integer(),
     createdBy: text(),
@@ -64,7 +71,7 @@ export const bulkReplayView = Type.Object({
   state: oneOf(RUN_STATES),
   filter: Type.Object(bulkFilter),
   perSecond: Type.Integer(),
-  /** Whether it also runs what was done for another person than the event is about now: purchases move. */
+  /** Whether it also runs work that was done for another person than the event's current one: purchases move. */
   move: Type.Boolean(),
   matched: Type.Integer(),
   replayed: Type.Integer(),
@@ -81,7 +88,7 @@ interface NewBulkReplay extends Change, Counted {
   move: boolean;
 }
 
-/** Begins one; where nothing matched it has ended at once. Refuses with `replay_running` while another of the environment is under way. */
+/** Starts a bulk replay. Without a match it is done at once. Refuses with `replay_running` while another one of the environment runs. */
 export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promise<BulkReplayView> {
   const { environmentId, by, nowMs, filter, perSecond, move, matched, endedUntil } = wanted;
   const other = await findRunning(tx, environmentId);
@@ -91,7 +98,7 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
       `The bulk replay ${other.id} of this environment is under way: wait until it has ended, or stop it with relay replays stop ${other.id}.`,
     );
   }
-  const chosen = matched === 0 ? null : await choose(tx, environmentId, filter);
+  const chosen = matched === 0 ? null : await resolveFilter(tx, environmentId, filter);
   const moves = move || filter.state === "done";
   const row: BulkReplayRow = {
     id: newId("rpl", nowMs),
@@ -117,7 +124,7 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
   return view(row);
 }
 
-/** Ends one that is under way; what it queued stays queued. One that has ended stays as it is. Refuses with `not_found`. */
+/** Stops a running bulk replay. Events that it queued stay queued. Has no effect if it has ended. Refuses with `not_found`. */
 export async function stopBulkReplay(tx: Writer, id: string, change: Change): Promise<BulkReplayView> {
   const row = await requireRow(tx, change.environmentId, id);
   if (row.state !== "running") return view(row);
@@ -128,7 +135,7 @@ export async function stopBulkReplay(tx: Writer, id: string, change: Change): Pr
   return view({ ...row, ...ended });
 }
 
-/** Replays the next events, at most `most`; those that may not act any more are counted beside. Answers how many, and null where it has ended. */
+/** Replays at most `most` of the next events. Returns how many it took, or null if the bulk replay has ended. */
 export async function stepBulkReplay(
   tx: Writer,
   id: string,
@@ -137,10 +144,10 @@ export async function stepBulkReplay(
 ): Promise<number | null> {
   const row = await BULK_REPLAY.find(tx, { id });
   if (row === null || row.state !== "running") return null;
-  const chosen = await choose(tx, row.environmentId, askedOf(row.chosen));
+  const chosen = await resolveFilter(tx, row.environmentId, filterOf(row.chosen));
   const { cursor, untilSeq, endedUntil } = row;
   const within = chosen === null ? null : { ...chosen, cursor, untilSeq, endedUntil };
-  const step = within === null ? null : await look(tx, within, LOOK);
+  const step = within === null ? null : await listSelected(tx, within, STEP);
   const found = step?.found.slice(0, most) ?? [];
   const isCut = step !== null && step.found.length > most;
   const leftOut = { ...row.leftOut };
@@ -175,7 +182,7 @@ export async function stepBulkReplay(
   return isDone ? null : found.length;
 }
 
-/** Those under way, in every environment. */
+/** Lists the running bulk replays of all environments. */
 export async function listRunning(tx: Reader): Promise<{ id: string; perSecond: number }[]> {
   return await BULK_REPLAY.pick("id", "perSecond").all(
     tx,
@@ -191,7 +198,7 @@ export async function requireBulkReplay(
   return view(await requireRow(tx, environmentId, id));
 }
 
-/** A page of the environment's, newest first. */
+/** A page of the environment's bulk replays, the newest first. */
 export async function listBulkReplays(
   tx: Reader,
   environmentId: number,
@@ -222,11 +229,11 @@ function targetOf({ id }: Pick<BulkReplayRow, "id">): string {
   return `replay:${id}`;
 }
 
-function askedOf(chosen: KeptFilter): BulkFilter {
+function filterOf(chosen: StoredFilter): BulkFilter {
   return "asked" in chosen ? chosen.asked : chosen;
 }
 
 function view({ chosen, createdBy: by, leftOut, ...row }: BulkReplayRow): BulkReplayView {
-  const filter = askedOf(chosen);
+  const filter = filterOf(chosen);
   return show(bulkReplayView, { ...row, filter, by, leftOut: leftOut as Record<string, number> });
 }

@@ -1,8 +1,7 @@
 /**
- * The memory of what an event has already done, so that a retry or a replay finds its own earlier work through every edit of the
- * definition. Work is remembered under the action's type, target and fingerprint and its ordinal among equals; each attempt remembers which
- * list of actions it ran and which work each of them stands for. Where a relay sends, each piece of work has a row of its own; where it does
- * not, all of an attempt commits together and its run's row is the memory. What that means for the next attempt is step-reconciliation.ts's to decide.
+ * Records the work that an event has done, so that a retry or a replay finds it in spite of every edit of the definition. The key of a piece of work
+ * holds the action's type, target and fingerprint, and its ordinal among equal actions. If a relay sends, each piece of work has an `effect` row.
+ * Otherwise an attempt commits as a whole, and its run's row records the work. step-reconciliation.ts decides what follows for the next attempt.
  */
 import { type Json, writeJson } from "../../base/json.ts";
 import type { LiveAction } from "../../rules/relay/live-relay.ts";
@@ -17,45 +16,45 @@ export const EFFECT = defineTable({
   columns: {
     eventSeq: integer(),
     key: text(),
-    /** `intended`: it began to leave the house, and its end was not written down. */
+    /** `intended`: its send began, and how it ended was not recorded. */
     state: text<"intended" | "done">(),
-    /** JSON text of what it left; null: nothing. */
+    /** The `after` of its outcome as JSON text, or null. */
     result: orNull(text()),
-    /** The number of the run that did it, or intended it. */
+    /** The number of the run that did or intended it. */
     run: orNull(integer()),
   },
 });
 
-/** One piece of work, done or begun. */
+/** A piece of work, done or begun. */
 export interface Work {
   key: string;
   type: string;
   target: string;
-  /** Of the action that did it; null: an earlier version did it, and its text is found nowhere. */
+  /** The fingerprint of the action's text; null: an earlier version did it, and the text is unknown. */
   fingerprint: string | null;
-  /** Among equals, from 1. */
+  /** Among equal actions, from 1. */
   ordinal: number;
-  /** `intended`: it began to leave the house, and its end was not written down. */
+  /** `intended`: its send began, and how it ended was not recorded. */
   state: "intended" | "done";
-  /** What it left, shown again where a later run skips it; of what was intended, its mark. */
+  /** The `after` of its outcome, which a later run that skips the work shows again; of intended work, its mark. */
   after: Json | undefined;
-  /** When the attempt that did it began, milliseconds since the epoch; null: not known, or not done. */
+  /** When the attempt that did it began, in milliseconds since the epoch; null: unknown, or not done. */
   doneAt: number | null;
-  /** The person that the attempt was about; null: it had none, or an earlier version did not keep it. */
+  /** The person of that attempt; null: none, or an earlier version did not store it. */
   personId: string | null;
 }
 
-/** The attempt that works: the event and its run's number. */
-type Working = Pick<EventToRun, "seq" | "runs">;
+/** An attempt: the event, and its run's number. */
+type AttemptKey = Pick<EventToRun, "seq" | "runs">;
 
-/** One action of an earlier attempt, and the work it stood for whether or not that was done. */
+/** An action of an earlier attempt, and the work that it stood for, done or not. */
 export interface Slot extends LiveAction {
   key: string;
-  /** The key of the work it was chosen over, while whether its own left the house is not known. */
+  /** The key of the work that it was chosen over, until its own send is known to have ended. */
   over?: string;
 }
 
-/** The work an action stands for, given what was done. */
+/** Resolves the work that an action stands for, given the work that was done. */
 export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick<Slot, "key" | "over"> {
   if (typeof bound === "string") return { key: bound };
   const [chosen, over] = bound;
@@ -64,16 +63,16 @@ export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick
   return own.state === "intended" ? { key: chosen, over } : { key: chosen };
 }
 
-/** All that an event remembers. */
+/** All that earlier attempts of an event did. */
 export interface PriorWork {
   works: ReadonlyMap<string, Work>;
-  /** Of the last attempt that came to its actions; none where no attempt did. */
+  /** Of the last attempt that reached its actions; empty if none did. */
   slots: readonly Slot[];
-  /** Actions of every attempt, by fingerprint. */
+  /** The action texts of every attempt, by fingerprint. */
   actions: ReadonlyMap<string, unknown>;
 }
 
-/** The place of each action among those of its type and target, from 1: how work was known before fingerprints. */
+/** The place of each action among those of its type and target, from 1. Earlier versions identified work by it. */
 export function countPlaces(actions: readonly Pick<LiveAction, "type" | "target">[]): number[] {
   const seen = new Map<string, number>();
   return actions.map(({ type, target }) => {
@@ -84,10 +83,10 @@ export function countPlaces(actions: readonly Pick<LiveAction, "type" | "target"
   });
 }
 
-/** Before something leaves the house that must not leave twice. `mark` is the work's `after` until it is settled. */
+/** Records a send before it begins, so that it never happens twice. `mark`: the work's `after` until the send ends. */
 export async function intendEffect(
   tx: Writer,
-  { seq: eventSeq, runs: run }: Working,
+  { seq: eventSeq, runs: run }: AttemptKey,
   key: string,
   mark: Json | undefined,
 ): Promise<void> {
@@ -95,33 +94,33 @@ export async function intendEffect(
 }
 
 /**
- * In the transaction of the effect itself: a second one of the same key is refused by the primary key (UniqueViolation), so that work is
- * never done twice even where two runners believe that it is theirs. `after` is shown again when a later run skips it.
+ * Records work in the transaction that does it. The primary key rejects a second row of the same key (UniqueViolation), so two runners cannot do the
+ * same work. `after`: what a later run that skips the work shows.
  */
 export async function completeEffect(
   tx: Writer,
-  { seq: eventSeq, runs: run }: Working,
+  { seq: eventSeq, runs: run }: AttemptKey,
   key: string,
   after: Json | undefined,
 ): Promise<void> {
   await EFFECT.insert(tx, { eventSeq, key, state: "done", result: writeAfter(after), run });
 }
 
-/** As `completeEffect`, of what was intended before: it stays the work of the attempt that intended it. Throws where the intent is not there, or was settled by another. */
+/** Records that an intended send ended. The work stays that of the attempt that intended it. Throws if it is not intended any more. */
 export async function finalizeEffect(
   tx: Writer,
-  { seq, runs }: Working,
+  { seq, runs }: AttemptKey,
   key: string,
   after: Json | undefined,
 ): Promise<void> {
-  const settled = await tx.run(
+  const finalized = await tx.run(
     "UPDATE effect SET state = 'done', result = $result, run = coalesce(run, $runs) WHERE event_seq = $seq AND key = $key AND state = 'intended'",
     { seq, runs, key, result: writeAfter(after) },
   );
-  if (settled !== 1) throw new Error("An effect was settled that is not intended any more.");
+  if (finalized !== 1) throw new Error("An effect was settled that is not intended any more.");
 }
 
-/** When it is certain that nothing left, so that a retry may try again. */
+/** Deletes an intent whose send certainly did not happen, so that a retry may send. */
 export async function deleteIntent(tx: Writer, eventSeq: number, key: string): Promise<void> {
   await tx.run("DELETE FROM effect WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'", eventSeq, key);
 }

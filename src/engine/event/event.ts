@@ -1,6 +1,6 @@
 /**
- * The event row and its states, which are due, and taking them. `queued` with no time is due now; `queued` with a time waits for its retry. Who
- * stores, runs, shows or ends one has a file of its own.
+ * The event row, its states, and the queries for due events. A `queued` event without `nextAttemptAt` is due now; with it, the event waits for its retry.
+ * Other files store, run, show and end events.
  */
 import { numberedId, readNumberedId } from "../../base/id.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../../base/json.ts";
@@ -14,16 +14,16 @@ export type EventState = (typeof EVENT_STATES)[number];
 export const EVENT_TRIGGERS = ["receiver", "schedule", "data_change"] as const;
 export type EventTrigger = (typeof EVENT_TRIGGERS)[number];
 
-/** How an event came that its trigger did not bring: out of an export of what a provider never delivered, or sent as a test. */
+/** How an event was created other than by its trigger: from an import of missed deliveries, or as a test. */
 export const EVENT_WAYS = ["import", "test"] as const;
 export type EventWay = (typeof EVENT_WAYS)[number];
 
-/** Final states: nothing moves them but a replay. */
+/** Final states: only a replay moves an event out of them. */
 export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", "dead"]);
 
 /**
- * Why an event ended without running any action (`failed`), or why it is dead although no action failed. An event that an action
- * failed holds that failure's code as its reason, while it waits for its retry too.
+ * Why an event failed without running an action, or died without a failed action. If an action failed, the event's reason is the code of that failure
+ * instead, also while it waits for its retry.
  */
 export type EventReason = Extract<
   ResultCode,
@@ -41,24 +41,24 @@ export const EVENT = defineTable({
   name: "event",
   key: ["seq"],
   columns: {
-    /** Rises, and is never given twice. */
+    /** Increases, and is never reused. */
     seq: integer(),
-    /** null: its id is made of its time and its number. */
+    /** The id from an earlier version; null: the id is derived from the time and the number. */
     formerId: orNull(text()),
     environmentId: integer(),
-    /** Stands for the relay's name: `relay_name`. */
+    /** The relay's name, by its key in `relay_name`. */
     nameKey: integer(),
-    /** Stands for the relay: `relay_key`. One that was made again under a name is another. */
+    /** The relay, by its key in `relay_key`. A relay that is created again under the same name has another key. */
     relayKey: integer(),
     trigger: text<EventTrigger>(),
     state: text<EventState>(),
-    /** Of the last attempt, while it waits for its retry; null when it runs for the first time or as a replay. */
+    /** Of the last attempt; null for a first run and for a replay. */
     reason: orNull(text()),
-    /** Attempts since the arrival or the last replay, the one that runs included. */
+    /** Attempts since the arrival or the last replay, the current one included. */
     attempts: integer(),
-    /** null while it is due now. */
+    /** null: it is due now, or does not wait. */
     nextAttemptAt: orNull(integer()),
-    /** Runs ever, replays included. */
+    /** All runs, replays included. */
     runs: integer(),
     replays: integer(),
     /** JSON text as it arrived: `{ event, mapped }`, `{ tick }`, `{ record, previous }`, or `{ expunged }`. */
@@ -68,27 +68,27 @@ export const EVENT = defineTable({
     /** Whether the sender did not sign the event itself. */
     unsigned: flag(),
     dedupeHash: orNull(bytes()),
-    /** Whom an earlier attempt found; null: nobody. */
+    /** The person that an earlier attempt found, or null. */
     personId: orNull(text()),
     /** Of all attempts so far. */
     warnings: orNull(json<string[]>()),
     createdAt: integer(),
-    /** When the present or last attempt began. */
+    /** When the current or last attempt began. */
     startedAt: orNull(integer()),
     finishedAt: orNull(integer()),
-    /** Whether its body was a form; null: not known. */
+    /** Whether its body was a form; null: unknown. */
     form: orNull(flag()),
-    /** The relay's version whose map made `mapped`; null: not known. */
+    /** The relay's version whose map made `mapped`; null: unknown. */
     mapVersion: orNull(integer()),
     mappedAgain: flag(),
-    /** Work keys the last replay runs although they were edited after their work. */
+    /** Keys of work that the last replay chose to do again. */
     chosen: orNull(json<string[]>()),
-    /** null: by its trigger. */
+    /** null: its trigger created it. */
     cameBy: orNull(text<EventWay>()),
   },
 });
 
-/** What a run needs of an event. */
+/** The columns that a run needs. */
 const EVENT_TO_RUN = EVENT.pick(
   "seq",
   "formerId",
@@ -105,7 +105,7 @@ const EVENT_TO_RUN = EVENT.pick(
   "unsigned",
   "createdAt",
 );
-/** Its two lists are JSON text still, null for none: one that cannot be read fails its own event and no other of the batch. */
+/** `warnings` and `chosen` are unparsed JSON, so that invalid JSON fails only its own event and not the batch. */
 export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {
   id: string;
   relayName: string;
@@ -120,11 +120,11 @@ export interface BufferedEvent {
   payload: JsonObject | null;
 }
 
-/** Selected beside an event's own columns: the texts that its keys stand for. Both outlive the relay. */
+/** Selects the texts of an event's keys. Both outlive the relay. */
 export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key) AS relayName";
 export const RELAY_ID = "(SELECT relay_id FROM relay_key WHERE key = event.relay_key) AS relayId";
 
-/** The event's id wherever one is shown, sent or written down. Rows of earlier versions keep the one they had. */
+/** The public id of an event. Rows of earlier versions keep the id that they had. */
 export function eventIdOf(event: Pick<RowOf<typeof EVENT>, "seq" | "createdAt" | "formerId">): string {
   return event.formerId ?? numberedId("evt", event.createdAt, event.seq);
 }
@@ -145,7 +145,7 @@ export async function findEventSeq(tx: Reader, environmentId: number, id: string
   return found?.seq ?? null;
 }
 
-/** The event with this id in this environment as a run would take it, whatever its state; null: there is none. */
+/** Finds the event with this id as a run would take it, whatever its state; else null. */
 export async function findEventToRun(
   tx: Reader,
   environmentId: number,
@@ -159,7 +159,7 @@ export async function findEventToRun(
   return stored === null ? null : { ...EVENT_TO_RUN.read(stored), id };
 }
 
-/** Ids of the relays that have an event due now; a hop through the index, however long the queue. */
+/** Lists the ids of relays with a due event. It skips through the index, so the length of the queue does not matter. */
 export async function listReadyRelays(tx: Reader): Promise<string[]> {
   const rows = await tx.all<{ relayId: string }>(
     `WITH RECURSIVE ready (key) AS (
@@ -173,7 +173,7 @@ export async function listReadyRelays(tx: Reader): Promise<string[]> {
   return rows.map(({ relayId }) => relayId);
 }
 
-/** The oldest due events of a relay, or the oldest behind the one numbered `after`, in arrival order, not taken. */
+/** Lists the oldest due events of a relay after the number `after`, in the order of arrival. It does not claim them. */
 export async function listDueEvents(
   tx: Reader,
   relayId: string,
@@ -192,12 +192,12 @@ const DUE = `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FRO
   WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL AND seq > $after
   ORDER BY seq LIMIT $limit`;
 
-/** The event as it is once its next attempt counts. */
+/** A copy of the event with its next attempt counted. */
 export function countAttempt(event: EventToRun): EventToRun {
   return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
 }
 
-/** Takes a due event: it is `running` and its attempt counts from here on. */
+/** Claims a due event: it becomes `running`, and its attempt counts. */
 export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Promise<EventToRun> {
   const event = countAttempt(due);
   const { seq, attempts, runs } = event;
@@ -205,7 +205,7 @@ export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Pr
   return event;
 }
 
-/** What every road to an event that is not there is refused with. */
+/** The refusal for an event that does not exist in the environment. */
 export function refuseUnknownEvent(id: string): Refusal {
   return new Refusal(
     "not_found",
@@ -213,16 +213,16 @@ export function refuseUnknownEvent(id: string): Refusal {
   );
 }
 
-/** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
+/** `person_erased`: its person was erased. `payload_expunged`: a user expunged the payload. */
 export const EXPUNGED = ["person_erased", "payload_expunged"] as const satisfies EventReason[];
 export type Expunged = (typeof EXPUNGED)[number];
 
-/** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
+/** Why a stored payload was expunged, or null. A sender cannot fake this, because its data is nested below the service's own names. */
 export function readExpunged(payload: Json): Expunged | null {
   return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
 }
 
-/** The owner of the record in a record change's payload, otherwise its recipient; null: neither, or another payload. */
+/** The owner of the record in the payload of a data change, otherwise its recipient; null: neither, or another trigger's payload. */
 export function readRecordPerson(payload: JsonObject): string | null {
   const record = isJsonObject(payload.record) ? payload.record : payload.previous;
   return isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;

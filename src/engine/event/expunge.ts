@@ -1,7 +1,7 @@
 /**
- * Taking out of an event what it says about people, while the row, its state and what it did stay known: its payload, and what its results
- * quote. What is expunged never comes back, so that the event never runs again. An erasure expunges the events that are about the person; in
- * any other that arrived before, the address is written over, so that it goes on. Who walks through them is the caretakers'.
+ * Removes personal data from an event: its payload, and what its results quote. The row, its state and the outcomes stay. An expunged event never runs
+ * again. The erasure of a person expunges the events about them. In other earlier events it redacts the address, and those events still run. The
+ * maintenance jobs walk through the events.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -20,10 +20,10 @@ import {
 } from "./event.ts";
 import { OF_ENVIRONMENT, oldestSpan } from "./number-range.ts";
 
-/** Runs that one step rewrites: ten called URLs that answered 4 KB are 50 KB a run, with what was said around it. */
+/** Runs that one step rewrites. A run with ten called URLs that answered 4 KB takes about 50 KB. */
 const STEP_RUNS = 25;
 
-/** Takes the payload, its preview, the warnings and what the runs quote out of the event. */
+/** Removes the payload, its preview, the warnings, and what the runs quote. */
 async function expungeEvent(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
   await expungePayload(tx, eventSeq, why);
   for (let after: number | null = 0; after !== null; ) after = await expungeRuns(tx, eventSeq, after);
@@ -35,7 +35,7 @@ async function expungePayload(tx: Writer, eventSeq: number, why: Expunged): Prom
   await tx.post("UPDATE effect SET result = NULL WHERE event_seq = ?1", eventSeq);
 }
 
-/** Takes out what the runs after number `after` quote, some milliseconds of them; answers where to go on, or null. */
+/** Removes what the next runs after the number `after` quote. Returns the number to continue after, or null. */
 async function expungeRuns(tx: Writer, eventSeq: number, after: number): Promise<number | null> {
   const runs = await tx.all<{ number: number; results: string }>(
     `SELECT number, results FROM run WHERE event_seq = ?1 AND number > ?2 ORDER BY number LIMIT ${STEP_RUNS}`,
@@ -50,7 +50,7 @@ async function expungeRuns(tx: Writer, eventSeq: number, after: number): Promise
   return runs.length < STEP_RUNS ? null : (runs.at(-1)?.number ?? null);
 }
 
-/** Which action ended how, without what it says about anyone. */
+/** Keeps only the type, outcome and code of each result. */
 function bareResults(results: Json): Json {
   if (!Array.isArray(results)) return [];
   return results.map((result) => {
@@ -62,36 +62,36 @@ function bareResults(results: Json): Json {
 interface ExpungeRequest {
   environmentId: number;
   id: string;
-  /** Who asks, in the audit's words. */
+  /** Who asks, in the form of the audit log. */
   actor: string;
   nowMs: number;
 }
 
 /**
- * Expunges one event by hand, audited; one that waits ends `failed` (`payload_expunged`) with it. An event expunged before stays as it is.
- * Mails it caused stay in the list of mails. What many runs quote goes in steps: cut off between two, the same call goes on.
- * Refuses with `not_found`, and with `not_expungeable` one that is running.
+ * Expunges one event for a user, and audits it. A queued event fails with `payload_expunged`. An expunged event stays as it is, and so do the mails
+ * that the event caused. Runs are rewritten in steps; after an interruption the same call continues. Refuses with `not_found`, and with
+ * `not_expungeable` if the event is running.
  */
-export async function expungeByHand(store: Store, request: ExpungeRequest): Promise<void> {
+export async function expungeManually(store: Store, request: ExpungeRequest): Promise<void> {
   const eventSeq = await store.write("erasure", (tx) => beginExpunging(tx, request));
   for (let after: number | null = 0; after !== null; ) {
     const from: number = after;
     after = await store.write("erasure", async (tx) => {
       const next = await expungeRuns(tx, eventSeq, from);
-      // Told at the end: what is given back of the file before it would leave what the last runs quoted.
+      // Touched at the end, because the file may be vacuumed only after the last run is rewritten.
       if (next === null) tx.touch("erasure");
       return next;
     });
   }
 }
 
-const EXPUNGED_BY_HAND = EVENT.pick("seq", "state", "payload");
+const EXPUNGED_EVENT = EVENT.pick("seq", "state", "payload");
 
-/** Takes the payload, says so in the audit, and answers the event's number. */
+/** Removes the payload, audits that, and returns the event's number. */
 async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<number> {
   const { environmentId, id, actor, nowMs } = request;
   const seq = await findEventSeq(tx, environmentId, id);
-  const event = seq === null ? null : await EXPUNGED_BY_HAND.find(tx, { seq });
+  const event = seq === null ? null : await EXPUNGED_EVENT.find(tx, { seq });
   if (event === null) throw refuseUnknownEvent(id);
   if (event.state === "running") {
     throw new Refusal(
@@ -119,10 +119,10 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   return event.seq;
 }
 
-/** Rows that one step of a sweep reads at most: some milliseconds. */
+/** Rows that one step of a sweep reads at most, which takes some milliseconds. */
 export const STEP_ROWS = 200;
 
-/** An open erasure with its text. */
+/** An open erasure with the text to find. */
 export interface Open extends OpenErasure {
   text: PiiMatcher;
 }
@@ -138,12 +138,12 @@ interface SweptEvent {
 
 const EVENT_COLUMNS = "seq, state, person_id AS personId, payload, preview, warnings";
 
-/** The event as it is now, or null. */
+/** Finds the event as it is now, or null. */
 export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | null> {
   return tx.get<SweptEvent>(`SELECT ${EVENT_COLUMNS} FROM event WHERE seq = ?1`, seq);
 }
 
-/** The next events after `seq`, as many as one step may read. */
+/** Lists the next events after the number `seq`, as many as one step may read. */
 export async function readEvents(tx: Reader, environmentId: number, seq: number): Promise<SweptEvent[]> {
   const span = await oldestSpan(tx, environmentId, seq, STEP_ROWS);
   if (span === null) return [];
@@ -161,7 +161,7 @@ export async function readEvents(tx: Reader, environmentId: number, seq: number)
   return await tx.all<SweptEvent>(sql, environmentId, span.from, last);
 }
 
-/** Each of them by itself, as `sweepEvent` does; side by side, as each asks for its runs where the database is another process. */
+/** Sweeps events in parallel, because each needs round trips on PostgreSQL. */
 export async function sweepEvents(
   tx: Writer,
   events: readonly SweptEvent[],
@@ -170,7 +170,7 @@ export async function sweepEvents(
   await Promise.all(events.map((event) => sweepEvent(tx, event, sought)));
 }
 
-/** Expunges an event about one of them; of any other that arrived before, writes the address over. */
+/** Expunges an event about one of these people. In another event that arrived before the erasure it redacts the address. */
 export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly Open[]): Promise<void> {
   for (const one of sought) {
     const before = event.seq <= one.eventSeq && !one.text.isShared;
@@ -190,7 +190,7 @@ function names(event: SweptEvent, text: PiiMatcher, before: boolean): boolean {
   return before && texts.some((one) => one !== null && text.holdsAddress(one));
 }
 
-/** Whether the event's person, or who its payload names where it never ran, is the one that is sought. */
+/** Whether the event is about the person: by its own person, or by its payload if it never ran. */
 function isAbout({ personId }: SweptEvent, payload: Json, text: PiiMatcher, before: boolean): boolean {
   if (personId !== null) return personId === text.personId;
   if (!isJsonObject(payload)) return false;
@@ -213,7 +213,7 @@ async function redactEvent(tx: Writer, event: SweptEvent, text: PiiMatcher): Pro
   await tx.post(sql, { seq, payload, preview, warnings });
 }
 
-/** What the runs of others' events quote of them. */
+/** Redacts what the runs of other people's events quote. */
 async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[]): Promise<void> {
   const sql = `SELECT number, NULL AS key, results FROM run WHERE event_seq = ?1
     UNION ALL SELECT NULL, key, result FROM effect WHERE event_seq = ?1 AND result IS NOT NULL`;

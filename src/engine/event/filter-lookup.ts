@@ -1,6 +1,6 @@
 /**
- * The names in a filter of events are looked up first: a relay that never was here, somebody unknown and a code that there is not are
- * mistakes to be told and not an empty list. A relay that was deleted is known by its name, as its events stay.
+ * Looks up the names in a filter of events, so that an unknown relay, person or code is an error and not an empty list. The name of a deleted relay is
+ * known, because its events stay.
  */
 import { Refusal } from "../../base/refusal.ts";
 import { explainCode, RESULTS } from "../../base/result-code.ts";
@@ -17,7 +17,7 @@ interface Named {
   person?: string | undefined;
 }
 
-/** The filter with the person's id, who was named by address, token or id. Refuses with `invalid_input`. */
+/** Returns the filter with the person's id in the place of an address, token or id. Refuses with `invalid_input`. */
 export async function lookUpNames<Filter extends Named>(
   store: Store,
   environmentId: number,

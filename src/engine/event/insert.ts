@@ -1,6 +1,6 @@
 /**
- * Stores an occurrence as an event row, once per dedupe key; nothing of a run is durable before this row is. The store's memory of keys says which
- * events may hold a key; the whole hash, on the event's row, decides.
+ * Stores an event row, once for each deduplication key. Nothing of a run is durable before this row. The store's key memory lists the events that may
+ * have a key; the full hash on the row decides.
  */
 import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import {
@@ -32,7 +32,7 @@ export interface DedupeKey {
 export interface EventDraft {
   environmentId: number;
   relayId: string;
-  /** What stands on the row for the relay and for its name. */
+  /** The keys of the relay and of its name. */
   relayKey: number;
   nameKey: number;
   trigger: EventTrigger;
@@ -43,11 +43,11 @@ export interface EventDraft {
   form?: boolean;
   dedupe: DedupeKey | null;
   nowMs: number;
-  /** The relay's version whose map made a receiver's `mapped`. */
+  /** The relay's version whose map made `mapped`, for a receiver. */
   mapVersion?: number;
-  /** Set for an occurrence that is stored without a chance to run: dead from the start, replayable. */
+  /** Stores the event as dead with this reason. It can be replayed. */
   dead?: EventReason;
-  /** Where its trigger did not bring it. */
+  /** Absent: its trigger created it. */
   cameBy?: EventWay;
   /**
    * What the dispatcher gets in addition to the row. Absent: the commit wakes the relay instead. null: the event waits, because its relay is
@@ -56,7 +56,7 @@ export interface EventDraft {
   dispatch?: (Pick<EventToRun, "relayName"> & Pick<BufferedEvent, "payload">) | null;
 }
 
-/** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
+/** The stored event; `duplicate`: an earlier event has the key, and this is that event. */
 export interface StoredEvent {
   id: string;
   seq: number;
@@ -64,13 +64,13 @@ export interface StoredEvent {
 }
 
 /**
- * No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. The 0 comes as a value, because
- * PostgreSQL plans a statement that has none anew each time.
+ * Reads the highest number ever used, and the time of the newest event. `event_last` keeps the number if the newest event was deleted. The 0 is a
+ * parameter, because PostgreSQL plans a statement without parameters each time.
  */
 const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq,
     (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs FROM event_last`;
 
-/** The columns it leaves out begin as the table says. */
+/** The other columns get their defaults. */
 const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, reason, map_version, truncated,
     unsigned, form, warnings, dedupe_hash, payload, preview, attempts, runs, next_attempt_at, started_at, person_id)
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
@@ -84,11 +84,11 @@ export interface EventDispatcher {
   enqueue(event: BufferedEvent): void;
 }
 
-/** Inserts events one after another into a transaction, in which nothing else inserts any meanwhile. */
+/** Inserts events into one transaction. Nothing else may insert events into it at the same time. */
 export class EventInserter {
   readonly #tx: Writer;
   readonly #dispatcher: EventDispatcher | null;
-  /** Of the newest event: a number that is not below its own, and its time. */
+  /** The highest number used, and the time of the newest event. */
   #newest: { seq: number; atMs: number | null } | null = null;
 
   constructor(tx: Writer, dispatcher: EventDispatcher | null = null) {
@@ -96,7 +96,7 @@ export class EventInserter {
     this.#dispatcher = dispatcher;
   }
 
-  /** Asks for what inserts of these events begin with. */
+  /** Reads ahead what inserts of these events need. */
   static lookAhead(
     ahead: Ahead,
     drafts: readonly (EventDraft & { dedupe: DedupeKey })[],
@@ -119,7 +119,7 @@ export class EventInserter {
     if (this.#newest === null) throw new Error("The row of event_last is not there.");
     const { atMs: newestAtMs } = this.#newest;
     const seq = this.#newest.seq + 1;
-    // Rows are found by their time as far as it rises with their number.
+    // Searches by time assume that it increases with the number, so each step back is recorded.
     if (newestAtMs !== null && nowMs < newestAtMs - CLOCK_STEP_MS)
       await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
     const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
@@ -202,15 +202,15 @@ function makeBuffered(
   return { relayId, event, payload: dispatch.payload };
 }
 
-/** The key of a sender's own event id, within one relay name of one environment. */
+/** The key of a sender's event id, within one relay name of one environment. */
 export function keyOfEventId(environmentId: number, relayName: string, eventId: string): DedupeKey {
   const scope = `${environmentId}\n${relayName}\n`;
   if (eventId.isWellFormed()) return { hash: digest(`${scope}id\n`, eventId) };
-  // Half surrogates are all alike in UTF-8, and two ids would be one.
+  // All lone surrogates are equal in UTF-8, so two such ids would have one key.
   return { hash: digest(`${scope}id in UTF-16\n`, Buffer.from(eventId, "utf16le")) };
 }
 
-/** The key of a body that carries no event id: it deduplicates within the UTC day of `nowMs`. */
+/** The key of a body without an event id. It deduplicates within the UTC day of `nowMs`. */
 export function keyOfBody(
   environmentId: number,
   relayName: string,
@@ -220,17 +220,17 @@ export function keyOfBody(
   return { hash: digest(`${environmentId}\n${relayName}\nbody ${Math.floor(nowMs / DAY_MS)}\n`, body) };
 }
 
-/** The key of something that happens once, such as a schedule's period. */
+/** The key of an occurrence that fires once, for example a schedule's period. */
 export function keyOfOccurrence(environmentId: number, relayId: string, occurrence: string): DedupeKey {
   return { hash: digest(`${environmentId}\n${relayId}\nonce\n`, occurrence) };
 }
 
-/** The event that holds this key, or null. */
+/** Finds the event that has this key, or null. */
 export async function findDuplicate(tx: Writer, key: DedupeKey): Promise<StoredEvent | null> {
   return await findHolder(tx, key, await tx.keys.find(key.hash));
 }
 
-/** Which of the events that may hold this key does, or null. */
+/** Finds which of these events has the key, or null. */
 async function findHolder(tx: Writer, key: DedupeKey, seqs: readonly number[]): Promise<StoredEvent | null> {
   for (const seq of seqs) {
     const event = await tx.get<{ createdAt: number; formerId: string | null; hash: Uint8Array | null }>(
@@ -246,30 +246,30 @@ async function findHolder(tx: Writer, key: DedupeKey, seqs: readonly number[]): 
 function digest(scope: string, text: string | Uint8Array): Uint8Array {
   if (typeof text !== "string")
     return new Bun.CryptoHasher("sha256").update(scope).update(text).digest().slice(0, 16);
-  // One call for a short text, into a place that is there, costs a sixth of a hash that is fed piece by piece.
-  Bun.CryptoHasher.hash("sha256", scope + text, whole);
-  return whole.slice(0, 16);
+  // One call into an existing buffer costs a sixth of a hash that is updated twice.
+  Bun.CryptoHasher.hash("sha256", scope + text, hashBuffer);
+  return hashBuffer.slice(0, 16);
 }
 
-/** Of the hash that is made now. */
-const whole = new Uint8Array(32);
+/** Receives each hash. */
+const hashBuffer = new Uint8Array(32);
 
 export interface StoredPayload {
   /** JSON text. */
   text: string;
   truncated: boolean;
-  /** The beginning of what was cut away, or null. */
+  /** The beginning of the event that was cut off, or null. */
   preview: string | null;
   /** Sentences about mapped values that were cut. */
   warnings: readonly string[];
 }
 
-/** `{ event, mapped }` from the JSON text of the event, kept as received, and the mapped values. */
+/** Makes `{ event, mapped }` from the event's JSON text, which stays as received, and the mapped values. */
 export function makeReceiverPayload(eventText: string, mapped: JsonObject): StoredPayload {
   const text = `{"event":${eventText},"mapped":${writeJson(mapped)}}`;
   if (fitsUtf8(text, MAX_STORED_PAYLOAD_BYTES))
     return { text, truncated: false, preview: null, warnings: [] };
-  const { kept, warnings } = keepMapped(mapped);
+  const { kept, warnings } = limitMapped(mapped);
   return {
     text: `{"event":null,"mapped":${writeJson(kept)}}`,
     truncated: true,
@@ -278,37 +278,37 @@ export function makeReceiverPayload(eventText: string, mapped: JsonObject): Stor
   };
 }
 
-/** A payload that is stored whole. */
+/** Makes a payload that is never truncated. */
 export function makeWholePayload(payload: JsonObject): StoredPayload {
   return { text: writeJson(payload), truncated: false, preview: null, warnings: [] };
 }
 
-/** The value, or its beginning as text where it takes more than `maxBytes`. */
+/** The value, or the beginning of its text if it takes more than `maxBytes`. */
 export function cutValue(value: Json, maxBytes: number): Json {
   if (typeof value === "string") return cutUtf8(value, maxBytes);
   const text = writeJson(value);
   return fitsUtf8(text, maxBytes) ? value : cutUtf8(text, maxBytes);
 }
 
-/** The values as they are kept: where all of them take too much, the largest give way to the others. */
-export function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
+/** Cuts mapped values to their limits. If all of them together are too large, the largest are cut first. */
+export function limitMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
   const sizes = Object.entries(mapped).map(([name, value]) => ({ name, value, bytes: sizeOf(value) }));
-  const shares = shareRoom(sizes);
+  const shares = divideBytes(sizes);
   const most = (name: string): number => shares.get(name) ?? 0;
   return {
     kept: Object.fromEntries(sizes.map(({ name, value }) => [name, cutValue(value, most(name))])),
     warnings: sizes
       .filter(({ name, bytes }) => bytes > most(name))
-      .map(({ name, bytes }) => tellCut(name, bytes, most(name))),
+      .map(({ name, bytes }) => formatCut(name, bytes, most(name))),
   };
 }
 
-function tellCut(name: string, bytes: number, kept: number): string {
+function formatCut(name: string, bytes: number, kept: number): string {
   const [whole, first] = [bytes, kept].map((count) => count.toLocaleString("en"));
   return `mapped.${name} was cut: it takes ${whole} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
 }
 
-function shareRoom(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {
+function divideBytes(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {
   const shares = new Map<string, number>();
   let left = MAX_MAPPED_BYTES;
   for (const [at, { name, bytes }] of sizes.toSorted((one, other) => one.bytes - other.bytes).entries()) {

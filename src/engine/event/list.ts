@@ -1,6 +1,6 @@
 /**
- * The list of events, newest first, instant on millions of rows: the narrowest index is walked, the other filters are applied to what
- * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
+ * Lists events, the newest first, fast on millions of rows. It walks the narrowest index and applies the other filters to its rows. One page reads a
+ * bounded number of rows, so a page can be short and still have a next one.
  */
 
 import { isId } from "../../base/id.ts";
@@ -25,9 +25,9 @@ import {
   type EventItem,
   type ListedEvent,
   SUMMARY,
-  SUMMARY_BESIDE,
   SUMMARY_JOIN,
-  type SummaryBeside,
+  SUMMARY_TEXTS,
+  type SummaryTexts,
   showSummary,
 } from "./view.ts";
 import { explainWaiting } from "./wait-reason.ts";
@@ -37,7 +37,7 @@ export interface EventFilter {
   relay?: string | undefined;
   state?: EventState | undefined;
   trigger?: EventTrigger | undefined;
-  /** The code an event failed with last, or `ANY_REASON`. */
+  /** The code that the event failed with last, or `ANY_REASON`. */
   reason?: string | undefined;
   /** Person id. */
   person?: string | undefined;
@@ -51,25 +51,25 @@ export interface EventFilter {
   mapped?: string | undefined;
 }
 
-/** Every event that failed, whatever it was with: of those that wait, the ones that are tried again. */
+/** Matches every event with a reason: failed and dead events, and those that wait for a retry. */
 export const ANY_REASON = "any";
 
-/** What is selected beside the summary. */
-interface ListedRow extends SummaryBeside {
-  /** How many. */
+/** The columns in addition to the summary. */
+interface ListedRow extends SummaryTexts {
+  /** The number of warnings. */
   warnings: number;
-  /** Of the payload. */
+  /** The size of the payload. */
   bytes: number;
 }
 
-/** What a step finds: the item, and what reading its payload costs. */
+/** An item, and the size of the payload that its preview reads. */
 interface FoundEvent {
   seq: number;
   bytes: number;
   item: ListedEvent;
 }
 
-/** A whole page, each event with what it is about. */
+/** Reads a full page with previews. */
 export async function readEvents(
   store: Store,
   environmentId: number,
@@ -82,7 +82,7 @@ export async function readEvents(
   return { items: await addPreviews(store, items), next };
 }
 
-/** One step of a page. */
+/** Reads one step of a page, without previews. */
 export async function listEvents(
   tx: Reader,
   environmentId: number,
@@ -109,7 +109,7 @@ async function findEvents(
   const walk: Walk = {
     index,
     join: SUMMARY_JOIN,
-    columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_BESIDE}, coalesce(json_array_length(event.warnings), 0) AS warnings, octet_length(event.payload) AS bytes`,
+    columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_TEXTS}, coalesce(json_array_length(event.warnings), 0) AS warnings, octet_length(event.payload) AS bytes`,
     key: "seq",
     led,
     between,
@@ -150,7 +150,7 @@ async function findEvents(
   };
 }
 
-/** Chooses the index to walk and what leads it. A partial index is taken only where its own condition stands word for word. */
+/** Chooses the index to walk and the conditions on its first columns. A partial index needs its own condition word for word. */
 async function planWalk(
   tx: Reader,
   environmentId: number,
@@ -183,18 +183,18 @@ async function planWalk(
   };
 }
 
-/** Written out, so that the planner sees that the index's own condition holds. */
+/** The value is part of the text, so that the planner sees that the partial index applies. */
 function isState(state: EventState): Condition {
   return { sql: `event.state = '${state}'`, values: [] };
 }
 
-/** What leads through `event_of_trigger` to what no call brought, written out too; null: the trigger is not in it. */
+/** The condition for `event_of_trigger`, which holds all events but those of receivers; null: the index does not hold the trigger. */
 export function leadOfTrigger(trigger: string | null | undefined): string | null {
   const known = EVENT_TRIGGERS.find((one) => one === trigger && one !== "receiver");
   return known === undefined ? null : `event.trigger <> 'receiver' AND event.trigger = '${known}'`;
 }
 
-/** What stands for the relay's name on its events; null: no relay of that name ever was. */
+/** The key of a relay name on events; null: no relay ever had the name. */
 export async function findNameKey(tx: Reader, environmentId: number, name: string): Promise<number | null> {
   const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
   return (await tx.get<{ key: number }>(sql, environmentId, name))?.key ?? null;
@@ -214,19 +214,19 @@ function until(ms: number | undefined): Condition | undefined {
   return ms === undefined ? undefined : { sql: "event.created_at < ?", values: [ms] };
 }
 
-/** `instr` looks at each place once; LIKE would try again from each place that begins alike. */
+/** Uses `instr`, which reads a text once. LIKE starts again at every position that begins like the pattern. */
 function search(q: string | undefined): Condition | undefined {
   if (q === undefined || q === "") return undefined;
   const found = (column: string) => `instr(lower(${column}), lower(?)) > 0`;
-  const ways = waysToWrite(q);
+  const spellings = listSpellings(q);
   return {
-    sql: `(${ways.map(() => `${found("event.payload")} OR ${found("event.preview")}`).join(" OR ")})`,
-    values: ways.flatMap((way) => [way, way]),
+    sql: `(${spellings.map(() => `${found("event.payload")} OR ${found("event.preview")}`).join(" OR ")})`,
+    values: spellings.flatMap((one) => [one, one]),
   };
 }
 
-/** A payload is kept as its sender wrote it: as it is, and escaped as JSON asks for and as senders do beyond that. Most texts are written one way. */
-function waysToWrite(text: string): string[] {
+/** The spellings of a text in JSON: senders escape more or less than JSON requires, and a payload is stored as received. */
+function listSpellings(text: string): string[] {
   const json = writeJson(text).slice(1, -1);
   const ascii = json.replace(
     /[^\0-\x7f]/g,
@@ -236,7 +236,7 @@ function waysToWrite(text: string): string[] {
   return [...new Set([text, json, ascii, ...slashed])];
 }
 
-/** Refuses with `invalid_input`. A text that is nowhere in the payload saves reading it. */
+/** Refuses with `invalid_input`. The text search comes first, because it saves parsing payloads that cannot match. */
 function searchMapped(mapped: string | undefined): Condition | undefined {
   if (mapped === undefined) return undefined;
   const [, name = "", value = ""] = /^([A-Za-z0-9_]{1,64}):(.*)$/s.exec(mapped) ?? [];

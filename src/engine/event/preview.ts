@@ -1,6 +1,6 @@
 /**
- * What an event is about in one short line: its mapped `event_type` and its first mapped values, read from the stored payload. A page of a
- * list reads them after it is chosen, a bounded number of bytes at a step, since a payload may be large and nothing else of it is read.
+ * Makes a short line about an event: its mapped `event_type` and its first mapped values, from the stored payload. A page of a list reads the payloads
+ * after its items are found, a bounded number of bytes at a step, because payloads can be large.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
 import { PERSON_KEYS } from "../../base/shape.ts";
@@ -12,15 +12,15 @@ import type { EventItem } from "./view.ts";
 export const MAX_TYPE_CHARS = 100;
 export const MAX_LINE_CHARS = 200;
 const MAX_VALUE_CHARS = 60;
-const BETWEEN = " · ";
-/** Of payloads, read between two turns of the loop; one at least. */
+const SEPARATOR = " · ";
+/** Bytes of payloads read between two turns of the event loop; at least one payload. */
 const STEP_BYTES = 128 * 1024;
 
 export type Preview = Pick<EventItem, "eventType" | "preview">;
 const PERSON_NAMES: ReadonlySet<string> = new Set(PERSON_KEYS);
-const NOTHING: Preview = { eventType: null, preview: null };
+const EMPTY: Preview = { eventType: null, preview: null };
 
-/** The items of a page with what each is about. */
+/** Adds a preview to each item of a page. */
 export async function addPreviews<Item extends { person: unknown }>(
   store: Store,
   found: readonly { seq: number; bytes: number; item: Item }[],
@@ -40,52 +40,52 @@ export async function addPreviews<Item extends { person: unknown }>(
     const texts = new Map(rows.map(({ seq, payload }) => [seq, payload]));
     for (const { seq, item } of some) {
       const text = texts.get(seq);
-      items.push({ ...item, ...(text === undefined ? NOTHING : previewOf(text, item.person !== null)) });
+      items.push({ ...item, ...(text === undefined ? EMPTY : previewOf(text, item.person !== null)) });
     }
     if (items.length < found.length) await turnLoop();
   }
   return items;
 }
 
-/** Of a stored payload's text. `isFound`: its person stands beside it, so that what names it says nothing new. */
+/** Makes a preview from a payload's text. `isFound`: the item shows its person, so the mapped person keys are left out. */
 export function previewOf(text: string, isFound: boolean): Preview {
   const payload = parse(text);
-  if (!isJsonObject(payload)) return NOTHING;
+  if (!isJsonObject(payload)) return EMPTY;
   const { mapped, tick, record } = payload;
-  if (isJsonObject(mapped)) return ofMapped(mapped, isFound);
-  if (isJsonObject(tick)) return { eventType: null, preview: say([["since", tick.periodStart]]) };
+  if (isJsonObject(mapped)) return previewMapped(mapped, isFound);
+  if (isJsonObject(tick)) return { eventType: null, preview: formatLine([["since", tick.periodStart]]) };
   if (isJsonObject(record)) {
     const data = isJsonObject(record.data) ? Object.entries(record.data) : [];
-    return { eventType: null, preview: say([["collection", record.collection], ...data]) };
+    return { eventType: null, preview: formatLine([["collection", record.collection], ...data]) };
   }
-  return NOTHING;
+  return EMPTY;
 }
 
-/** The sender's id of the event says least, so it stands last. */
-function ofMapped({ event_type: type, event_id: id, ...mapped }: JsonObject, isFound: boolean): Preview {
+/** The sender's event id comes last, because it says least. */
+function previewMapped({ event_type: type, event_id: id, ...mapped }: JsonObject, isFound: boolean): Preview {
   const word = scalarText(type);
   const values = Object.entries(mapped).filter(([name]) => !isFound || !PERSON_NAMES.has(name));
   return {
     eventType: word === null ? null : shorten(word, MAX_TYPE_CHARS) || null,
-    preview: say([...values, ["event_id", id]]),
+    preview: formatLine([...values, ["event_id", id]]),
   };
 }
 
-/** Names and values as far as the line reaches, each value cut; lists, objects and nulls are left out. */
-function say(values: readonly (readonly [name: string, value: Json | undefined])[]): string | null {
+/** Joins names and shortened values up to the length of the line. Lists, objects and nulls are left out. */
+function formatLine(values: readonly (readonly [name: string, value: Json | undefined])[]): string | null {
   let line = "";
   for (const [name, value] of values) {
     const text = scalarText(value);
     if (text === null || text === "") continue;
     const part = `${shorten(name, MAX_VALUE_CHARS)} ${shorten(text, MAX_VALUE_CHARS)}`;
-    const longer = line === "" ? part : `${line}${BETWEEN}${part}`;
+    const longer = line === "" ? part : `${line}${SEPARATOR}${part}`;
     if (longer.length > MAX_LINE_CHARS) break;
     line = longer;
   }
   return line === "" ? null : line;
 }
 
-/** A large text costs no more than a small one. */
+/** Cuts the text first, so that a large one costs no more than a small one. */
 function shorten(text: string, maxChars: number): string {
   const line = cutToLine(text.slice(0, maxChars * 4), maxChars * 4);
   return line.length <= maxChars ? line : `${cutToLine(line, maxChars - 1)}…`;

@@ -1,9 +1,7 @@
 /**
- * An event's memory, read: what its attempts did, by the rows of their work or by those of the runs that did it, which list of actions the
- * last of them ran, and the texts. Work of an earlier version
- * stands without a fingerprint, under its type, its target and its place among those. The audit holds every definition a relay had, so the
- * list that such a run ran is found again by the run's time, and with it the text of its work; where that does not fit what the run says of
- * itself, the text stays unknown.
+ * Reads what earlier attempts of an event did: their work, the list of actions that the last one ran, and the texts of all actions. Versions before
+ * fingerprints identified work by type, target and place. For their runs the audit log gives the definition at the time of the run, and so the
+ * text of the work. If that definition does not fit the run's results, the text stays unknown.
  */
 
 import { isJsonObject, parseJson } from "../../base/json.ts";
@@ -15,7 +13,7 @@ import type { RowOf } from "../../store/table.ts";
 import { countPlaces, EFFECT, openKey, type PriorWork, type Slot, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
 
-/** Everything the event's attempts left behind. */
+/** All that the event's attempts did. */
 export async function readPriorWork(tx: Reader, eventSeq: number): Promise<PriorWork> {
   const effects = await tx.all<EffectRow>(
     `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
@@ -33,7 +31,7 @@ export async function readPriorWork(tx: Reader, eventSeq: number): Promise<Prior
   const works = new Map(effects.map((row) => [row.key, readWork(row)]));
   for (const attempt of attempts) addWorks(works, attempt);
   const last = attempts.at(-1);
-  return await recallTexts(tx, eventSeq, {
+  return await findOldTexts(tx, eventSeq, {
     works: new Map([...works].sort(([one], [other]) => (one < other ? -1 : 1))),
     slots: last?.actions.map((action, at) => ({ ...action, ...openKey(last.keys[at] ?? "", works) })) ?? [],
     actions: new Map(
@@ -55,7 +53,7 @@ function readWorkKey(key: string): Pick<Work, "key" | "type" | "target" | "finge
   return { key, type, target, fingerprint: fingerprint ?? null, ordinal: Number(ordinal ?? 1) };
 }
 
-/** A run that came to its actions. */
+/** The columns of a run that reached its actions. */
 const RAN = RUN.pick("startedAt", "results", "work");
 
 interface RanAttempt {
@@ -63,7 +61,7 @@ interface RanAttempt {
   results: readonly StoredResult[];
   personId: string | null;
   actions: readonly LiveAction[];
-  /** One an action. */
+  /** One key for each action. */
   keys: readonly BoundKey[];
 }
 
@@ -77,7 +75,7 @@ function openAttempt({
   return { ...attempt, personId: person, actions, keys: work ?? makeFreshKeys(actions) };
 }
 
-/** Adds the work that this run did: what it says of an action that did not fail, unless the work was done before and skipped here. */
+/** Adds the work that this run did: that of every action that did not fail, unless an earlier run had done it. */
 function addWorks(
   works: Map<string, Work>,
   { startedAt, results, personId, actions, keys }: RanAttempt,
@@ -92,13 +90,13 @@ function addWorks(
 }
 
 type OldRun = RowOf<typeof RUN_RESULTS> & {
-  /** The relay as it was saved last before the run, the audit's JSON; null: nobody knows. */
+  /** The relay's last saved state before the run, as JSON of the audit log; null: unknown. */
   saved: string | null;
 };
 
-/** The memory with every text of earlier versions' work that can be found. One that holds none is answered as it is. */
-async function recallTexts(tx: Reader, eventSeq: number, memory: PriorWork): Promise<PriorWork> {
-  if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
+/** Fills in the texts of earlier versions' work, as far as the audit log gives them. */
+async function findOldTexts(tx: Reader, eventSeq: number, prior: PriorWork): Promise<PriorWork> {
+  if ([...prior.works.values()].every(({ fingerprint }) => fingerprint !== null)) return prior;
   const runs = await tx.all<Pick<OldRun, "saved">>(
     `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id
        AND audit.target = 'relay:' || (SELECT name FROM relay_name WHERE key = event.name_key) AND audit.event_id IS NULL AND audit.at <= run.started_at
@@ -106,31 +104,31 @@ async function recallTexts(tx: Reader, eventSeq: number, memory: PriorWork): Pro
      FROM run JOIN event ON event.seq = run.event_seq WHERE run.event_seq = ?1 AND run.actions IS NULL ORDER BY run.number`,
     eventSeq,
   );
-  const works = new Map(memory.works);
+  const works = new Map(prior.works);
   let slots: Slot[] = [];
-  let isWhole = true;
+  let allKnown = true;
   for (const run of runs.map((stored) => RUN_RESULTS.read(stored))) {
     const { results } = run;
-    if (!cameToActions(results)) continue;
+    if (!reachedActions(results)) continue;
     const list = openSaved(run, results);
-    isWhole = isWhole && list !== null;
+    allKnown = allKnown && list !== null;
     slots = list === null ? [] : keyByPlace(list);
     for (const [at, slot] of slots.entries()) {
       const work = works.get(slot.key);
-      if (work?.fingerprint === null && didWork(work, results[at], isWhole))
+      if (work?.fingerprint === null && didWork(work, results[at], allKnown))
         works.set(slot.key, { ...work, fingerprint: slot.fingerprint });
     }
   }
   const actions = new Map(slots.map(({ fingerprint, action }) => [fingerprint, action]));
-  for (const [fingerprint, action] of memory.actions) actions.set(fingerprint, action);
-  return { works, slots: memory.slots.length === 0 ? slots : memory.slots, actions };
+  for (const [fingerprint, action] of prior.actions) actions.set(fingerprint, action);
+  return { works, slots: prior.slots.length === 0 ? slots : prior.slots, actions };
 }
 
-function cameToActions([first]: readonly StoredResult[]): boolean {
+function reachedActions([first]: readonly StoredResult[]): boolean {
   return first !== undefined && first.type !== "person" && first.type !== "event";
 }
 
-/** The list that the run ran; null: the one that was saved is not it, or holds what this version does not know. */
+/** The list that the run ran; null: the saved list does not fit the results, or holds an action that this version does not know. */
 function openSaved({ saved }: OldRun, results: readonly StoredResult[]): LiveAction[] | null {
   const row = saved === null ? null : parseJson(saved);
   const definition = isJsonObject(row) ? row.definition : null;
@@ -143,14 +141,14 @@ function openSaved({ saved }: OldRun, results: readonly StoredResult[]): LiveAct
   }
 }
 
-/** Each action under the key its work had in those versions. */
+/** Each action with the key that its work had in those versions. */
 function keyByPlace(list: readonly LiveAction[]): Slot[] {
   const places = countPlaces(list);
   return list.map((live, at) => ({ ...live, key: `${live.type}\n${live.target}\n${places[at]}` }));
 }
 
-/** Whether this run did the work under its key. `isWhole`: the lists of all runs before are known, so that none of them can have done it. */
-function didWork({ state }: Work, result: StoredResult | undefined, isWhole: boolean): boolean {
+/** Whether this run did the work. `allKnown`: the lists of all earlier runs are known, so none of them did it. */
+function didWork({ state }: Work, result: StoredResult | undefined, allKnown: boolean): boolean {
   if (state === "intended") return result === undefined || result.outcome === "failed";
-  return result?.outcome === "done" || (result?.outcome === "skipped" && isWhole);
+  return result?.outcome === "done" || (result?.outcome === "skipped" && allKnown);
 }

@@ -1,12 +1,12 @@
-/** An event mapped again where its relay's map moved on: by the stored body, while that is whole. */
+/** Applies a relay's current map to a stored event, if its body was not truncated. */
 import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../../base/json.ts";
 import { type CompiledMap, readMap } from "../../rules/relay/live-receiver.ts";
 import type { EventToRun } from "./event.ts";
-import { keepMapped } from "./insert.ts";
+import { limitMapped } from "./insert.ts";
 
 /**
- * The payload with `mapped` made again by this map, or null where it comes out as it is, and where there is no whole body to read: it was
- * truncated, or is gone. `payload` is the value of the event's own.
+ * Returns the payload with `mapped` by this map. Returns null if `mapped` stays the same, or if the body was truncated or expunged. `payload`: the parsed
+ * payload of the event.
  */
 export function mapAgain(
   stored: Pick<EventToRun, "payload" | "truncated" | "form">,
@@ -16,7 +16,7 @@ export function mapAgain(
   const { event = null, mapped = null } = payload;
   if (stored.truncated || event === null || !isJsonObject(mapped)) return null;
   const isForm = stored.form ?? looksLikeForm(event);
-  const { kept, warnings } = keepMapped(readMap(map, { value: event, form: isForm ? [] : null }));
+  const { kept, warnings } = limitMapped(readMap(map, { value: event, form: isForm ? [] : null }));
   if (writeCanonicalJson(kept) === writeCanonicalJson(mapped)) return null;
   const tail = `,"mapped":${writeJson(mapped)}}`;
   const head = stored.payload.endsWith(tail)
@@ -29,7 +29,7 @@ export function mapAgain(
   };
 }
 
-/** A form's fields are texts and lists of texts, nothing deeper. */
+/** The fields of a form are texts and lists of texts. */
 function looksLikeForm(event: Json): boolean {
   const isText = (one: Json) => typeof one === "string";
   return (

@@ -1,4 +1,4 @@
-/** Finds the person that a replay would be about, by the relay's present map, as an attempt finds the person, but without creating anyone. */
+/** Finds the person of a replay by the relay's current map. It works as an attempt does, but creates no person. */
 import { isJsonObject, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { compileMap } from "../../rules/relay/live-receiver.ts";
@@ -15,7 +15,7 @@ const MAPPED = EVENT.pick("environmentId", "payload", "truncated", "form", "mapV
 export interface ReplayPerson {
   /** "": the attempt would create them. */
   id: string;
-  /** As a sentence names them. */
+  /** The name in a sentence. */
   name: string;
 }
 

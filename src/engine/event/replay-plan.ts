@@ -1,4 +1,4 @@
-/** What a replay would do, action by action, as it is shown and said. It reads nothing. */
+/** Shows the plan of a replay, action by action, in data and in sentences. It reads nothing. */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import type { Json } from "../../base/json.ts";
@@ -13,16 +13,16 @@ export const WILL = ["run", "skip", "again", "edited", "other_person", "settle"]
 const planPerson = Type.Object({
   /** null: the attempt would create them. */
   id: orNull(Type.String()),
-  /** The address; of a person who was erased, a sentence's words. */
+  /** The address, or words for a person who was erased. */
   name: Type.String(),
 });
 type PlanPerson = Static<typeof planPerson>;
 
-/** What a replay would do, action by action. */
+/** The plan of a replay. */
 export const replayPlan = Type.Object({
-  /** null: there is none of that name. */
+  /** null: no relay has the name. */
   relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
-  /** One sentence where nothing would run, and then no action is listed; else null. */
+  /** A sentence if no action would run, and then `actions` is empty; else null. */
   stop: orNull(Type.String()),
   actions: Type.Array(
     Type.Object({
@@ -30,21 +30,21 @@ export const replayPlan = Type.Object({
       index: Type.Integer(),
       type: Type.String(),
       /**
-       * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
-       * was done under another text, so it is skipped unless it is chosen. `other_person`: its work was done for another person than the event
-       * is about now, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
+       * `run`: its work is not done. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work was done under another
+       * text. `other_person`: its work was done for another person than the event's current one. Both are skipped unless they are chosen. `settle`:
+       * how its send ended is unknown, and is looked up first.
        */
       will: oneOf(WILL),
-      /** Whether `run` may name it, to have it run although work was done for it. */
+      /** Whether `run` may choose it although its work was done. */
       mayChoose: Type.Boolean(),
-      /** When its work was done; null: it was not, or the time was not kept. */
+      /** When its work was done; null: not done, or the time was not stored. */
       doneAt: timeOrNull,
       /** One sentence. */
       message: Type.String(),
-      /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
+      /** The action now, and as it was when its work was done. `was` is set only if that is another text and was kept. */
       action: Type.Unsafe<Json>(json),
       was: Type.Optional(Type.Unsafe<Json>(json)),
-      /** Of `other_person`: for whom the work was done, and whom the event is about now. */
+      /** For `other_person`: the person of the work, and the event's current person. */
       doneFor: Type.Optional(planPerson),
       nowFor: Type.Optional(planPerson),
     }),
@@ -53,13 +53,13 @@ export const replayPlan = Type.Object({
 export type ReplayPlan = Static<typeof replayPlan>;
 export type PlannedAction = ReplayPlan["actions"][number];
 
-/** What a replay does with an action, in a word. */
+/** What a replay does with an action. */
 export function willDo({ repeats }: LiveAction, step: Step): PlannedAction["will"] {
   if (repeats) return "again";
   return "doneFor" in step && step.doneFor !== undefined ? "other_person" : step.does;
 }
 
-/** `people`: of an action that is `other_person`. */
+/** `people`: set for an action that is `other_person`. */
 export function planAction(
   live: LiveAction,
   index: number,
@@ -76,14 +76,17 @@ export function planAction(
     will,
     mayChoose: mayChoose(step),
     doneAt,
-    message: people === null ? formatPlan(will, step, doneAt, action) : sayOther(live, step, doneAt, people),
+    message:
+      people === null
+        ? formatPlan(will, step, doneAt, action)
+        : formatOtherPerson(live, step, doneAt, people),
     action: action as Json,
     ...(was === undefined ? {} : { was: was as Json }),
     ...people,
   };
 }
 
-function sayOther(
+function formatOtherPerson(
   { type, action }: LiveAction,
   step: Step,
   doneAt: string | null,

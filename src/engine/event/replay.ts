@@ -1,7 +1,6 @@
 /**
- * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
- * by the same alignment that a run then follows; what was edited after its work, or did it for another person, is skipped unless the replay
- * chooses it.
+ * Replays final events: each is queued again with its attempts reset. A plan first shows what each action will do, by the same reconciliation that the
+ * run uses. Work that was edited later, or was done for another person, is skipped unless the replay chooses it.
  */
 
 import { writeJson } from "../../base/json.ts";
@@ -29,12 +28,12 @@ import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./repla
 import { mayChoose, reconcileActions, type Step } from "./step-reconciliation.ts";
 
 const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
-interface ReplayedBeside {
+interface ReplayedTexts {
   relayId: string;
   relayName: string;
   expunged: Expunged | null;
 }
-type ReplayedEvent = RowOf<typeof REPLAYED> & ReplayedBeside;
+type ReplayedEvent = RowOf<typeof REPLAYED> & ReplayedTexts;
 
 const RELAY_NOW = RELAY.pick("id", "version", "definition");
 type RelayNow = RowOf<typeof RELAY_NOW>;
@@ -45,27 +44,27 @@ interface ReplayRequest {
   /** Who asks, in the audit's words. */
   actor: string;
   nowMs: number;
-  /** Indexes of actions the plan offers to run although work was done for them. */
+  /** Indexes of actions to run although their work was done. The plan must offer them. */
   run?: readonly number[] | undefined;
-  /** Runs all actions as well whose work was done for another person than the event is about now. */
+  /** Also runs all actions whose work was done for another person than the event's current one. */
   move?: boolean;
-  /** The relay's version the plan was read at; absent: any. */
+  /** The relay's version of the plan; absent: any. */
   version?: number | undefined;
   /** The bulk replay that it is part of. */
   bulkReplay?: string;
 }
 
-/** Why nothing of an event may run any more, or would. */
+/** Codes of refusals that leave an event out of a bulk replay. */
 const REFUSALS = ["payload_expunged", "unsigned_event", "not_replayable", "not_found"] as const;
 export type ReplayRefusal =
   | (typeof REFUSALS)[number]
   | "relay_deleted"
   | "trigger_changed"
   | "action_unknown"
-  /** It is done, and for the person whom it is about now: a bulk replay takes of done events only the others. */
+  /** A done event whose work was done for its current person. A bulk replay of done events takes only the others. */
   | "same_person";
 
-/** The plan of a replay. Refuses as `replayEvent`. */
+/** Plans a replay. Refuses as `replayEvent` does. */
 export async function planReplay(
   tx: Reader,
   request: Pick<ReplayRequest, "environmentId" | "id">,
@@ -99,8 +98,8 @@ export async function planReplay(
 }
 
 /**
- * Queues the event again. Refuses with not_found, not_replayable
- * (queued or running), payload_expunged, unsigned_event, version_conflict (the relay moved since the plan) and invalid_input (`run` names what is not offered).
+ * Queues the event again. Refuses with not_found, not_replayable (queued or running), payload_expunged, unsigned_event, version_conflict (the relay
+ * changed after the plan) and invalid_input (`run` names an action that the plan does not offer).
  */
 export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<void> {
   const { event, relay } = await requireReplayable(tx, request);
@@ -108,14 +107,14 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<v
 }
 
 /**
- * As `replayEvent`, of events of an environment, each once: answers of each why it is left out, or null where it was queued again. All of them
- * are asked for side by side, as each answer is a round trip where the database is another process.
+ * Replays different events of an environment. Returns for each event why it was left out, or null if it was queued again. All events are read in
+ * parallel, because each read is a round trip on PostgreSQL.
  */
 export async function tryReplays(
   tx: Writer,
   requests: readonly ReplayRequest[],
 ): Promise<(ReplayRefusal | null)[]> {
-  const relays = new RelaysNow(tx);
+  const relays = new RelayCache(tx);
   const found = await Promise.all(requests.map((request) => findReplayable(tx, request, relays)));
   const refusals = found.map((one) => (typeof one === "string" ? one : null));
   const again: Queued[] = [];
@@ -130,8 +129,8 @@ export async function tryReplays(
   return refusals;
 }
 
-/** Relays by their names now, each asked for once. */
-class RelaysNow {
+/** Finds relays by their current names; reads each once. */
+class RelayCache {
   readonly #tx: Reader;
   readonly #known = new Map<string, Promise<RelayNow | null>>();
 
@@ -152,11 +151,11 @@ class RelaysNow {
   }
 }
 
-/** The event and its relay; or why nothing of it may run any more, or would. */
+/** Finds the event and its relay, or returns why no action of it would run. */
 async function findReplayable(
   tx: Reader,
   request: Pick<ReplayRequest, "environmentId" | "id">,
-  relays = new RelaysNow(tx),
+  relays = new RelayCache(tx),
 ): Promise<{ event: ReplayedEvent; relay: RelayNow } | ReplayRefusal> {
   try {
     const { event, relay } = await requireReplayable(tx, request, relays);
@@ -172,7 +171,7 @@ async function findReplayable(
   }
 }
 
-/** All work of the event that was done for another person than it is about now. */
+/** All work of the event that was done for another person. */
 async function chooseMoved(
   tx: Reader,
   { event, relay }: { event: ReplayedEvent; relay: RelayNow },
@@ -183,10 +182,10 @@ async function chooseMoved(
   );
 }
 
-/** What becomes of one action. */
+/** What a replay would do with one action. */
 type Outline = [type: string, will: PlannedAction["will"]];
 
-/** What a replay of one among many would do: why it would be left out, or what becomes of each action. */
+/** Outlines a replay for a bulk plan: why the event would be left out, or what each action would do. */
 export async function outlineReplay(
   tx: Reader,
   request: Pick<ReplayRequest, "environmentId" | "id">,
@@ -205,11 +204,11 @@ interface Queued {
   event: ReplayedEvent;
   relay: RelayNow | null;
   request: ReplayRequest;
-  /** What runs although its work was done. */
+  /** The actions that run although their work was done. */
   chosen: readonly Choice[];
 }
 
-/** An action, by its place in the list, and the key of the work that it then does. */
+/** An action by its index in the list, and the key of the work that it then does. */
 interface Choice {
   index: number;
   key: string;
@@ -224,7 +223,7 @@ async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> 
       keys.set(relayId, row?.key ?? null);
     }),
   );
-  // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
+  // A relay that was created again under its name counts its versions from 1, so the old map version means nothing.
   await tx.postEach(
     `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
        relay_key = $relayKey, chosen = $chosen, map_version = CASE WHEN relay_key = $relayKey THEN map_version END WHERE seq = $seq`,
@@ -234,12 +233,12 @@ async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> 
       chosen: one.chosen.length === 0 ? null : writeJson(one.chosen.map(({ key }) => key)),
     })),
   );
-  await writeAudits(tx, queued.map(asAudited));
+  await writeAudits(tx, queued.map(auditOf));
   for (const one of queued) tx.touch("event", idOf(one));
   for (const { request } of queued) tx.touch("event_moved", request.environmentId);
 }
 
-function asAudited({ event, relay, request, chosen }: Queued) {
+function auditOf({ event, relay, request, chosen }: Queued) {
   return {
     environmentId: request.environmentId,
     nowMs: request.nowMs,
@@ -260,13 +259,13 @@ function asAudited({ event, relay, request, chosen }: Queued) {
 async function requireReplayable(
   tx: Reader,
   { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
-  relays = new RelaysNow(tx),
+  relays = new RelayCache(tx),
 ): Promise<{ event: ReplayedEvent; relay: RelayNow | null }> {
   const seq = await findEventSeq(tx, environmentId, id);
   const stored =
     seq === null
       ? null
-      : await tx.get<ReplayedBeside>(
+      : await tx.get<ReplayedTexts>(
           `SELECT ${REPLAYED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
           seq,
         );
@@ -285,7 +284,7 @@ async function requireReplayable(
       `The event's payload is not there any more, because ${why}: it cannot run again; do by hand what it should have done.`,
     );
   }
-  // A relay that was deleted and made again under its name takes its earlier events up.
+  // A relay that was deleted and created again under its name takes over the earlier events.
   const relay = await relays.find(environmentId, event.relayName);
   if (relay !== null && event.unsigned && rejectsUnsigned(relay.definition)) {
     const todo = arrivesUnsigned(relay.definition.trigger)
@@ -319,7 +318,7 @@ async function readSteps(
   return { actions, steps: reconcileActions(actions, prior, new Set(), person?.id ?? null), person };
 }
 
-/** The work that `run` chooses. */
+/** Resolves the actions that `run` chooses. */
 async function chooseWork(
   tx: Reader,
   event: ReplayedEvent,

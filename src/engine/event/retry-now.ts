@@ -1,6 +1,6 @@
 /**
- * Trying now what waits for its retry, because its cause was mended: it is due at once and its attempt counts as any other. One event, or
- * all of a relay. What is final is replayed instead; what is on hold or paused waits for that.
+ * Retries events now, for an operator who fixed the cause of their failure: one event, or all events of a relay that wait for their retry. Each is due
+ * at once, and its attempt counts. Final events are replayed instead. Events of a held environment or a paused relay stay.
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -20,15 +20,15 @@ import {
   refuseUnknownEvent,
 } from "./event.ts";
 
-/** Queued events of the environment that one step looks at. */
+/** Queued events of the environment that one step reads. */
 const STEP = 300;
-/** Waiting events of the whole server that a count looks at. */
+/** Waiting events of the whole server that a count reads. */
 const MAX_COUNTED = 5_000;
 
-const TRIED = EVENT.pick("seq", "formerId", "createdAt", "state", "nextAttemptAt");
-type Tried = RowOf<typeof TRIED>;
+const RETRIED = EVENT.pick("seq", "formerId", "createdAt", "state", "nextAttemptAt");
+type Retried = RowOf<typeof RETRIED>;
 
-interface Asked {
+interface RetryRequest {
   environmentId: number;
   /** Who asks, in the audit's words. */
   actor: string;
@@ -38,31 +38,29 @@ interface Asked {
 /** How many events of a relay wait for their retry. */
 export const retriesView = Type.Object({
   waiting: Type.Integer(),
-  /** When the first of them is tried by itself. */
+  /** When the first of them retries by itself. */
   nextAt: timeOrNull,
 });
 export type RetriesView = Static<typeof retriesView>;
 
-/** How many are tried now. */
+/** The result of retrying a relay's events. */
 export const triedView = Type.Object({
   tried: Type.Integer(),
-  /** Why those behind them were left as they are; null: all were tried. */
+  /** Why the rest still waits; null: all were retried. */
   stopped: textOrNull,
 });
 export type TriedEvents = Static<typeof triedView>;
 
-/**
- * Makes the event due now. Refuses with not_found, not_waiting (it does not wait for a retry, or its relay may not run) and payload_expunged.
- */
-export async function tryEventNow(tx: Writer, asked: Asked & { id: string }): Promise<void> {
-  const { environmentId, id } = asked;
+/** Makes the event due now. Refuses with not_found, not_waiting (it waits for no retry, or its relay may not run) and payload_expunged. */
+export async function retryEventNow(tx: Writer, request: RetryRequest & { id: string }): Promise<void> {
+  const { environmentId, id } = request;
   const seq = await findEventSeq(tx, environmentId, id);
   const stored = await tx.get<{ relayId: string; relayName: string; expunged: Expunged | null }>(
-    `SELECT ${TRIED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
+    `SELECT ${RETRIED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
     seq,
   );
   if (stored === null) throw refuseUnknownEvent(id);
-  const event = TRIED.read(stored);
+  const event = RETRIED.read(stored);
   const stop = whyNotWaiting(event);
   if (stop !== null) throw new Refusal("not_waiting", stop);
   if (stored.expunged !== null) {
@@ -71,28 +69,31 @@ export async function tryEventNow(tx: Writer, asked: Asked & { id: string }): Pr
       "The event's payload is not there any more, so it cannot run: do by hand what it should have done.",
     );
   }
-  await requireFree(tx, environmentId, stored.relayId, stored.relayName);
-  await makeDue(tx, asked, stored.relayId, [event]);
+  await requireRunning(tx, environmentId, stored.relayId, stored.relayName);
+  await makeDue(tx, request, stored.relayId, [event]);
 }
 
 /**
- * Makes all that wait for their retry at one relay due now, each once, in steps; answers how many. Refuses with not_found, and with
- * not_waiting where the relay may not run; once some are tried, a pause or a hold only ends it.
+ * Makes all events of a relay that wait for their retry due now, each once, in steps. Refuses with not_found, and with not_waiting if the relay may not
+ * run. If the relay is paused or held after the first step, the rest stays and `stopped` says why.
  */
-export async function tryRelayNow(store: Store, asked: Asked & { name: string }): Promise<TriedEvents> {
-  const { environmentId, name } = asked;
+export async function retryRelayNow(
+  store: Store,
+  request: RetryRequest & { name: string },
+): Promise<TriedEvents> {
+  const { environmentId, name } = request;
   const { id: relayId } = await store.read(async (tx) => {
     const relay = await requireRelay(tx, environmentId, name);
-    await requireFree(tx, environmentId, relay.id, name);
+    await requireRunning(tx, environmentId, relay.id, name);
     return relay;
   });
   let tried = 0;
   for (let after: number | null = 0; after !== null; ) {
     const from: number = after;
-    const span = await store.read((tx) => lookAt(tx, environmentId, relayId, from));
+    const span = await store.read((tx) => scan(tx, environmentId, relayId, from));
     if (span.waiting > 0) {
       const step = store.write("dashboard", async (tx) => {
-        await requireFree(tx, environmentId, relayId, name);
+        await requireRunning(tx, environmentId, relayId, name);
         const events = await tx.all<object>(WAITING, {
           environmentId,
           relayId,
@@ -101,9 +102,9 @@ export async function tryRelayNow(store: Store, asked: Asked & { name: string })
         });
         return await makeDue(
           tx,
-          asked,
+          request,
           relayId,
-          events.map((stored) => TRIED.read(stored)),
+          events.map((stored) => RETRIED.read(stored)),
         );
       });
       const done = await step.catch((error: unknown) => {
@@ -118,7 +119,7 @@ export async function tryRelayNow(store: Store, asked: Asked & { name: string })
   return { tried, stopped: null };
 }
 
-/** Of up to 5,000 that wait on the server, the earliest first. Refuses with not_found. */
+/** Counts the relay's retries among the next 5,000 of the server. Refuses with not_found. */
 export async function countRetries(tx: Reader, environmentId: number, name: string): Promise<RetriesView> {
   const { id: relayId } = await requireRelay(tx, environmentId, name);
   const row = await tx.get<{ waiting: number; atMs: number | null }>(COUNT, { relayId });
@@ -132,23 +133,23 @@ const COUNT = `SELECT count(*) AS waiting, min(at_ms) AS atMs FROM (
     WHERE state = 'queued' AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT ${MAX_COUNTED}) AS waits
   WHERE ${OF_RELAY}`;
 
-/** By number, so that one which fails again meanwhile is not met twice. */
-const LOOKED_AT = `SELECT count(*) AS looked, max(seq) AS until,
+/** Walks by number, so that an event that fails again in the meantime is not retried twice. */
+const SCAN = `SELECT count(*) AS looked, max(seq) AS until,
     sum(CASE WHEN at_ms IS NOT NULL AND ${OF_RELAY} THEN 1 ELSE 0 END) AS waiting FROM (
     SELECT seq, relay_key, next_attempt_at AS at_ms FROM event INDEXED BY event_unfinished
     WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' AND seq > $after ORDER BY seq LIMIT ${STEP}) AS looked_at`;
 
-const WAITING = `SELECT ${TRIED.columns} FROM event INDEXED BY event_unfinished
+const WAITING = `SELECT ${RETRIED.columns} FROM event INDEXED BY event_unfinished
   WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' AND seq > $after AND seq <= $until
     AND next_attempt_at IS NOT NULL AND ${OF_RELAY} AND payload ->> '$.expunged' IS NULL ORDER BY seq`;
 
-async function lookAt(
+async function scan(
   tx: Reader,
   environmentId: number,
   relayId: string,
   after: number,
 ): Promise<{ looked: number; until: number; waiting: number }> {
-  const row = await tx.get<{ looked: number; until: number | null; waiting: number | null }>(LOOKED_AT, {
+  const row = await tx.get<{ looked: number; until: number | null; waiting: number | null }>(SCAN, {
     environmentId,
     relayId,
     after,
@@ -158,9 +159,9 @@ async function lookAt(
 
 async function makeDue(
   tx: Writer,
-  { environmentId, actor, nowMs }: Asked,
+  { environmentId, actor, nowMs }: RetryRequest,
   relayId: string,
-  events: readonly Tried[],
+  events: readonly Retried[],
 ): Promise<number> {
   if (events.length === 0) return 0;
   await tx.postEach(
@@ -182,8 +183,8 @@ async function makeDue(
   return events.length;
 }
 
-/** null: it waits for its retry. */
-function whyNotWaiting({ state, nextAttemptAt }: Tried): string | null {
+/** Why the event cannot be retried now; null: it waits for its retry. */
+function whyNotWaiting({ state, nextAttemptAt }: Retried): string | null {
   if (state === "running")
     return "The event is running now, so there is nothing to wait for: see how it ends.";
   if (state !== "queued") {
@@ -194,7 +195,12 @@ function whyNotWaiting({ state, nextAttemptAt }: Tried): string | null {
     : null;
 }
 
-async function requireFree(tx: Reader, environmentId: number, relayId: string, name: string): Promise<void> {
+async function requireRunning(
+  tx: Reader,
+  environmentId: number,
+  relayId: string,
+  name: string,
+): Promise<void> {
   const environment = await tx.get<{ heldAt: number | null }>(
     "SELECT held_at AS heldAt FROM environment WHERE id = ?1",
     environmentId,

@@ -1,9 +1,9 @@
-/** Events that wait for their retry: made due when their time has come, and never waiting longer than their delay, whatever the clock did. */
+/** Promotes due retries, and keeps every wait within its delay after the wall clock was set back. */
 import { RETRY_DELAYS_MS } from "../../base/limit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { EVENT, RELAY_ID } from "./event.ts";
 
-/** Makes up to `limit` retries whose time has come due, the earliest first; answers how many. */
+/** Makes up to `limit` retries due whose time has come, the earliest first. Returns how many. */
 export async function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
   const due = await tx.all<{ relayId: string | null }>(
     `UPDATE event SET next_attempt_at = NULL WHERE seq IN (
@@ -17,15 +17,15 @@ export async function promoteDueRetries(tx: Writer, limit: number, nowMs: number
   return due.length;
 }
 
-/** How far a walk through the waiting retries has come. */
+/** The position of a walk through the waiting retries. */
 export interface RetryCursor {
   atMs: number;
   seq: number;
 }
 
 /**
- * After the wall clock went back: no retry waits longer than its own delay from now. Looks at the next `limit` after `from`; answers where
- * to go on, or null at the end.
+ * Limits each wait to the retry's own delay from now, after the wall clock was set back. Reads the next `limit` retries after `from`. Returns where to
+ * continue, or null at the end.
  */
 export async function shortenRetries(
   tx: Writer,
@@ -48,7 +48,7 @@ export async function shortenRetries(
   return waiting.length === limit ? (waiting.at(-1) ?? null) : null;
 }
 
-/** When the next retry is due (milliseconds since the epoch), or null. */
+/** Finds when the next retry is due, in milliseconds since the epoch, or null. */
 export async function findNextRetry(tx: Reader): Promise<number | null> {
   const row = await tx.get<{ at: number | null }>(
     "SELECT min(next_attempt_at) AS at FROM event WHERE state = 'queued' AND next_attempt_at IS NOT NULL",

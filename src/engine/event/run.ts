@@ -1,18 +1,18 @@
 /**
- * A run of an event, as its row tells it: which list of actions it ran and which work each of them stands for, what it has done so far, its end
- * with its one audit row, and what becomes of one that was cut off. How many run, and when, is the runner's.
+ * The run row: one attempt of an event, with the list of actions that it ran, the work that each action stands for, and its results. The end of an
+ * attempt writes the run, the event's next state and one audit row.
  */
 
 import { writeJson } from "../../base/json.ts";
-import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../../base/limit.ts";
-import { type AuditEntry, type Change, writeAudit, writeAudits } from "../../platform/audit/audit.ts";
+import { DAY_MS, EVENT_RETENTION_MS } from "../../base/limit.ts";
+import { type AuditEntry, type Change, writeAudits } from "../../platform/audit/audit.ts";
 import type { ActionResult, StoredResult } from "../../rules/action/contract.ts";
 import type { LiveAction, LiveRelay } from "../../rules/relay/live-relay.ts";
 import type { Reader, SqlNames, Writer } from "../../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../../store/table.ts";
-import { EVENT, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";
+import { EVENT, type EventState, type EventToRun } from "./event.ts";
 
-/** A key, or the key of work that was chosen to be done anew with the one that stands until then. */
+/** The key of an action's work. A pair: a replay chose new work, and the older work stands until the new work is done. */
 export type BoundKey = string | readonly [chosen: string, over: string];
 
 export const RUN = defineTable({
@@ -20,22 +20,22 @@ export const RUN = defineTable({
   key: ["eventSeq", "number"],
   columns: {
     eventSeq: integer(),
-    /** Among all of the event's, from 1. */
+    /** Among all runs of the event, from 1. */
     number: integer(),
     startedAt: integer(),
     finishedAt: orNull(integer()),
     outcome: orNull(text<"ok" | "failed" | "interrupted">()),
     results: json<readonly StoredResult[]>(),
-    /** The fingerprint of the list of actions it ran; null: it ended before them, or an earlier version ran it. */
+    /** The fingerprint of the list of actions; null: the run ended before them, or an earlier version ran it. */
     actions: orNull(text()),
-    /** The work each of them stands for; null: its own first work. */
+    /** The work that each action stands for; null: its own first work. */
     work: orNull(json<readonly BoundKey[]>()),
-    /** The person that it was about; null: the event's person. */
+    /** The person of the run; null: the event's person. */
     personId: orNull(text()),
   },
 });
 
-/** What its actions did, alone. */
+/** Only the results. */
 export const RUN_RESULTS = RUN.pick("results");
 
 type Keyed = Pick<LiveAction, "type" | "target" | "fingerprint">;
@@ -44,7 +44,7 @@ export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: numbe
   return `${type}\n${target}\n${fingerprint}\n${ordinal}`;
 }
 
-/** The keys of a list of actions in their order where each is its own first work and none is taken. */
+/** Makes one key for each action: that of its first work whose key is not taken. */
 export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string> = []): string[] {
   const used = new Set(taken);
   return actions.map((action) => {
@@ -56,12 +56,12 @@ export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string>
   });
 }
 
-/** When each relay's list was last written down by this process; a reload of the relays forgets it. */
-const keptAt = new WeakMap<LiveRelay, number>();
+/** When this process last stored each relay's list. A reload of the relays clears it. */
+const storedAt = new WeakMap<LiveRelay, number>();
 
-/** Writes the relay's list of actions down under its fingerprint, unless this process did so within the day. */
-export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number): Promise<void> {
-  if (Math.abs(nowMs - (keptAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
+/** Stores the relay's list of actions under its fingerprint, unless this process did so within a day. */
+export async function storeActionList(tx: Writer, relay: LiveRelay, nowMs: number): Promise<void> {
+  if (Math.abs(nowMs - (storedAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
   const { fingerprint, text } = relay.actionList;
   await tx.run(
     `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
@@ -70,11 +70,11 @@ export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number
     text,
     nowMs,
   );
-  tx.afterCommit(() => keptAt.set(relay, nowMs));
+  tx.afterCommit(() => storedAt.set(relay, nowMs));
 }
 
-/** Forgets lists that no attempt of an event still kept can have run: long before the oldest arrived, however long the service stood still. */
-export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
+/** Deletes lists that no stored event can have run, because their last use is long before the oldest event. */
+export function deleteUnusedActionLists(tx: Writer, nowMs: number): Promise<number> {
   return tx.run(
     `DELETE FROM ran_actions WHERE used_at + $kept < $nowMs
        AND used_at + $kept < coalesce((SELECT created_at FROM event WHERE seq = (SELECT min(seq) FROM event)), $nowMs)`,
@@ -82,11 +82,11 @@ export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
   );
 }
 
-/** Which list of actions an attempt ran, and which work each of them stands for. */
+/** The list of actions that an attempt ran, and the work that each action stands for. */
 export interface RanActions {
-  /** Under which `keepActionList` keeps the list. */
+  /** Under which `storeActionList` stores the list. */
   fingerprint: string;
-  /** One key an action; null: each stands for its own first work. */
+  /** One key for each action; null: each stands for its own first work. */
   keys: readonly BoundKey[] | null;
 }
 
@@ -130,7 +130,7 @@ function rowOf({ event, startedAtMs, results, ran }: Run) {
   return { eventSeq: event.seq, number: event.runs, startedAt: startedAtMs, results, actions, work };
 }
 
-/** Stores the results so far of a run that continues outside the database, and its person, whom the event's row has only after the run. */
+/** Stores the results so far before a send, and the person, whom the event's row gets only at the end. */
 export async function recordRunProgress(tx: Writer, run: Run): Promise<void> {
   const { personId } = run;
   const written = await RUN.insert(
@@ -142,7 +142,7 @@ export async function recordRunProgress(tx: Writer, run: Run): Promise<void> {
   requireOpen(written);
 }
 
-/** The event is about another person from this run on: earlier runs keep theirs, and the event's row takes the new one. */
+/** Sets another person from this run on. Earlier runs keep the former person. */
 export async function changePerson(tx: Writer, event: EventToRun, personId: string): Promise<void> {
   const { seq, runs, personId: former } = event;
   await tx.run(
@@ -152,12 +152,12 @@ export async function changePerson(tx: Writer, event: EventToRun, personId: stri
   await EVENT.change(tx, { seq }, { personId });
 }
 
-/** A run that ended is the memory of what it did, and never written over: what came to its number again is undone. */
+/** A run that ended is never overwritten, because it records what was done. A second run of its number is undone. */
 function requireOpen(written: number, runs = 1): void {
   if (written !== runs) throw new Error("A run was to be written down that had ended before.");
 }
 
-/** The event, its attempt numbered after all runs there are. They are ahead of its row only where another runner took it meanwhile. */
+/** Numbers the attempt after all stored runs. They are ahead of the event's row only if another runner took the event in the meantime. */
 export async function renumberAttempt(tx: Reader, event: EventToRun): Promise<EventToRun> {
   const sql = "SELECT max(number) AS number FROM run WHERE event_seq = ?1";
   const last = await tx.get<{ number: number | null }>(sql, event.seq);
@@ -227,8 +227,8 @@ const MOVE = `UPDATE event SET state = $state, reason = $reason, attempts = $att
   finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`;
 const MOVE_AS_STORED = `${MOVE} AND state = 'queued' AND runs = 0 AND next_attempt_at IS NULL AND payload = $payload`;
 
-/** The one audit row of a run: who ran, on which event, and each action's before and after. Source: the specification's "Event row". */
-function auditOf(
+/** The audit row of a run: the relay, the event, and each action's before and after. Source: the specification's "Event row". */
+export function auditOf(
   { id: eventId, environmentId, relayName }: Pick<EventToRun, "id" | "environmentId" | "relayName">,
   results: readonly StoredResult[],
   atMs: number,
@@ -248,91 +248,4 @@ function auditOf(
       after: "after" in result ? (result.after ?? null) : null,
     })),
   };
-}
-
-/** One claimed attempt: the event, and its run's number. */
-export type ClaimedRun = Pick<EventToRun, "seq" | "runs">;
-
-export interface Rescued {
-  queued: number;
-  /** Events whose last attempt was cut off: dead. */
-  dead: { environmentId: number; relayName: string; eventId: string }[];
-}
-
-/** What is rescued: a process died, or the store could not be written in the middle of a run. */
-const CUT_OFF = EVENT.pick("seq", "formerId", "environmentId", "attempts", "runs", "startedAt", "createdAt");
-
-/**
- * Where a process begins to run an environment, or all of them for null, every `running` row is an orphan of a process that died or ran it before;
- * rescues up to `limit` of them.
- */
-export async function rescueOrphans(
-  tx: Writer,
-  environmentId: number | null,
-  limit: number,
-  nowMs: number,
-): Promise<Rescued> {
-  return environmentId === null
-    ? rescue(tx, "ORDER BY seq LIMIT $limit", { limit }, nowMs)
-    : rescue(
-        tx,
-        "AND environment_id = $environmentId ORDER BY seq LIMIT $limit",
-        { environmentId, limit },
-        nowMs,
-      );
-}
-
-/** Rescues one attempt of this process that could not be written down; nothing, when it is not running any more. */
-export async function rescueRun(tx: Writer, { seq, runs }: ClaimedRun, nowMs: number): Promise<Rescued> {
-  return rescue(tx, "AND seq = $seq AND runs = $runs", { seq, runs }, nowMs);
-}
-
-/**
- * Counts each attempt and queues its event again from its first action, unless the attempt was the last one. The event's first cut-off runs again
- * at once; each further one waits as a failed attempt of that number does, so that a crash loop of seconds does not use up all attempts.
- */
-async function rescue(
-  tx: Writer,
-  rest: string,
-  values: Record<string, number>,
-  nowMs: number,
-): Promise<Rescued> {
-  const rescued: Rescued = { queued: 0, dead: [] };
-  const cutOff = await tx.all<{ relayName: string }>(
-    `SELECT ${CUT_OFF.columns}, ${RELAY_NAME} FROM event WHERE state = 'running' ${rest}`,
-    values,
-  );
-  for (const event of cutOff.map((stored) => CUT_OFF.read(stored))) {
-    const { seq, runs: number, environmentId, relayName } = event;
-    const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
-    const startedAt = event.startedAt ?? event.createdAt;
-    const row = { eventSeq: seq, number, startedAt, results: [], actions: null, work: null, personId: null };
-    await RUN.insert(
-      tx,
-      { ...row, finishedAt: nowMs, outcome: "interrupted" },
-      "ON CONFLICT (event_seq, number) DO UPDATE SET finished_at = excluded.finished_at, outcome = excluded.outcome",
-    );
-    const dead = event.attempts >= MAX_ATTEMPTS;
-    const state = dead ? "dead" : "queued";
-    const delayMs = RETRY_DELAYS_MS[event.attempts - 1] ?? 0;
-    const nextAttemptAt = !dead && (await wasCutOffBefore(tx, event)) ? nowMs + delayMs : null;
-    const end = { reason: "interrupted", nextAttemptAt, finishedAt: dead ? nowMs : null };
-    await EVENT.change(tx, { seq }, { state, ...end });
-    const id = eventIdOf(event);
-    tx.touch("event_moved", environmentId);
-    await writeAudit(tx, auditOf({ ...event, id }, before?.results ?? [], nowMs));
-    if (dead) rescued.dead.push({ environmentId, relayName, eventId: id });
-    else rescued.queued += 1;
-  }
-  return rescued;
-}
-
-/** Whether an earlier attempt was cut off since the event arrived or was last replayed. */
-async function wasCutOffBefore(
-  tx: Reader,
-  { seq, attempts, runs }: Pick<EventToRun, "seq" | "attempts" | "runs">,
-): Promise<boolean> {
-  const sql = `SELECT 1 AS found FROM run
-    WHERE event_seq = $seq AND number < $runs AND number > $earlier AND outcome = 'interrupted' LIMIT 1`;
-  return (await tx.get(sql, { seq, runs, earlier: runs - attempts })) !== null;
 }

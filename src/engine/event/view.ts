@@ -1,4 +1,4 @@
-/** An event as the API shows it: alone, with its payload and what each attempt did, or as an item of the list. */
+/** An event as the API shows it: in full with its payload and runs, or as an item of the list. */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { type Json, parseJson } from "../../base/json.ts";
@@ -34,32 +34,32 @@ const summary = {
   reason: orNull(Type.String()),
   attempts: Type.Integer(),
   nextAttemptAt: timeOrNull,
-  /** What a queued one waits for. */
+  /** What a queued event waits for. */
   waits: orNull(waitingView),
   person: orNull(Type.Object({ id: Type.String(), email: orNull(Type.String()) })),
   truncated: Type.Boolean(),
-  /** null: by its trigger. */
+  /** null: its trigger created it. */
   cameBy: orNull(oneOf(EVENT_WAYS)),
   createdAt: time,
   finishedAt: timeOrNull,
 };
 
-/** An event as lists show it: everything but its payload and runs. */
+/** An event in a list: all but its payload and runs. */
 export const eventItem = Type.Object({
   ...summary,
   warnings: Type.Integer(),
-  /** The mapped event_type, its first 100 characters; null where none was mapped. */
+  /** The first 100 characters of the mapped event_type, or null. */
   eventType: orNull(Type.String()),
-  /** The first mapped names and values in a line of at most 200 characters; null where there are none, and once the payload is expunged. */
+  /** The first mapped names and values in a line of at most 200 characters; null if there are none, or the payload is expunged. */
   preview: orNull(Type.String()),
 });
 export type EventItem = Static<typeof eventItem>;
-/** As a step of a list finds it, before its payload is looked at. */
+/** An item before its payload is read. */
 export type ListedEvent = Omit<EventItem, "eventType" | "preview">;
 
 const headersView = Type.Record(Type.String(), Type.String());
 
-/** What an action did in a run; `type` is `person` where the person could not be found. `docs`: the page that explains the code. */
+/** What an action did in a run; `type` is `person` if the person could not be found. `docs`: the page that explains the code. */
 const resultView = Type.Object({
   type: Type.String(),
   outcome: oneOf(["done", "skipped", "failed"]),
@@ -67,17 +67,17 @@ const resultView = Type.Object({
   message: Type.Optional(Type.String()),
   before: Type.Optional(Type.Unsafe<Json>(json)),
   after: Type.Optional(Type.Unsafe<Json>(json)),
-  /** As it left for a called URL; its body was the notice. The signature's digest is not kept. */
+  /** The request to a called URL; its body was the notice. The digest of the signature is not stored. */
   request: Type.Optional(
     Type.Object({ method: Type.Literal("POST"), url: Type.String(), headers: headersView }),
   ),
-  /** What the URL said. Headers that may let somebody in are not kept; an earlier version kept none. */
+  /** The response of the URL. Headers with credentials are not stored; earlier versions stored none. */
   answer: Type.Optional(
     Type.Object({ status: Type.Integer(), headers: Type.Optional(headersView), body: Type.String() }),
   ),
-  /** When it called out; null: it did not, or nobody measured it. */
+  /** When its send began; null: it sent nothing, or was not measured. */
   beganAt: timeOrNull,
-  /** null: not measured, as where a relay's actions stay in the database. */
+  /** null: not measured, because the relay sends nothing. */
   tookMs: orNull(Type.Integer()),
   docs: Type.Optional(Type.String()),
 });
@@ -99,26 +99,26 @@ export type RunView = Static<typeof runView>;
 export const eventView = Type.Object({
   ...summary,
   replays: Type.Integer(),
-  /** The relay's version whose map made `mapped`; null: not known, or not a receiver's event. */
+  /** The relay's version whose map made `mapped`; null: unknown, or not a receiver's event. */
   mapVersion: orNull(Type.Integer()),
-  /** Whether a later version than the one at its arrival made `mapped` anew, and otherwise. */
+  /** Whether a later version's map changed `mapped` after the arrival. */
   mappedAgain: Type.Boolean(),
-  /** null once it is expunged. */
+  /** null: it was expunged. */
   payload: Type.Unsafe<Json>(json),
-  /** Why the payload is not there any more, or null. */
+  /** Why the payload was expunged, or null. */
   expunged: orNull(oneOf(EXPUNGED)),
   preview: orNull(Type.String()),
   /** Whether the sender did not sign the event itself. */
   unsigned: Type.Boolean(),
   warnings: Type.Unsafe<string[]>(json),
-  /** The latest; long lists of attempts are cut at their beginning. */
+  /** The latest runs; a long list is cut at its beginning. */
   runs: Type.Array(runView),
-  /** Earlier attempts that are not shown. */
+  /** The number of earlier runs that are not shown. */
   runsLeftOut: Type.Integer(),
 });
 export type EventView = Static<typeof eventView>;
 
-/** What an item of the list and the whole event have in common. */
+/** The columns that an item and the full event share. */
 export const SUMMARY = EVENT.pick(
   "seq",
   "formerId",
@@ -134,16 +134,16 @@ export const SUMMARY = EVENT.pick(
   "finishedAt",
 );
 
-/** What is selected beside them, from `event` and what SUMMARY_JOIN adds. `personEmail`: of a person that still exists. */
-export const SUMMARY_BESIDE = `${RELAY_ID}, ${RELAY_NAME}, person.email AS personEmail`;
+/** The columns of other tables, with SUMMARY_JOIN. `personEmail`: null if the person was deleted. */
+export const SUMMARY_TEXTS = `${RELAY_ID}, ${RELAY_NAME}, person.email AS personEmail`;
 export const SUMMARY_JOIN = "LEFT JOIN person ON person.id = event.person_id";
-export interface SummaryBeside {
+export interface SummaryTexts {
   relayId: string;
   relayName: string;
   personEmail: string | null;
 }
 
-export function showSummary(row: RowOf<typeof SUMMARY> & SummaryBeside, waits: Waiting | null) {
+export function showSummary(row: RowOf<typeof SUMMARY> & SummaryTexts, waits: Waiting | null) {
   return {
     id: eventIdOf(row),
     relay: { id: row.relayId, name: row.relayName },
@@ -161,14 +161,14 @@ export function showSummary(row: RowOf<typeof SUMMARY> & SummaryBeside, waits: W
   };
 }
 
-/** As `findEventView`; refuses with `not_found`. */
+/** Finds the event; refuses with `not_found`. */
 export async function requireEventView(tx: Reader, environmentId: number, id: string): Promise<EventView> {
   const event = await findEventView(tx, environmentId, id);
   if (event === null) throw refuseUnknownEvent(id);
   return event;
 }
 
-/** The event with this id in this environment, or null. */
+/** Finds the event with this id in this environment, or null. */
 export async function findEventView(
   tx: Reader,
   environmentId: number,
@@ -176,8 +176,8 @@ export async function findEventView(
 ): Promise<EventView | null> {
   const seq = await findEventSeq(tx, environmentId, id);
   if (seq === null) return null;
-  const stored = await tx.get<SummaryBeside>(
-    `SELECT ${EVENT.columnsOf("event")}, ${SUMMARY_BESIDE} FROM event ${SUMMARY_JOIN} WHERE event.seq = ?1`,
+  const stored = await tx.get<SummaryTexts>(
+    `SELECT ${EVENT.columnsOf("event")}, ${SUMMARY_TEXTS} FROM event ${SUMMARY_JOIN} WHERE event.seq = ?1`,
     seq,
   );
   if (stored === null) return null;
@@ -208,7 +208,7 @@ export async function findEventView(
   };
 }
 
-/** The latest attempts, oldest first: as many as one step reads. */
+/** The latest runs, the oldest first, as many as one step reads. */
 async function findLatestRuns(tx: Reader, seq: number): Promise<RowOf<typeof RUN>[]> {
   const looked = await tx.all<LookedAt>(
     "SELECT number AS key, octet_length(results) AS cost FROM run WHERE event_seq = ?1 ORDER BY number DESC LIMIT ?2",

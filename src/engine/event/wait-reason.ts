@@ -1,6 +1,6 @@
 /**
- * What a queued event waits for, in words: a hold, a pause, its retry, or its turn behind others of its relay. It is asked of the events that
- * are shown and of no other, and counts what is before one through an index, so many at most.
+ * Explains what a queued event waits for: a hold, a pause, its retry, or its turn after other events of its relay. It runs only for events that are
+ * shown, and counts the events before each through an index, up to a limit.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -9,24 +9,24 @@ import { oneOf, orNull, timeOrNull } from "../../base/schema.ts";
 import type { Reader } from "../../store/port.ts";
 import type { EventState } from "./event.ts";
 
-/** Events of one relay that are counted, and of all relays of one list. */
+/** Limits of the count: for one relay, and for all relays of a list together. */
 const MAX_COUNTED = 1_000;
-const MAX_COUNTED_ALTOGETHER = 20_000;
+const MAX_COUNTED_TOGETHER = 20_000;
 
 export const waitingView = Type.Object({
   for: oneOf(["hold", "pause", "retry", "turn"]),
-  /** When it is tried again. */
+  /** When its retry is due. */
   until: timeOrNull,
-  /** Events of its relay that are before it, where it waits for its turn; 1,000 stands for more too. */
+  /** How many events of its relay are before it, if it waits for its turn; 1,000 can mean more. */
   ahead: orNull(Type.Integer()),
-  /** When it is dropped if it still waits for the hold or the pause to end. */
+  /** When it is dropped, if the hold or pause lasts that long. */
   dropsAt: timeOrNull,
   message: Type.String(),
 });
 export type Waiting = Static<typeof waitingView>;
 
-/** What is asked of an event. */
-interface Shown {
+/** The columns that the explanation needs. */
+interface QueuedEvent {
   seq: number;
   state: EventState;
   relayId: string;
@@ -35,11 +35,11 @@ interface Shown {
   createdAt: number;
 }
 
-/** By number, of those that wait. */
+/** Explains each queued event, by its number. */
 export async function explainWaiting(
   tx: Reader,
   environmentId: number,
-  events: readonly Shown[],
+  events: readonly QueuedEvent[],
 ): Promise<ReadonlyMap<number, Waiting>> {
   const waiting = new Map<number, Waiting>();
   const queued = events.filter(({ state }) => state === "queued");
@@ -51,37 +51,32 @@ export async function explainWaiting(
   const heldAt = environment?.heldAt ?? null;
   const isReleasing = environment?.releasedThrough != null;
   const byRelay = Map.groupBy(queued, ({ relayId }) => relayId);
-  const most = Math.min(MAX_COUNTED, Math.ceil(MAX_COUNTED_ALTOGETHER / byRelay.size));
+  const most = Math.min(MAX_COUNTED, Math.ceil(MAX_COUNTED_TOGETHER / byRelay.size));
   for (const [relayId, ofRelay] of byRelay) {
     const relay = await tx.get<{ state: string }>("SELECT state FROM relay WHERE id = ?1", relayId);
     const paused = relay?.state === "paused" ? (ofRelay[0]?.relayName ?? "<name>") : null;
-    const brake = heldAt !== null ? sayHold(heldAt, paused) : paused !== null ? sayPause(paused) : null;
-    const before = brake === null ? await countBefore(tx, relayId, ofRelay, most) : null;
+    const stop = explainStop(heldAt, paused);
+    const before = stop === null ? await countBefore(tx, relayId, ofRelay, most) : null;
     for (const event of ofRelay) {
       const retry = event.nextAttemptAt === null ? null : toIso(event.nextAttemptAt);
-      waiting.set(
-        event.seq,
-        brake !== null
-          ? { ...brake, ...tellDrop(event, brake.message), until: retry, ahead: null }
-          : retry !== null
-            ? {
-                for: "retry",
-                until: retry,
-                ahead: null,
-                dropsAt: null,
-                message: `It is tried again at ${retry}.`,
-              }
-            : tellTurn(before?.get(event.seq) ?? most, most, isReleasing),
-      );
+      if (stop !== null)
+        waiting.set(event.seq, { ...stop, ...explainDrop(event, stop.message), until: retry, ahead: null });
+      else if (retry !== null) waiting.set(event.seq, explainRetry(retry));
+      else waiting.set(event.seq, explainTurn(before?.get(event.seq) ?? most, most, isReleasing));
     }
   }
   return waiting;
 }
 
-type Brake = Pick<Waiting, "for" | "message">;
+type Stop = Pick<Waiting, "for" | "message">;
 
-/** `paused`: the relay's name where it is paused too. */
-function sayHold(heldAt: number, paused: string | null): Brake {
+/** `paused`: the relay's name if it is paused. */
+function explainStop(heldAt: number | null, paused: string | null): Stop | null {
+  if (heldAt !== null) return explainHold(heldAt, paused);
+  return paused === null ? null : explainPause(paused);
+}
+
+function explainHold(heldAt: number, paused: string | null): Stop {
   const [also, then] =
     paused === null
       ? ["", ""]
@@ -92,25 +87,25 @@ function sayHold(heldAt: number, paused: string | null): Brake {
   };
 }
 
-function sayPause(name: string): Brake {
+function explainPause(name: string): Stop {
   return {
     for: "pause",
     message: `Its relay is paused: it runs when you resume it (relay relays resume ${name})`,
   };
 }
 
-function tellDrop({ createdAt }: Shown, message: string): Pick<Waiting, "dropsAt" | "message"> {
+function explainRetry(until: string): Waiting {
+  return { for: "retry", until, ahead: null, dropsAt: null, message: `It is tried again at ${until}.` };
+}
+
+function explainDrop({ createdAt }: QueuedEvent, message: string): Pick<Waiting, "dropsAt" | "message"> {
   const dropsAt = toIso(createdAt + EVENT_RETENTION_MS);
   return { dropsAt, message: `${message}, and is dropped at ${dropsAt} if it waits until then.` };
 }
 
-function tellTurn(ahead: number, most: number, isReleasing: boolean): Waiting {
-  const count =
-    ahead >= most
-      ? `${ahead.toLocaleString("en")} events or more`
-      : ahead === 1
-        ? "1 event"
-        : `${ahead.toLocaleString("en")} events`;
+function explainTurn(ahead: number, most: number, isReleasing: boolean): Waiting {
+  const events = ahead === 1 && ahead < most ? "1 event" : `${ahead.toLocaleString("en")} events`;
+  const count = ahead >= most ? `${events} or more` : events;
   const message =
     ahead === 0
       ? "It is its relay's next."
@@ -121,11 +116,11 @@ function tellTurn(ahead: number, most: number, isReleasing: boolean): Waiting {
   return { for: "turn", until: null, ahead, dropsAt: null, message: `${message}${others}` };
 }
 
-/** How many events of the relay are before each: those that run, and those that are due and came earlier; none for one further back. */
+/** Counts the events before each event: running ones, and earlier due ones. An event beyond the limit is not in the map. */
 async function countBefore(
   tx: Reader,
   relayId: string,
-  events: readonly Shown[],
+  events: readonly QueuedEvent[],
   most: number,
 ): Promise<ReadonlyMap<number, number>> {
   if (events.every(({ nextAttemptAt }) => nextAttemptAt !== null)) return new Map();

@@ -25,7 +25,7 @@ import type { Writer } from "../../store/port.ts";
 import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
-import { forgetRanActions } from "../event/run.ts";
+import { deleteUnusedActionLists } from "../event/run.ts";
 import { notifyExpiring } from "./expiring-event.ts";
 import { forgetSignatures } from "./retired-secret.ts";
 
@@ -43,7 +43,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
   "cancellations of plans": again(deleteSpentCancellations),
   "clock steps": once((tx) => forgetClockBack(tx, "event")),
   keys: again(forgetKeys),
-  "ran actions": once(forgetRanActions),
+  "ran actions": once(deleteUnusedActionLists),
   // Those without an end live as long as their secret.
   signatures: again((tx, nowMs) =>
     deleteSome(

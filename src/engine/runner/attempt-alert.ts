@@ -1,7 +1,7 @@
 /** Alerts the owner about attempts that ended in a way that needs them: dead events, failures that only they can fix, sales without a person. */
 
 import type { Reader, Writer } from "../../store/port.ts";
-import { alertDead, alertNobody, alertWaiting, WAITING_CODES } from "../event/alert.ts";
+import { alertDead, alertUnmatchedSale, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import type { EventToRun } from "../event/event.ts";
 import { type AttemptResult, RUN_RESULTS } from "../event/run.ts";
 import { lastFailure } from "./run-report.ts";
@@ -42,7 +42,12 @@ async function alertOfSales(tx: Writer, results: readonly AttemptResult[]): Prom
       relay?.actions.some(({ type }) => SALES.has(type)) === true,
   );
   for (const { last, count } of groupByRelay(unmatched))
-    await alertNobody(tx, { ...about(last), eventId: last.event.id, why: lastFailure(last.results), count });
+    await alertUnmatchedSale(tx, {
+      ...about(last),
+      eventId: last.event.id,
+      why: lastFailure(last.results),
+      count,
+    });
 }
 
 /** An event raises the alert of a code only when it first fails with that code. */

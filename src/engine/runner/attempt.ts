@@ -22,7 +22,7 @@ import { StoreUnavailable, type Writer } from "../../store/port.ts";
 import { completeEffect, deleteIntent, finalizeEffect, intendEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
 import { mapAgain } from "../event/remap.ts";
-import { changePerson, keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
+import { changePerson, makeFreshKeys, type RanActions, storeActionList } from "../event/run.ts";
 import { bindKeys, type Step } from "../event/step-reconciliation.ts";
 import { formatEdited, formatOtherPerson, formatUnsure } from "../event/step-text.ts";
 import { findErasure, firstSteps, makeActionRun, reconcileSteps, resolvePerson } from "./context.ts";
@@ -150,7 +150,7 @@ export class Attempt {
     // Only an event that ran before can have prior work.
     this.#steps =
       event.runs > 1 ? await reconcileSteps(tx, relay, event, this.#makeRun()) : firstSteps(relay.actions);
-    await keepActionList(tx, relay, this.startedAtMs);
+    await storeActionList(tx, relay, this.startedAtMs);
     return null;
   }
 

@@ -10,8 +10,8 @@ import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { alertDead } from "../event/alert.ts";
 import { listReadyRelays } from "../event/event.ts";
+import { type ClaimedRun, type Rescued, rescueInterrupted, rescueRun } from "../event/interrupted-run.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
-import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 
 /** Shorter than every retry delay, so that a poll always comes before a retry. */
 const POLL_MS = 5_000;
@@ -69,7 +69,7 @@ export class Poller {
     for (let more = true; more; ) {
       const nowMs = clock.now();
       const rescued = await store.write("relay", async (tx) =>
-        alertRescued(tx, await rescueOrphans(tx, environmentId, RESCUE_SIZE, nowMs), nowMs),
+        alertRescued(tx, await rescueInterrupted(tx, environmentId, RESCUE_SIZE, nowMs), nowMs),
       );
       queued += rescued.queued;
       dead += rescued.dead.length;

@@ -6,7 +6,7 @@ import {
   type BulkFilter,
   bulkFilter,
   bulkPlan,
-  countChosen,
+  countMatches,
   planBulkReplay,
 } from "../../engine/event/bulk-choice.ts";
 import {
@@ -95,7 +95,7 @@ export const bulkReplayRoutes = [
       body: { perSecond = DEFAULT_PER_SECOND, move = false, ...wanted },
     }) {
       const filter = await readFilter(store, environmentId, wanted);
-      const counted = await countChosen(store, environmentId, filter);
+      const counted = await countMatches(store, environmentId, filter);
       const replay = await store.write("dashboard", (tx) =>
         beginBulkReplay(tx, { ...change, filter, perSecond, move, ...counted }),
       );

@@ -5,13 +5,13 @@ import { readPageRequest } from "../../base/page.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../../base/schema.ts";
 import { countEvents, eventCounts } from "../../engine/event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../../engine/event/event.ts";
-import { expungeByHand } from "../../engine/event/expunge.ts";
+import { expungeManually } from "../../engine/event/expunge.ts";
 import { lookUpNames } from "../../engine/event/filter-lookup.ts";
 import { BAR_WIDTHS, drawHistogram, histogramView } from "../../engine/event/histogram.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import { planReplay, replayEvent } from "../../engine/event/replay.ts";
 import { replayPlan } from "../../engine/event/replay-plan.ts";
-import { tryEventNow } from "../../engine/event/retry-now.ts";
+import { retryEventNow } from "../../engine/event/retry-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../../engine/event/view.ts";
 import { causeView, evaluateEventCause } from "../../insight/overview/failure-cause.ts";
 import type { Store } from "../../store/port.ts";
@@ -166,7 +166,7 @@ export const eventRoutes = [
     status: 202,
     async write(tx, call) {
       const { environmentId, by, params, nowMs } = call;
-      await tryEventNow(tx, { environmentId, id: params.id, actor: by, nowMs });
+      await retryEventNow(tx, { environmentId, id: params.id, actor: by, nowMs });
       return { event: showEvent(call, await requireEventView(tx, environmentId, params.id)) };
     },
   }),
@@ -179,7 +179,7 @@ export const eventRoutes = [
     async handle(call) {
       const { deps, environment, by, params, nowMs } = call;
       const environmentId = environment.id;
-      await expungeByHand(deps.store, { environmentId, id: params.id, actor: by, nowMs });
+      await expungeManually(deps.store, { environmentId, id: params.id, actor: by, nowMs });
       const expunged = await deps.store.read((tx) => requireEventView(tx, environmentId, params.id));
       return { event: showEvent(call, expunged) };
     },

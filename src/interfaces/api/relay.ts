@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { makePage, type PageRequest, readPageRequest } from "../../base/page.ts";
 import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../../base/schema.ts";
-import { countRetries, retriesView, triedView, tryRelayNow } from "../../engine/event/retry-now.ts";
+import { countRetries, retriesView, retryRelayNow, triedView } from "../../engine/event/retry-now.ts";
 import { findSecretUse } from "../../engine/health/shared-health.ts";
 import { findManyRemembered, rememberedView } from "../../engine/receiver/signature-memory.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
@@ -285,7 +285,7 @@ export const relayRoutes = [
     answer: triedView,
     status: 202,
     handle: ({ deps: { store }, environmentId, by, params, nowMs }) =>
-      tryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }),
+      retryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }),
   }),
   environmentRoute({
     method: "POST",

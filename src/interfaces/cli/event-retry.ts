@@ -1,7 +1,7 @@
 /** `relay events retry` and `relay relays retry`: trying now what waits for its retry. The running service takes up by itself what is due here. */
 
 import { writeJson } from "../../base/json.ts";
-import { type TriedEvents, tryEventNow, tryRelayNow } from "../../engine/event/retry-now.ts";
+import { retryEventNow, retryRelayNow, type TriedEvents } from "../../engine/event/retry-now.ts";
 import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -24,7 +24,7 @@ export const eventsRetry: Command = {
       writes: true,
       here: async (store, { id: environmentId }) => {
         const id = await eventIdHere(store, environmentId, input.first());
-        await store.write("dashboard", (tx) => tryEventNow(tx, { environmentId, id, actor, nowMs }));
+        await store.write("dashboard", (tx) => retryEventNow(tx, { environmentId, id, actor, nowMs }));
         return id;
       },
       there: async (remote) => {
@@ -49,7 +49,7 @@ export const relaysRetry: Command = {
     const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const { tried, stopped } = await atPlace(input, world, {
       writes: true,
-      here: (store, { id: environmentId }) => tryRelayNow(store, { environmentId, name, actor, nowMs }),
+      here: (store, { id: environmentId }) => retryRelayNow(store, { environmentId, name, actor, nowMs }),
       there: async (remote) => {
         const path = `/relays/${encodeURIComponent(name)}/retry`;
         const { tried, stopped } = await askPlace<TriedEvents>(remote, "POST", path);

@@ -6,7 +6,7 @@ import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { countEvents, type EventCounts } from "../../engine/event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../../engine/event/event.ts";
-import { expungeByHand } from "../../engine/event/expunge.ts";
+import { expungeManually } from "../../engine/event/expunge.ts";
 import { lookUpNames } from "../../engine/event/filter-lookup.ts";
 import { type EventFilter, listEvents, readEvents } from "../../engine/event/list.ts";
 import { type EventItem, type EventView, requireEventView } from "../../engine/event/view.ts";
@@ -189,7 +189,7 @@ export const eventsExpunge: Command = {
       here: async (store, { id: environmentId }) => {
         const id = await eventIdHere(store, environmentId, input.first());
         const nowMs = world.clock.now();
-        await expungeByHand(store, { environmentId, id, actor: formatActor(COMMAND_LINE), nowMs });
+        await expungeManually(store, { environmentId, id, actor: formatActor(COMMAND_LINE), nowMs });
         // Nothing of it stays in pages that came free.
         while (await store.tend({ everything: true }));
         return id;

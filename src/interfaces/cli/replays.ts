@@ -7,7 +7,7 @@ import {
   BULK_STATES,
   type BulkFilter,
   type BulkPlan,
-  countChosen,
+  countMatches,
   planBulkReplay,
 } from "../../engine/event/bulk-choice.ts";
 import {
@@ -181,7 +181,7 @@ export const replaysStart: Command = {
       writes: true,
       here: async (store, { id: environmentId }) => {
         const found = await lookUpNames(store, environmentId, filter);
-        const counted = await countChosen(store, environmentId, found);
+        const counted = await countMatches(store, environmentId, found);
         const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
         return await store.write("dashboard", (tx) =>
           beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, move, ...counted }),
