@@ -8,7 +8,7 @@ const RULES: readonly string[] = [
   // What one row or one list of the store says.
   ...["dedupe", "event-number", "event-list", "walk", "effect", "erasure", "recent-call-retention", "audit", "metric", "health-standing"],
   // Several nodes and transactions.
-  ...["runner-ready-buffer", "runner-claim", "runner-release", "runner-warm-up", "live-relay", "overlap", "arrival-order"],
+  ...["runner-ready-buffer", "runner-claim", "runner-warm-up", "live-relay", "overlap", "arrival-order"],
   // One suite of each module.
   ...["relay-save", "relay-secret", "relay-template", "sender-domain", "mail-settings", "record", "collection", "longest-text"],
   ...["access", "credit", "product", "purchase-receipt", "refund-by-hand", "selling-link", "selling-model", "people", "email-person"],
@@ -16,13 +16,13 @@ const RULES: readonly string[] = [
   ...["account", "session", "key", "command-key"],
 ];
 
-const FLOWS: readonly string[] = ["receiver", "capture", "replay", "change-stream", "hold-at-once", "store-purchase", "plan-arrival", "app-delete"];
+const FLOWS: readonly string[] = ["receiver", "capture", "replay", "change-stream", "hold-at-once", "store-purchase", "app-delete"];
 
 /** These move a clock by hours or days, where each timer asks its database, or repeat a story that a suite above tells. */
 const LONG_RULES: readonly string[] = [
   ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "fruitless", "silence", "health-nodes", "action-time"],
   ...["event-row", "event-state", "relay-view", "save-warning", "capture", "client-signin", "app-removal"],
-  ...["runner-inline", "runner-crash", "runner-effect", "runner-order", "capture-model"],
+  ...["runner-inline", "runner-crash", "runner-effect", "runner-order", "runner-release", "capture-model"],
 ];
 
 const LONG_FLOWS: readonly string[] = [
@@ -30,7 +30,7 @@ const LONG_FLOWS: readonly string[] = [
   ...["schedule", "recent-call", "recent-call-overlap", "unknown-call", "purchase-story", "sale-order", "sale-nobody", "told-once"],
   ...["person-story", "person-filter", "hand-mail", "mail-stop", "api-account", "api-body", "client-record", "odd-record"],
   ...["relay-history", "funnel", "overview", "bulk-replay", "try-now", "action-rule", "corrected-person", "hold-arrival"],
-  ...["arrival-lives", "sale-suspended", "sync", "read-all"],
+  ...["arrival-lives", "plan-arrival", "sale-suspended", "sync", "read-all"],
 ];
 
 const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] => [
