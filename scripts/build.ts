@@ -1,18 +1,18 @@
 /**
- * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each system that is released.
- * The version is package.json's, packed in by the bundler. It never tests what it made; `npm run check` does.
+ * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each released system. `npm run check`
+ * tests the result.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { runStep } from "./step.ts";
 
-/** The maps are packed into the executable; what the bundler leaves beside it is not needed. */
+/** Removes the source maps next to the executable, which contains them. */
 function removeMaps(): void {
   for (const file of readdirSync("dist")) if (file.endsWith(".map")) rmSync(`dist/${file}`);
 }
 
-/** What is released: the name of the file, and the Bun it is built on. */
+/** The released systems: the Bun that each executable contains, and the name of its file. */
 const RELEASED = [
   { target: "bun-linux-x64-baseline", file: "relay-linux-x64" },
   { target: "bun-linux-arm64", file: "relay-linux-arm64" },
@@ -22,25 +22,25 @@ const RELEASED = [
 ] as const;
 
 interface Build {
-  /** undefined: this machine's. */
+  /** undefined: the system of this machine. */
   target?: string;
   file: string;
 }
 
 /**
- * Variables by which whoever sets the environment makes a compiled executable something else before any of our code runs: plain Bun, Bun with
- * options of theirs, Bun with an open debugger (and every longer name that begins with that). No option of the build turns them off.
+ * Variables that change a compiled executable before any of its code runs. They make it plain Bun, pass options to Bun or open a debugger,
+ * which also holds for each longer name that begins with BUN_INSPECT. No option of the build turns them off.
  */
-const TAKEN_OVER_BY = ["BUN_BE_BUN", "BUN_OPTIONS", "BUN_INSPECT"];
+const TAKEOVER_VARIABLES = ["BUN_BE_BUN", "BUN_OPTIONS", "BUN_INSPECT"];
 
-/** A Bun to build on that no longer looks for these names: each begins with a NUL, which no variable's name holds. */
+/** Copies Bun without those names: each gets a NUL as its first byte, which no variable's name contains. Returns the copy's path. */
 function makeBase(bun: string, folder: string): string {
   const bytes = readFileSync(bun);
-  for (const name of TAKEN_OVER_BY) {
+  for (const name of TAKEOVER_VARIABLES) {
     let at = bytes.indexOf(name);
     if (at < 0)
       throw new Error(
-        `${bun} does not hold ${name}: find out how this Bun reads its variables, and mend build.ts.`,
+        `${bun} does not hold ${name}: find out how this Bun reads its variables, and fix build.ts.`,
       );
     for (; at >= 0; at = bytes.indexOf(name, at)) bytes[at] = 0;
   }
@@ -49,7 +49,7 @@ function makeBase(bun: string, folder: string): string {
   return base;
 }
 
-/** The Bun of the build's system: this one, else what Bun fetches for a first build of it. Null where that did not work. */
+/** Finds the Bun of the build's system: the running one, or the one that Bun downloads for a first build. null: the download failed. */
 async function findBun({ target }: Build, folder: string): Promise<string | null> {
   if (target === undefined) return process.execPath;
   const outfile = join(folder, "first");
@@ -78,24 +78,24 @@ async function compile(build: Build): Promise<number> {
   }
 }
 
-/** What Bun writes meanwhile stands where it works, and stays there when it is killed: beside what it makes, where nothing is kept. */
-const WORKS_IN = "compile-";
-const GIVEN_UP_AFTER_MS = 3_600_000;
+/** Prefix of the folders in dist/ where Bun writes its temporary files. A build that is killed leaves its folder behind. */
+const WORK_FOLDER = "compile-";
+const STALE_AFTER_MS = 3_600_000;
 
-function removeGivenUp(): void {
-  for (const name of readdirSync("dist").filter((one) => one.startsWith(WORKS_IN))) {
+function removeStaleFolders(): void {
+  for (const name of readdirSync("dist").filter((one) => one.startsWith(WORK_FOLDER))) {
     const folder = join("dist", name);
-    if (Date.now() - statSync(folder).mtimeMs > GIVEN_UP_AFTER_MS) rmSync(folder, { recursive: true });
+    if (Date.now() - statSync(folder).mtimeMs > STALE_AFTER_MS) rmSync(folder, { recursive: true });
   }
 }
 
 async function compileOn(base: string, build: Build): Promise<number> {
   const outfile = `dist/${build.file}`;
-  const folder = mkdtempSync(join("dist", WORKS_IN));
+  const folder = mkdtempSync(join("dist", WORK_FOLDER));
   const command = [
     process.execPath,
     "build",
-    // Lines are named from here, so that they say nothing of this machine.
+    // A relative path keeps the folders of this machine out of stack traces.
     relative(folder, "src/main.ts"),
     "--compile",
     "--minify",
@@ -103,7 +103,7 @@ async function compileOn(base: string, build: Build): Promise<number> {
     "--splitting",
     "--bytecode",
     "--sourcemap=inline",
-    // The executable reads its own configuration only, never what lies about in the working directory.
+    // The executable must not read the configuration files of Bun in the working directory.
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
     `--compile-executable-path=${base}`,
@@ -122,10 +122,10 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 mkdirSync("dist", { recursive: true });
-removeGivenUp();
-const here: Build = { file: process.platform === "win32" ? "relay.exe" : "relay" };
+removeStaleFolders();
+const ownBuild: Build = { file: process.platform === "win32" ? "relay.exe" : "relay" };
 let failed = 0;
-for (const build of process.argv.includes("--all") ? [...RELEASED] : [here]) {
+for (const build of process.argv.includes("--all") ? [...RELEASED] : [ownBuild]) {
   if ((await compile(build)) !== 0) failed++;
 }
 removeMaps();

@@ -1,7 +1,7 @@
 /** Writes CHANGELOG.md from the files of changes/. test/house/changelog.test.ts compares the page and the files. */
 import type { Release } from "../src/base/release/release.ts";
 
-/** The page of the release that is being written and of these releases, newest first. */
+/** Writes the page: the release in work, then the released ones, newest first. */
 export function writeChangelog(unreleased: Release, releases: readonly Release[]): string {
   return [
     "# Changes",
@@ -15,8 +15,8 @@ export function writeChangelog(unreleased: Release, releases: readonly Release[]
 
 function writeRelease({ version, changes, codesAdded, codesRemoved }: Release): string {
   const rows = changes.map(({ subject, was, now }) => {
-    const told = was === null ? now : `${now} *Was:* ${was}`;
-    return `- **${escapeTags(subject)}.** ${escapeTags(told)}`;
+    const text = was === null ? now : `${now} *Was:* ${was}`;
+    return `- **${escapeTags(subject)}.** ${escapeTags(text)}`;
   });
   const codes = (word: string, list: readonly string[]): string[] =>
     list.length === 0 ? [] : [`Error codes ${word}: ${list.map((code) => `\`${code}\``).join(", ")}`];
@@ -25,7 +25,7 @@ function writeRelease({ version, changes, codesAdded, codesRemoved }: Release): 
     .join("\n\n");
 }
 
-/** What Markdown would take for a tag. */
+/** Escapes what Markdown reads as a tag. */
 function escapeTags(text: string): string {
   return text.replace(/</g, "&lt;");
 }

@@ -1,4 +1,4 @@
-/** Prints what the dashboard loads first, compressed, and the largest chunks that come later. It fails where the first load is over its bound. */
+/** Prints the compressed size of the dashboard's first load and of the largest later chunks. Fails if the first load is over its limit. */
 import { basename } from "node:path";
 
 const FIRST_LOAD_KB = 80;
@@ -18,7 +18,7 @@ for (const output of built.outputs) {
   if (name.endsWith(".html")) page = name;
   files.set(name, { text, kb: Bun.gzipSync(text).byteLength / 1024 });
 }
-/** What the page names, and what its scripts import before they run. */
+/** The files that the page names, and those that its scripts import before they run. */
 const first = new Set([page]);
 for (const name of first) {
   const { text } = files.get(name) ?? { text: "" };

@@ -1,7 +1,7 @@
 /**
- * Proves that an outbound call is pinned to the address that was checked, over TLS too, in whatever way this file is run: from source or
- * compiled (`bun build --compile scripts/pin-check.ts`). It starts its own servers on loopback, calls them, prints one JSON line
- * a claim, and exits 0 when every claim holds, else 1. It needs no network and no files.
+ * Checks that an outbound call goes to the address that was checked, also over TLS. It runs from source or compiled
+ * (`bun build --compile scripts/pin-check.ts`), with its own servers on loopback and without files. It prints one JSON line for each claim,
+ * and exits with 0 if all of them hold, else with 1.
  */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";

@@ -10,7 +10,7 @@ const PROJECT = resolve(import.meta.dir, "..");
 const FILE = join(PROJECT, "migrations/released.txt");
 const FOLDERS = ["migrations", "migrations/postgres"];
 
-/** A text of a migration that was part of a release. */
+/** The text of a released migration. */
 interface ReleasedText {
   hash: string;
   /** The first release with it. */
@@ -19,7 +19,7 @@ interface ReleasedText {
   file: string;
 }
 
-/** The release that the file was written for, and its lines; of two lines of one file the second is in force. */
+/** Reads the release that the file was written for, and its lines. Of two lines for one migration the second counts. */
 export function readReleased(): { version: string; texts: ReleasedText[] } {
   const [head = "", ...lines] = readFileSync(FILE, "utf8").trimEnd().split("\n");
   const texts = lines.map((line) => {
@@ -29,7 +29,7 @@ export function readReleased(): { version: string; texts: ReleasedText[] } {
   return { version: head.split(" ").at(-1) ?? "", texts };
 }
 
-/** The migrations of this tree, as files with their hashes. */
+/** Lists the migrations of this tree with their hashes. */
 export function listMigrations(): Omit<ReleasedText, "version">[] {
   return FOLDERS.flatMap((folder) =>
     readdirSync(join(PROJECT, folder))
@@ -42,7 +42,7 @@ export function listMigrations(): Omit<ReleasedText, "version">[] {
   );
 }
 
-/** Adds the migrations that no release had before this one. */
+/** Adds a line for each migration without one, as part of this release. */
 function writeReleased(version: string): void {
   const { texts } = readReleased();
   const added = listMigrations().filter(({ file }) => !texts.some((one) => one.file === file));

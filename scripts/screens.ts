@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of docs/dashboard.md: each room of a shop that ran for eight days, in a browser. With `--all`, every room in light and
- * dark and at three widths, into the folder that is named; to be looked at.
+ * Takes the pictures of docs/dashboard.md in a browser: pages of a shop that ran for eight days. With `--all FOLDER` it takes every page in
+ * light and dark at three widths, for a look at all of them.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ const SCREENS: Readonly<Record<string, string>> = {
   settings: "settings",
 };
 type Look = readonly [name: string, width: number, scheme: "light" | "dark"];
-/** What docs/dashboard.md shows. */
+/** The pages that docs/dashboard.md shows. */
 const SHOWN =
   "home relay definition test events-panel event-dead calls person rows selling mail audit settings".split(
     " ",
@@ -63,7 +63,7 @@ for (const [name, width, scheme] of LOOKS) {
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
   await page.goto(night.at(SCREENS[name] ?? name));
   await page.locator("main h1").first().waitFor();
-  // What is loaded after the page stands.
+  // Some parts load after the heading.
   await Bun.sleep(1_000);
   const narrow = width < 1_000 ? "-narrow" : "";
   const file = all ? `${name}-${width}-${scheme}.png` : `${name}${narrow}.png`;

@@ -1,13 +1,13 @@
 /**
- * The compiled executable in an empty folder, as a stranger would use it: version, init, validate, dev, a signed event that ends done, a
- * graceful end. It waits for what the executable prints, never for a time to pass.
+ * Uses the compiled executable in an empty folder as a new user does: version, init, validate, dev, one signed event that ends done, and a
+ * graceful stop. It waits for the lines that the executable prints, never for a fixed time.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-/** A bound on the whole, so that a hang fails. */
-const GIVE_UP_MS = 60_000;
+/** The limit for the complete run, so that a hang fails. */
+const TIME_LIMIT_MS = 60_000;
 
 const executable = resolve(process.platform === "win32" ? "dist/relay.exe" : "dist/relay");
 const folder = mkdtempSync(join(tmpdir(), "relay-smoke-"));
@@ -35,7 +35,7 @@ async function run(...args: string[]): Promise<string> {
   return out;
 }
 
-/** Reads lines until one holds `text`; fails when the stream ends before. */
+/** Reads lines until one contains `text`, and returns it. Fails if the stream ends before. */
 async function waitFor(text: string, lines: AsyncIterator<string>): Promise<string> {
   for (;;) {
     const { value, done } = await lines.next();
@@ -54,7 +54,7 @@ async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<st
   }
 }
 
-const giveUp = setTimeout(() => fail(`it took longer than ${GIVE_UP_MS / 1000} s`), GIVE_UP_MS);
+const timeLimit = setTimeout(() => fail(`it took longer than ${TIME_LIMIT_MS / 1000} s`), TIME_LIMIT_MS);
 const version = (await run("--version")).trim();
 await run("init");
 await run("validate");
@@ -78,6 +78,6 @@ await waitFor("RELAY · checkout-completed · receiver · 1 actions · ok", line
 service.kill("SIGTERM");
 const code = await service.exited;
 if (code !== 0) fail(`the service ended with ${code} after SIGTERM`);
-clearTimeout(giveUp);
+clearTimeout(timeLimit);
 rmSync(folder, { recursive: true });
 console.log(`smoke: relay ${version} received, ran and stopped in an empty folder`);

@@ -1,6 +1,6 @@
-/** Running one command of a script as a named step: what it prints goes to this terminal. It never decides what follows a failure. */
+/** Runs the commands of a script on this terminal. The script decides what follows a failure. */
 
-/** Runs the command with this Bun's environment; answers its exit code. `cwd`: where, the project's root by default; `env`: what it adds. */
+/** Runs the command and returns its exit code. `cwd` defaults to the current folder. `env` is added to the environment of this process. */
 export async function runStep(
   command: readonly string[],
   options: { cwd?: string; env?: Record<string, string> } = {},
@@ -15,7 +15,7 @@ export async function runStep(
   return await child.exited;
 }
 
-/** The file of an installed package's command, run by this Bun so that no Node is needed. */
+/** Returns the command that runs a file of an installed package with this Bun, so Node is not needed. */
 export function toolCommand(file: string, ...args: string[]): string[] {
   return [process.execPath, `node_modules/${file}`, ...args];
 }

@@ -14,7 +14,7 @@ const FIXTURES = join(PROJECT, "test/upgrade/fixtures");
 type StoreKind = "sqlite" | "postgres";
 export const STORE_KINDS: readonly StoreKind[] = ["sqlite", "postgres"];
 
-/** Makes the fixture of a release in `folder`; answers its file. Throws with what the release's own code said. */
+/** Makes the fixture of a release in `folder` and returns its file. Throws with the output of that release's code. */
 export async function makeFixture(
   { version, commit }: Release,
   kind: StoreKind,
@@ -46,7 +46,7 @@ export async function makeFixture(
   }
 }
 
-/** PostgreSQL's migrations of a tree by number, of each that has another text today; a fixture brings what the tests cannot read from this tree. */
+/** Lists the PostgreSQL migrations of a tree whose text has changed since, by number. The fixture stores them because this tree has only the new text. */
 function listEditedTexts(tree: string): Record<string, string> {
   const folder = "migrations/postgres";
   const texts: Record<string, string> = {};

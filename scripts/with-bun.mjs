@@ -1,8 +1,7 @@
 /**
- * Runs `bun <args>` for the package scripts, on a machine that has only Node and npm or only Bun. It decides which Bun that is, and first
- * installs what is missing or not the lock file's: what running needs, and with --tools before the arguments the tools of development
- * too. What it starts ends with it, and it ends with the package runner that started it, however that one ends. It uses nothing but
- * Node's own modules, and never changes the lock file.
+ * Runs `bun <args>` for the package scripts on a machine that has only Node and npm, or only Bun. It first installs the packages that are
+ * missing or differ from the lock file: those that running needs, and with a leading --tools those of development too. Its child ends with
+ * it, and it ends with the package runner that started it. It imports only modules of Node, and never changes the lock file.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -15,9 +14,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
 const isWindows = process.platform === "win32";
 const wanted = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).dependencies.bun;
-const LOOK_EVERY_MS = 500;
-/** How long what was started may take to end by itself. */
-const ENDS_WITHIN_MS = 15_000;
+const POLL_MS = 500;
+/** Time that a child gets to end after SIGTERM. */
+const STOP_TIMEOUT_MS = 15_000;
 
 let running = null;
 passSignals();
@@ -26,14 +25,14 @@ watchRunner();
 const args = process.argv.slice(2);
 const withTools = args[0] === "--tools";
 if (withTools) args.shift();
-if (listMissing(withTools) !== 0) await install();
+if (countMissing(withTools) !== 0) await install();
 await run(requireBun(), args);
 
-/** How many packages of the lock file are not there as it says; Infinity where nothing can be said. */
-function listMissing(tools) {
+/** Counts the packages that are missing or differ from the lock file. Infinity: the installed packages are unknown. */
+function countMissing(tools) {
   const lockText = readText(join(root, "package-lock.json"));
   if (lockText === null) return existsSync(modules) ? 0 : Infinity;
-  // npm keeps a note of what it installed; Bun keeps none, so `install` leaves one.
+  // npm records the packages that it installed. Bun does not, so `install` writes a stamp.
   const noteText = readText(npmNote());
   if (noteText === null)
     return (readText(stampFile()) ?? "").startsWith(stamp(lockText, tools)) ? 0 : Infinity;
@@ -45,7 +44,7 @@ function listMissing(tools) {
   ).length;
 }
 
-/** The lock file's entries without those that only development needs, unless its tools are asked for. */
+/** Lists the entries of the lock file: all of them with `tools`, else without those that only development needs. */
 function wantedPackages(lockText, tools) {
   return Object.entries(JSON.parse(lockText).packages).filter(
     ([path, entry]) => path !== "" && (tools || entry.dev !== true),
@@ -56,14 +55,14 @@ async function install() {
   const lockText = readText(join(root, "package-lock.json")) ?? "";
   const what = withTools ? "what running needs and the tools of development" : "what running needs";
   const why = existsSync(modules)
-    ? withTools && listMissing(false) === 0
+    ? withTools && countMissing(false) === 0
       ? "only what running needs was installed so far"
       : "what is there is not the lock file's"
     : "nothing is installed yet";
   const npm = findNpm();
   const [inWords, ...command] = npm === null ? bunInstall() : npmInstall(npm);
   console.error(`Installing ${what}, once, with ${inWords}: ${why}.`);
-  // What an installer prints is talk: standard output belongs to the program that is started.
+  // The installer prints to standard error, because standard output belongs to the program.
   const { code, error } = await runChild(command, { cwd: root, stdio: ["ignore", 2, 2] });
   if (code !== 0)
     fail(`${inWords} did not succeed${error ? ` (${error.message})` : ""}; see above, then try again.`);
@@ -77,10 +76,10 @@ async function install() {
   );
 }
 
-/** What is there already is kept where it is right: only `npm ci` mends what is wrong, and it begins anew. */
+/** Returns the words for the log and the command. `npm install` adds to correct packages. `npm ci` replaces wrong ones, and all others. */
 function npmInstall(npm) {
   const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
-  if (withTools && listMissing(false) === 0)
+  if (withTools && countMissing(false) === 0)
     return ["npm install", ...npm, "install", "--no-save", "--include=dev", ...quiet];
   return ["npm ci", ...npm, "ci", withTools ? "--include=dev" : "--omit=dev", ...quiet];
 }
@@ -96,7 +95,7 @@ function bunInstall() {
   ];
 }
 
-/** The command that runs npm, or null where there is none. */
+/** Finds the command that runs npm. null: there is none. */
 function findNpm() {
   const running = process.env.npm_execpath;
   if (running?.endsWith("npm-cli.js") && process.versions.bun === undefined)
@@ -106,7 +105,7 @@ function findNpm() {
   return onPath === null || node === null ? null : [onPath];
 }
 
-/** Any Bun can install; the one that runs the service is found afterwards. */
+/** Returns any Bun, which is enough to install packages. Ends the process if there is none. */
 function requireAnyBun() {
   if (process.versions.bun !== undefined) return process.execPath;
   return (
@@ -115,14 +114,14 @@ function requireAnyBun() {
   );
 }
 
-/** The Bun of the version this project is tested with: this process, the installed package's, or the PATH's. */
+/** Returns the Bun of the version in package.json: this process, the installed package, or the PATH. Ends the process if there is none. */
 function requireBun() {
   if (process.versions.bun === wanted) return process.execPath;
   const exe = isWindows ? "bun.exe" : "bun";
   const candidates = [
     join(modules, "bun", "bin", "bun.exe"),
     join(modules, ".bin", exe),
-    // Where the package's own install script was not run, the executable still lies in the platform's package.
+    // If the install script of the package did not run, the executable is only in the platform's package.
     ...platformPackages().map((name) => join(modules, "@oven", name, "bin", exe)),
     findOnPath(exe),
   ];
@@ -147,17 +146,17 @@ function versionOf(file) {
 }
 
 function findOnPath(name) {
-  // Bun lends scripts a `node` of its own where the machine has none; that one is not Node.
+  // Bun gives scripts a `node` of its own on a machine without Node, which is not Node.
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => !/bun-node/.test(folder));
   return folders.map((folder) => join(folder, name)).find((file) => existsSync(file)) ?? null;
 }
 
-/** Starts Bun on this terminal; this process ends as it ends. */
+/** Runs Bun on this terminal, and ends this process with its exit code. */
 async function run(bun, words) {
   const isService = words[0]?.startsWith("src/") === true;
-  // A script's processes end with it at once. The service ends by itself, in order, and what it opened (a browser) stays.
+  // The processes of a script end with it. The service stops gracefully, and a browser that it opened stays open.
   const command = isService ? [bun, ...words] : [bun, "--no-orphans", ...words];
-  // The flag is handed down by scripts, whose tests start services this way too.
+  // A script passes the flag on to the services that its tests start, where it must not apply.
   const { BUN_FEATURE_FLAG_NO_ORPHANS: _, ...own } = process.env;
   const env = isService ? { ...own, RELAY_PARENT_PID: String(process.pid) } : process.env;
   const { code, signal, error } = await runChild(command, { stdio: "inherit", env });
@@ -176,7 +175,7 @@ function runChild([file, ...words], options) {
   });
 }
 
-/** Signals reach what runs once: a terminal's Ctrl+C reaches it by itself, and passing it on would make it two. */
+/** Passes each signal on to the child once. The terminal itself sends Ctrl+C to the child. */
 function passSignals() {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
@@ -186,7 +185,7 @@ function passSignals() {
   }
 }
 
-/** A package runner that is killed tells nobody. It is the parent, or stands behind the shell that it started this with. */
+/** Ends this process after its package runner, which sends no signal if it is killed. The runner is the parent, or the parent of the shell between. */
 function watchRunner() {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;
@@ -197,12 +196,12 @@ function watchRunner() {
     if (running === null) process.exit(1);
     running.once("exit", () => process.exit(1));
     running.kill("SIGTERM");
-    setTimeout(() => running?.kill("SIGKILL"), ENDS_WITHIN_MS);
-  }, LOOK_EVERY_MS);
+    setTimeout(() => running?.kill("SIGKILL"), STOP_TIMEOUT_MS);
+  }, POLL_MS);
   watch.unref();
 }
 
-/** The parent of a process where the system tells it in a file; null elsewhere. */
+/** Reads the parent of a process from /proc. null: the system has no such file. */
 function parentOf(pid) {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ")[1];
@@ -228,7 +227,7 @@ function stampFile() {
   return join(modules, ".lock-stamp");
 }
 
-/** One begins with the other: who installed everything installed what running needs. */
+/** Writes the stamp of an installation. The stamp with tools begins with the one without, because it includes those packages. */
 function stamp(lockText, tools) {
   return `${createHash("sha256").update(lockText).digest("hex")}\n${tools ? "with the tools of development\n" : ""}`;
 }

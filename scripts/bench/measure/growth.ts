@@ -1,5 +1,5 @@
 /** Ingestion, memory and the list of events on a store that years of use have filled, next to an empty one. */
-import { ingestBeside } from "../beside.ts";
+import { loadAlternately } from "../alternate-load.ts";
 import { type Listed, listEvents } from "../event-list.ts";
 import { compareAmounts, compareRates, type Figure, median } from "../figure.ts";
 import { fillStore } from "../fill-store.ts";
@@ -17,7 +17,7 @@ export const growth: Measure = {
     const { path } = await fillStore(run);
     const lists = await compareLists(path);
     using folder = scratch(run.stores);
-    const [empty, filled] = await ingestBeside(folder.path, path, run);
+    const [empty, filled] = await loadAlternately(folder.path, path, run);
     const limit = `a store that was empty at first and has ${empty.stored} events at the end`;
     return [
       compareRates(`webhooks stored, ${run.rows} events there`, filled.rounds, limit, empty.rounds, 0.9),

@@ -1,8 +1,8 @@
-/** Reads the change feed: which releases came after a version, and how they are shown as text. */
+/** Reads the change feed: lists the releases after a version and writes them as text. */
 import { RELEASES } from "./change.ts";
 import type { Release } from "./release.ts";
 
-/** The releases newer than `since` (`1.2.3`), newest first; all of them without it. null: `since` is not a version. */
+/** Lists the releases newer than `since` (such as `1.2.3`), newest first, or all without `since`. null: `since` is not a version. */
 export function listChanges(since?: string): readonly Release[] | null {
   if (since === undefined) return RELEASES;
   const from = readVersion(since);
@@ -10,7 +10,7 @@ export function listChanges(since?: string): readonly Release[] | null {
   return RELEASES.filter((release) => compareVersions(readVersion(release.version) ?? [], from) > 0);
 }
 
-/** The releases as plain text, the form of /changes.txt and `relay changes`. Ends with a newline. */
+/** Writes the releases as plain text, as /changes.txt and `relay changes` show them. The text ends with a newline. */
 export function writeChanges(releases: readonly Release[]): string {
   if (releases.length === 0) return "No changes.\n";
   return releases.map(writeRelease).join("\n");

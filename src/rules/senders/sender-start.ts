@@ -1,6 +1,6 @@
 /**
- * What is begun with from a sender: a definition with one honest action, which keeps what was mapped, its collection, and what is left to do;
- * and its example as a body to send.
+ * Makes the first relay of a sender: a definition that writes the mapped fields as a record, its collection, and the steps that remain. Also
+ * makes the body of a sample event.
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../../base/json.ts";
@@ -9,7 +9,7 @@ import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Sender, SenderExample } from "./sender.ts";
 
-/** It writes what was mapped as a record of the app's own: nothing acts on a person until somebody writes so. */
+/** Makes a definition that only writes the mapped fields as a record. Nothing acts on a person until the owner adds such an action. */
 export function startDefinition(sender: Sender, name: string = sender.name): JsonObject {
   const { verify, map, when } = sender;
   return {
@@ -30,7 +30,7 @@ export function startDefinition(sender: Sender, name: string = sender.name): Jso
   };
 }
 
-/** In the shape of catalog.json: what the definition names. */
+/** Makes the collection that the definition names, in the shape of catalog.json. */
 export function startCatalog(sender: Sender): JsonObject {
   const fields = Object.fromEntries(Object.keys(sender.map).map((field) => [field, { type: "text" }]));
   return { collections: { [collectionOf(sender)]: { kind: "private", fields } } };
@@ -40,31 +40,32 @@ function collectionOf({ name }: Sender): string {
   return `${name.replaceAll("-", "_")}_events`;
 }
 
-/** Whether the sender signs the event itself; else the unsigned-event rule holds. */
+/** Whether the sender signs the event itself. If not, the unsigned-event rule applies to its relays. */
 export function signsEvent({ verify }: Sender): boolean {
   return bindScheme(verify)?.signsEvent() ?? false;
 }
 
-/** What is left to do, in order, one sentence each. */
+/** Lists the steps that remain after the first save, one sentence each, in order. */
 export function startSteps(sender: Sender): string[] {
   const { title, register, secret, personEmail } = sender;
-  const person =
-    personEmail === null
-      ? []
-      : signsEvent(sender)
-        ? [`To act for the person it is about, add "person_email": "${personEmail}" to the map.`]
-        : [
-            `${title} does not sign the event: to act for a person, map person_id or person_token, or opt in with trustUnsignedEvents and map "person_email": "${personEmail}".`,
-          ];
-  return [
+  const steps = [
     `The receiver URL goes to ${title}: ${register}`,
     `The secret: ${secret.where}`,
     "Put what shall happen in the place of write_record, or beside it.",
-    ...person,
+  ];
+  if (personEmail === null) return steps;
+  if (signsEvent(sender))
+    return [...steps, `To act for the person it is about, add "person_email": "${personEmail}" to the map.`];
+  return [
+    ...steps,
+    `${title} does not sign the event: to act for a person, map person_id or person_token, or opt in with trustUnsignedEvents and map "person_email": "${personEmail}".`,
   ];
 }
 
-/** The example with an id of its own and, where one is given, a person, so that it may be sent again; null where the trigger reads what it has not. */
+/**
+ * Makes the example as a body with a new event id, so that it is no duplicate, and with the person if one is given. null: the trigger reads a
+ * field that the example does not have, or does not match it.
+ */
 export function exampleFor(
   sender: Sender,
   trigger: ReceiverTrigger,
@@ -78,8 +79,8 @@ export function exampleFor(
     if (found === undefined) return null;
     const wanted = trigger.when?.[name];
     if (wanted !== undefined && ![wanted].flat().includes(scalarText(found) ?? "")) return null;
-    if (name === "event_id") value = put(value, text.split("."), freshLike(found));
-    else if (name.startsWith("person_") && person !== null) value = put(value, text.split("."), person);
+    if (name === "event_id") value = replaceAt(value, text.split("."), newIdLike(found));
+    else if (name.startsWith("person_") && person !== null) value = replaceAt(value, text.split("."), person);
   }
   return exampleBody(
     "json" in example ? { json: value as JsonObject } : { form: value as Record<string, string> },
@@ -95,16 +96,18 @@ export function exampleBody(example: SenderExample): { body: string; contentType
   return { body: writeJson(example.json as Json), contentType: "application/json" };
 }
 
-function freshLike(value: Json): Json {
+/** Makes a new id of the same type as the value. */
+function newIdLike(value: Json): Json {
   if (typeof value === "number") return randomInt(1, 2 ** 47);
   return `test_${randomBytes(8).toString("hex")}`;
 }
 
-function put(value: Json, [first = "", ...rest]: readonly string[], leaf: Json): Json {
+/** Copies the value with `leaf` at the path. */
+function replaceAt(value: Json, path: readonly string[], leaf: Json): Json {
+  const [first, ...rest] = path;
+  if (first === undefined) return leaf;
   if (Array.isArray(value))
-    return value.map((one, at) =>
-      String(at) === first ? (rest.length === 0 ? leaf : put(one, rest, leaf)) : one,
-    );
+    return value.map((item, index) => (String(index) === first ? replaceAt(item, rest, leaf) : item));
   if (!isJsonObject(value)) return value;
-  return { ...value, [first]: rest.length === 0 ? leaf : put(value[first] ?? {}, rest, leaf) };
+  return { ...value, [first]: replaceAt(value[first] ?? {}, rest, leaf) };
 }

@@ -1,4 +1,4 @@
-/** What is shown of a sender: a line of the list, and one whole, with what a relay from it begins with. */
+/** The views of a sender: its line in the list, and all its facts with the first relay. */
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../base/json.ts";
 import { oneOf } from "../../base/schema.ts";

@@ -1,7 +1,7 @@
 /**
- * Two receivers that are up at once, and one client that loads them in turns of a second, A B B A: what slows the machine for longer slows both.
- * Nothing of a start is measured: each stores more events first than memory holds keys of, so that its filters are read and a first run of keys
- * is written. What a turn leaves to do counts as CPU of its own side, whenever it is done. Its code is compiled by then (seen: from some 80,000 events on the compiler's threads take a few microseconds an event at most, but for that run).
+ * Loads two running receivers from one client in alternate turns of a second, A B B A, so that a slow phase of the machine slows both. The
+ * warm-up stores more events than memory holds keys for: the code is then compiled, the key filters are read and a first segment is written.
+ * CPU that a turn causes counts for its own side, also if it is used later.
  */
 
 import type { Round } from "./figure.ts";
@@ -22,19 +22,19 @@ interface Sizes {
   warmUpEvents: number;
 }
 
-/** A run of keys has 229,376, so a first one is written during the warm-up. */
+/** A segment has 229,376 keys, so the warm-up writes a first one. */
 const FULL: Sizes = { turnSeconds: 1, warmUpEvents: 250_000 };
 const TINY: Sizes = { turnSeconds: 0.2, warmUpEvents: 500 };
 const SAMPLE_EVERY_MS = 100;
 
 class Side {
   readonly rounds: Round[] = [];
-  /** Resident memory under load, the most. */
+  /** Largest resident memory under load. */
   residentMiB = 0;
   readonly #server: Started<ProductReady>;
   readonly #client: Client;
   readonly #sizes: Sizes;
-  /** Of the server, until its last turn's end. */
+  /** CPU of the server until the end of its last turn. */
   #cpuMs = 0;
   stored = 0;
 
@@ -69,8 +69,8 @@ class Side {
   }
 }
 
-/** On two data folders, with relays that are paused, for as long as the run's rounds take. */
-export async function ingestBeside(one: string, other: string, run: Run): Promise<[Side, Side]> {
+/** Measures two data folders with paused relays, for the duration of the run's rounds. */
+export async function loadAlternately(one: string, other: string, run: Run): Promise<[Side, Side]> {
   const sizes = run.tiny ? TINY : FULL;
   const pairs = Math.max(1, Math.round(run.seconds * run.rounds));
   await using client = startClient(SECRET);
