@@ -229,7 +229,7 @@ describe("the pages on installing", () => {
   test("say within what time a stop is over", () => {
     for (const id of ["install-server", "docker"])
       expect(pages.find((page) => page.id === id)?.text).toContain(
-        `is over within ${ENDS_WITHIN_S} seconds, of one of several nodes within ${STOPS_WITHIN_S}`,
+        `at most ${ENDS_WITHIN_S} seconds, or ${STOPS_WITHIN_S} seconds for one of several nodes`,
       );
     expect(START_ENDS_WITHIN_MS / 1_000).toBeLessThan(DOCKER_KILLS_AFTER_S);
   });
