@@ -50,7 +50,7 @@ export const BANNED_WORDS: readonly WordRule[] = [
 export const BANNED_OPENINGS: readonly WordRule[] = [
   opening("(What|Whatever) (?!happens|happened|changed|to )[a-z]+ [a-z]", "name the subject"),
   opening("(Those|Whoever|Whose|Wherever)", "name the subject"),
-  opening("(That|This) (is|was|would|will|may|can)", "name the subject"),
+  opening("That (is|was|would|will|may|can)", "name the subject"),
   opening("Of (a|an|the|its|their|what|those|works?)", "begin with the subject"),
   opening(
     "(Where|Wherefrom|Whereto) (?!(is|are|do|does|to|can)\\b)",

@@ -65,9 +65,19 @@ export function readStrings(path: string, source: string): Sentence[] {
       .replace(/\$\{[^}]*\}/g, "X")
       .replace(/\\n/g, " ")
       .replace(/\\(.)/g, "$1");
-    if (countWords(text) < MIN_WORDS || NO_PROSE.test(text)) return [];
-    return split(path, lineOf(code, match.index), text);
+    const line = lineOf(code, match.index);
+    return splitMarkup(text).flatMap((part) =>
+      countWords(part) < MIN_WORDS || NO_PROSE.test(part) ? [] : split(path, line, part),
+    );
   });
+}
+
+/** The texts between the elements of HTML. Elements within a sentence, such as `<b>`, do not end it. */
+function splitMarkup(text: string): string[] {
+  return text
+    .replace(/<\/?(?:a|b|code|em|i|kbd|span|strong)\b[^>]*>/g, "")
+    .split(/<[^>]*>/)
+    .map((part) => part.trim());
 }
 
 /** The comments of a source. */

@@ -194,7 +194,7 @@ describe("on the network without a base URL no cookie is served", () => {
   const signIns = ["/api/session", "/api/session/link", "/api/setup", "/api/session/reset"];
   const secrets = { email: "owner@example.com", password: "a long password of mine", token: "x".repeat(32) };
 
-  test("the answer says so and how to mend it, and no guess is looked at", async () => {
+  test("the answer says so and how to fix it, and no guess is looked at", async () => {
     await using open = await start("0.0.0.0", null);
     for (const path of signIns) {
       const url = `http://127.0.0.1:${open.service.port}`;

@@ -71,7 +71,7 @@ test("an owner who is not signed in signs in and lands on the page again, sees e
   expect(shown).toContain("files that the command sent");
   expect(shown).toContain("3 changes of production");
   expect(shown).toContain("A captured call could buy more than it can now, of tokens");
-  expect(shown).toContain("In production nobody can do that now.");
+  expect(shown).toContain("In production this is not possible.");
   expect(shown).toContain("New secrets of production are made for orders, tokens. They are told to the command that asked");
   const diff = page.getByRole("group", { name: /Difference of orders/ });
   expect(await diff.innerText()).toContain('"collection": "notes"');
@@ -95,7 +95,7 @@ test("a refusal tells the waiting command, and the page says that nothing change
   expect(await diff.locator(".diff-right").count()).toBeGreaterThan(3);
   expect(await diff.locator(".diff-left").count()).toBeLessThan(3);
   await page.getByRole("button", { name: "Refuse" }).click();
-  await page.getByRole("heading", { name: "Refused: production stays as it is" }).waitFor();
+  await page.getByRole("heading", { name: "Rejected: production is unchanged" }).waitFor();
   expect(await run.exited).toBe(3);
 });
 

@@ -114,7 +114,7 @@ test("one event says what failed and what helps, and leads to its neighbours in 
   await page.locator("pre", { hasText: '"order": "cs_live_be08"' }).waitFor();
   await shoot(page, "event-dead", { widths: [360, 390, 1280, 1920] });
   await page.getByRole("button", { name: "Replay", exact: true }).click();
-  await page.getByRole("dialog").getByText("What it failed with is still so: There is still no collection nowhere.").waitFor();
+  await page.getByRole("dialog").getByText("The cause still exists: There is still no collection nowhere.").waitFor();
   await page.keyboard.press("Escape");
   await page.locator("a[data-back]").click();
   await page.waitForURL(/events\?state=dead/);

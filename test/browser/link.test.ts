@@ -92,7 +92,7 @@ test("at another host than the dashboard's, a link page says which address is th
   await page.getByText("Set up this server").waitFor();
 });
 
-test("on the network without a base URL, where not even the machine itself signs in, it says both ways to mend it", async () => {
+test("on the network without a base URL, where not even the machine itself signs in, it says both ways to fix it", async () => {
   await using other = await startRunningService({
     config: { mode: "server", baseUrl: null, host: "0.0.0.0" },
     environments: ["development"],

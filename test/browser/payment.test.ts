@@ -31,7 +31,7 @@ test("before there is anything to sell it says what to make first", async () => 
 });
 
 const WRONG: [field: RegExp, typed: string, words: string, right: string][] = [
-  [/^Who paid/, "bob@example.com", "Nobody here is bob@example.com", "ada@example.com"],
+  [/^Who paid/, "bob@example.com", "No person here is bob@example.com", "ada@example.com"],
   [/^Currency/, "EUX", "EUX is no currency", "EUR"],
   [/^Amount/, "1,234.00", "1,234.00 is no amount in EUR", "42,50"],
   [/^Ref/, "pay_1", "pay_1 is recorded already: ada@example.com paid lamp with €9.00. Where this is another payment, write its own ref", "pay_7"],

@@ -129,7 +129,7 @@ test("erasing asks for the address, and leaves the page", async () => {
   await page.getByRole("button", { name: "Erase…" }).click();
   const dialog = page.getByRole("dialog");
   expect(await dialog.getByRole("button", { name: "Erase for good" }).isDisabled()).toBe(true);
-  await dialog.getByRole("textbox", { name: "Type the address to go on" }).fill("dave@example.com");
+  await dialog.getByRole("textbox", { name: "Type the address to continue" }).fill("dave@example.com");
   await dialog.getByRole("button", { name: "Erase for good" }).click();
   await page.waitForURL(/\/people$/);
   await toast.getByText("The person is erased.").waitFor();

@@ -67,7 +67,7 @@ test("the rule of a field is told to the pointer, and to the caret below the tex
 test("a problem is marked at its line while it is typed, and gone to from the list below", async () => {
   const text = await readEditor(page);
   await writeEditor(page, text.replace('"orders"', '"Orders!"'));
-  await page.getByRole("heading", { name: "1 problem to mend" }).waitFor();
+  await page.getByRole("heading", { name: "1 problem to fix" }).waitFor();
   await page.locator(".cm-lintRange-error").first().waitFor();
   await page.locator(".problem-place", { hasText: "actions.0.collection" }).click();
   await page.locator(".cm-activeLine", { hasText: "Orders!" }).waitFor();
@@ -146,7 +146,7 @@ test("on a small screen the same is written, and nothing scrolls sideways", asyn
   await page.setViewportSize({ width: 390, height: 800 });
   await page.getByRole("link", { name: "Definition" }).click();
   await writeEditor(page, (await readEditor(page)).replace('"amount": 1', '"amount": 0'));
-  await page.getByRole("heading", { name: "1 problem to mend" }).waitFor();
+  await page.getByRole("heading", { name: "1 problem to fix" }).waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
   await page.getByRole("button", { name: "Throw away" }).click();
 });

@@ -24,7 +24,7 @@ test("every problem of a definition is told at its field, with its line", async 
   await page.getByRole("button", { name: "Use this template" }).click();
   const example = await readEditor(page);
   await writeEditor(page, example.replace('"amount": 10', '"amount": 0').replace('"event_id": "id"', '"event_id": "a..b"'));
-  await page.getByRole("heading", { name: "2 problems to mend" }).waitFor();
+  await page.getByRole("heading", { name: "2 problems to fix" }).waitFor();
   const places = await page.locator(".problem-place").allInnerTexts();
   expect(places.map((text) => text.replaceAll(/\s+/g, " "))).toEqual([
     expect.stringMatching(/^line 9 trigger\.map\.event_id$/),
@@ -162,8 +162,8 @@ test("a payload is expunged for good, once that is confirmed, and its event is r
   const [first] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event ORDER BY seq LIMIT 1`);
   await page.goto(at(`events/${first?.id}`));
   await page.getByRole("button", { name: "Expunge…" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Expunge for good" }).click();
-  await page.getByText("It is not there any more, because somebody expunged it.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Expunge permanently" }).click();
+  await page.getByText("It is not there any more, because a person expunged it.").waitFor();
   expect(await page.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
   expect(await running.rows("SELECT payload FROM event WHERE seq = ?1", seqOf(first?.id ?? ""))).toEqual([
     { payload: '{"expunged":"payload_expunged"}' },

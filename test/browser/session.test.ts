@@ -104,7 +104,7 @@ test("a session lost on the way is asked for in front of the page, and what was 
   await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
   expect(await readEditor(page)).toBe('{"name":"kept"}');
   await create.click();
-  await page.getByRole("heading", { name: /problems to mend/ }).waitFor();
+  await page.getByRole("heading", { name: /problems to fix/ }).waitFor();
 });
 
 test("a page that another tab signed out shows nothing of what it had, nor does a dialog that was open, and both come back", async () => {

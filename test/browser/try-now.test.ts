@@ -42,7 +42,7 @@ test("whoever paid and waits for what fails is told of on their page, with what 
   const [ada] = (await running.api("GET", "/persons?email=ada@example.com")).body.items;
   await page.goto(at(`people/${ada.id}`));
   const waiting = page.getByRole("region", { name: "Not through yet" });
-  await waiting.getByText(/tried again in /).waitFor();
+  await waiting.getByText(/retried in /).waitFor();
   await page.setViewportSize({ width: 360, height: 780 });
   await page.goto(at("events?relay=paid"));
   const why = page.locator(".event-why");

@@ -270,7 +270,7 @@ test("who replays what died of something that is still so is told that it would 
   await night.page.goto(night.at("relays/homeless"));
   await night.page.getByRole("button", { name: "Replay its dead events…" }).click();
   const dialog = night.page.getByRole("dialog");
-  await dialog.getByText("There is still no collection nowhere. Mend that first, or they fail the same way.").waitFor();
+  await dialog.getByText("There is still no collection nowhere. Fix that first, or they fail the same way.").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
 });
 

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => running[Symbol.asyncDispose]());
 
 const GONE =
-  "its receiver URL answers 404, so its sender's calls are lost. What still waits ends failed. Its secrets are gone for good; its events stay for 30 days.";
+  "its receiver URL answers 404, so its sender's calls are lost. What still waits ends failed. Its secrets are permanently removed; its events stay for 30 days.";
 const names = async () => (await running.api("GET", "/relays")).body.items.map(({ name }: { name: string }) => name);
 
 describe.each(COMMAND_PLACES)("%s", (place) => {

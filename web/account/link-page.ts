@@ -57,7 +57,7 @@ const newPassword: FormField = {
 
 function Missing({ title, newLink }: { title: string; newLink: View }): View {
   return html`<${SigninCard} title=${title}>
-    <p>This address holds no token. Open the whole link as it was printed, or ${newLink} for a new one.</p>
+    <p>This address holds no token. Open the complete link that was printed, or ${newLink} for a new one.</p>
   <//>`;
 }
 

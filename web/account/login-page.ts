@@ -28,7 +28,7 @@ export function LoginPage({ session }: { session: Session }): View {
   if (asked !== null)
     return html`<${Answer} key=${asked.code} asked=${asked} session=${session} onBack=${() => setAsked(null)} onEnded=${setEnded} />`;
   return html`<${SigninCard} title="Sign a command in">
-    <p>Type the code that <code>relay login</code> shows in your terminal. Somebody who sends you a code, or asks you to type one, wants to act as you: close this page then.</p>
+    <p>Type the code that <code>relay login</code> shows in your terminal. If another person sends you a code or asks you to type one, close this page: that person wants to act as you.</p>
     <${SigninForm} button="Look at it" fields=${[{ name: "code", label: "Code", type: "text", autocomplete: "off", hint: "Eight letters, such as BCDF-GHJK." }]}
       onSend=${async ({ code = "" }: Record<string, string>) => {
         const found = await call<Omit<Asked, "code">>("POST", "/api/login/look", { code });
@@ -105,11 +105,11 @@ function Answer({
 function Ended({ how }: { how: "allowed" | "denied" }): View {
   return how === "allowed"
     ? html`<${SigninCard} title="The command is signed in">
-        <p>Go back to your terminal: it goes on by itself. The key is on the Keys page, where it is revoked too.</p>
+        <p>Go back to your terminal: the command continues. The key is on the Keys page, where it is revoked too.</p>
         <p><a href="/">To the dashboard</a></p>
       <//>`
     : html`<${SigninCard} title="The login is denied">
-        <p>No key was made. If somebody asked you to type that code, they tried to act as you.</p>
+        <p>No key was made. If another person asked you to type that code, they tried to act as you.</p>
         <p><a href="/">To the dashboard</a></p>
       <//>`;
 }

@@ -26,7 +26,7 @@ export function SigninPage({ session }: { session: Session }): View {
   }
   if (session.setupNeeded) {
     return html`<${SigninCard} title="Set up this server">
-      <p>Nobody owns this server yet. Open the set-up link that <code>relay serve</code> printed when it started, or run <code>relay admin create</code>.</p>
+      <p>This server has no owner yet. Open the set-up link that <code>relay serve</code> printed when it started, or run <code>relay admin create</code>.</p>
     <//>`;
   }
   const elsewhere = sayWrongAddress(session, location.pathname + location.search);

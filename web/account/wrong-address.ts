@@ -7,12 +7,12 @@ import type { Session } from "./session.ts";
 export function sayWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
   const here = location.origin;
   if (address !== null && address !== here) {
-    return html`<${Notice} kind="warn">You are at ${here}, but this server’s dashboard is at ${address} and works there alone.<//>
-      <p><a href=${address + path}>Go on at ${address}</a></p>`;
+    return html`<${Notice} kind="warn">You are at ${here}, but this server’s dashboard is at ${address} and works only there.<//>
+      <p><a href=${address + path}>Continue at ${address}</a></p>`;
   }
   const isHttps = location.protocol === "https:";
   if (address === null && mode === "server" && (isHttps || !cookies)) {
-    return html`<${Notice} kind="warn">You are at ${here}, which this server does not know as its own address, so nobody can sign in here.<//>
+    return html`<${Notice} kind="warn">You are at ${here}, which this server does not know as its address, so sign-in does not work here.<//>
       <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open, or${" "}
         ${!cookies && html`without <code>--host</code>, and `}open it on the machine it runs on.</p>`;
   }

@@ -29,7 +29,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       method: "POST",
       path: apiPath(place, "alerts", id, "resolve"),
       changes: needPaths(place),
-      done: "The alert is resolved; what happens again is told again.",
+      done: "The alert is resolved. A new occurrence raises a new alert.",
       tellsRefusal: true,
     });
   const filter = html`<div class="filters" role="search" aria-label="Filter alerts">
@@ -104,7 +104,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
     <${Choice} name="all" label="State" none="Standing now" query=${query} options=${[["true", "Standing and over"]]} /></div>`;
   if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
-    return html`${filter}<${EmptyState} icon="check" title="No problem stands"><p>A problem stands as long as its cause does, and is over by itself.</p><//>`;
+    return html`${filter}<${EmptyState} icon="check" title="No open problems"><p>A problem stays open as long as its cause exists, and resolves automatically.</p><//>`;
   const columns: Column<ProblemView>[] = [
     {
       name: "what",
@@ -122,7 +122,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
       size: "short",
       cell: ({ clearedAt }) =>
         clearedAt === null
-          ? html`<${StateMark} state="failed" word="Stands" />`
+          ? html`<${StateMark} state="failed" word="Open" />`
           : html`<${StateMark} state="done" word="Over" />`,
     },
     {

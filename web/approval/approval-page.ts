@@ -136,9 +136,9 @@ const TITLES: Readonly<Record<ApprovalView["state"], (app: string) => string>> =
   pending: (app) => `Change production of ${app}?`,
   approved: (app) => `Approved: production of ${app} is about to change`,
   done: (app) => `Production of ${app} was changed`,
-  denied: () => "Refused: production stays as it is",
+  denied: () => "Rejected: production is unchanged",
   withdrawn: () => "Withdrawn: there is nothing to approve",
-  void: () => "Void: what was shown is not what stands there any more",
+  void: () => "Void: production has changed since this plan was shown",
   expired: () => "Too late: this was not approved in time",
 };
 
@@ -153,9 +153,9 @@ function State({ approval }: { approval: ApprovalView }): View {
     case "done":
       return html`<${Notice} kind="good">Approved by ${nameOf(decidedBy)} and carried out <${Ago} at=${endedAt} />, all of it in one piece. The approval is used up.<//>`;
     case "denied":
-      return html`<${Notice} kind="info">${nameOf(decidedBy)} refused it <${Ago} at=${endedAt} />, and nothing was changed. Who asked is told.<//>`;
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} refused it <${Ago} at=${endedAt} />, and nothing was changed. The person who asked is notified.<//>`;
     default:
-      return html`<${Notice} kind="info">Nothing was changed, and this approves nothing any more.${because} Whoever wants it asks anew.<//>`;
+      return html`<${Notice} kind="info">Nothing was changed, and this approval is void.${because} Ask for a new approval if you still need it.<//>`;
   }
 }
 
@@ -200,7 +200,7 @@ function Risks({ approval }: { approval: ApprovalView }): View {
     }
     ${
       shown.secretsOf.length > 0 &&
-      html`<${Notice} kind="warn">New secrets of production are made for ${sayNames(shown.secretsOf)}. ${isMine ? "They are shown to you here, once." : "They are told to the command that asked, which writes them to .secrets.json beside its files: whoever holds them can sign events of these relays."}<//>`
+      html`<${Notice} kind="warn">New secrets of production are made for ${sayNames(shown.secretsOf)}. ${isMine ? "They are shown to you here, once." : "Only the command that asked receives them. It writes them to .secrets.json next to its files. A person who has them can sign events of these relays."}<//>`
     }</div>`;
 }
 

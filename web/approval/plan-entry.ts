@@ -51,8 +51,8 @@ function CapturedCall({ captured }: { captured: NonNullable<PlanEntry["capturedC
   if (after === null)
     return html`<${Notice} kind="good">A captured call could make it <${Sentence} text=${before ?? ""} />, and could no more.<//>`;
   return html`<${Notice} kind=${widens ? "bad" : "warn"}>
-    <b>${widens ? "A captured call buys more." : "A captured call buys what it buys now."}</b> Its sender does not sign its events, and <code>trustUnsignedEvents</code> lets it act all the same: whoever captures one call can make this relay <${Sentence} text=${after} />.
-    ${widens && html` ${before === null ? "In production nobody can do that now." : html`Now they can make it <${Sentence} text=${before} />.`}`}<//>`;
+    <b>${widens ? "A captured call buys more." : "A captured call buys what it buys now."}</b> Its sender does not sign its events, and <code>trustUnsignedEvents</code> lets it act on them. A person who captures one request can make this relay <${Sentence} text=${after} />.
+    ${widens && html` ${before === null ? "In production this is not possible." : html`Now they can make it <${Sentence} text=${before} />.`}`}<//>`;
 }
 
 function Difference({ entry }: { entry: PlanEntry }): View {

@@ -76,7 +76,7 @@ function DryRun({
       ? html`<${EmptyState} icon="check" title="Production has all of it already">
           <p>The relays and the catalog of development stand in production as they do there.</p><//>`
       : html`<${EmptyState} icon="help" title="Development has nothing to carry">
-          <p>Make relays there, or bring them with <code>relay sync</code>. What production has stays as it is.</p><//>`;
+          <p>Make relays there, or bring them with <code>relay sync</code>. Production stays unchanged.</p><//>`;
   return html`<div class="stack">
     <p class="lead">This is a dry run: nothing has changed. What is below would become of production when you approve it on the next page. Definitions are carried, never data or secrets.</p>
     ${

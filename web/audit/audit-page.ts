@@ -56,7 +56,7 @@ export function AuditPage({ place, query }: PageProps): View {
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${isFiltered} />`
           : html`<${Rows} place=${place} scope=${scope} items=${list.items} open=${query.get("open")} />
-            <${OlderButton} list=${list} none="This is where it begins." />`
+            <${OlderButton} list=${list} none="This is the beginning." />`
     }`;
 }
 

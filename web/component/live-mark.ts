@@ -10,7 +10,7 @@ import { StateShape } from "./state-mark.ts";
 
 const REST_WORDS = {
   hidden: "Paused while the tab is hidden",
-  scrolled: "Paused while you read: scroll up to go on",
+  scrolled: "Paused while you read: scroll up to continue",
   selected: "Paused while text is selected",
 } as const;
 
@@ -30,12 +30,12 @@ export function ServiceMark(): View {
   if (now.kind === "away")
     return before(
       now.since,
-      `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`,
+      `The service cannot be reached since ${sayExactly(now.since)}; the dashboard retries every few seconds.`,
     );
   if (unserved !== null)
     return before(
       unserved,
-      `The service answers, but cannot serve since ${sayExactly(unserved)}; it is tried again by itself.`,
+      `The service answers, but cannot serve since ${sayExactly(unserved)}; the dashboard retries automatically.`,
     );
   return now.kind === "live"
     ? html`<span class="live on" title="The service tells at once what changes."><${StateShape} state="done" />Live</span>`

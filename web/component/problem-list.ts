@@ -20,7 +20,7 @@ export function ProblemList({
 }): View {
   if (problems.length === 0) return null;
   return html`<div class="problems" role="group" aria-label="Problems">
-    <h3><${Icon} name="attention" />${sayCount(problems.length, "problem")} to mend</h3>
+    <h3><${Icon} name="attention" />${sayCount(problems.length, "problem")} to fix</h3>
     <ul>
       ${problems.map(
         (problem, at) => html`<li key=${at}>

@@ -139,7 +139,7 @@ class Reader {
       return say('These are curly quotes, which JSON does not know: write straight ones, ".', token);
     const isName = this.#awaits === "name" || this.#awaits === "first name";
     if (isName && kind === "word")
-      return say(`A field’s name stands in double quotes: write "${show(text.replaceAll("'", ""))}".`, token);
+      return say(`A field’s name needs double quotes: write "${show(text.replaceAll("'", ""))}".`, token);
     const problem = (isName ? null : this.#refuseValue(token)) ?? checkScalar(token);
     if (problem !== null) return problem;
     this.#awaits = isName ? "colon" : this.#open.length === 0 ? "nothing" : "comma";

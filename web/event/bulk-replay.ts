@@ -138,7 +138,7 @@ export function StillSo({ place, relays }: { place: Place; relays: readonly stri
     .map(
       ({ relay, dead }) =>
         html`${relays.length > 1 && html`<b>${relay}</b>: `}<${Sentence} text=${dead?.cause.message ?? ""} /> `,
-    )}Mend that first, or they fail the same way.<//>`;
+    )}Fix that first, or they fail the same way.<//>`;
 }
 
 function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {

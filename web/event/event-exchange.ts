@@ -19,7 +19,7 @@ export function EventExchange({ result: { request, answer } }: { result: Result 
       ${
         answer?.headers !== undefined &&
         html`<h4>Answered</h4><${Lines} label="Answer" first=${String(answer.status)} headers=${answer.headers} />
-        <p class="quiet">Headers that may let somebody in, and what is long, are not kept.</p>`
+        <p class="quiet">Headers that may hold credentials, and long bodies, are not stored.</p>`
       }
       ${request !== undefined && answer === undefined && html`<p class="quiet">No answer came.</p>`}
     </details>`

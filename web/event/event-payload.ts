@@ -29,7 +29,7 @@ interface PayloadProps {
 export function EventPayload(props: PayloadProps): View {
   const { event } = props;
   if (event.expunged !== null) {
-    const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
+    const why = event.expunged === "person_erased" ? "its person was erased" : "a person expunged it";
     return html`<section class="block" aria-label="Payload"><div class="block-head"><h2>Payload</h2></div>
       <p class="none">It is not there any more, because ${why}.</p></section>`;
   }
@@ -75,18 +75,18 @@ function Expunge({ place, event, onExpunged, onClose }: PayloadProps & { onClose
     const sent = await send<{ event: Event }>({
       method: "POST",
       path,
-      done: "The payload is gone for good.",
+      done: "The payload is permanently removed.",
     });
     if (sent === null) return;
     onExpunged(sent.answer.event);
     onClose();
   };
   return html`<${Dialog} title="Expunge this payload?" onClose=${onClose}>
-    <p>The payload and what results quote of it go for good, and the event never runs again${event.state === "queued" && ": it ends failed now"}. That is audited. Mails it caused, and backups made before, are not touched.</p>
+    <p>The payload and its quotes in results are permanently removed, and the event never runs again${event.state === "queued" && ": it ends failed now"}. The audit log records it. Mails it caused, and backups made before, are not touched.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${expunge}>
-        ${isSending ? "Expunging…" : "Expunge for good"}</button></div>
+        ${isSending ? "Expunging…" : "Expunge permanently"}</button></div>
   <//>`;
 }
 

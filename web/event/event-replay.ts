@@ -87,7 +87,7 @@ export function EventReplay({
 function StillSo({ place, id }: { place: Place; id: string }): View {
   const cause = useLoad<{ cause: EventCause | null }>(apiPath(place, "events", id, "cause")).data?.cause;
   if (cause?.stands !== "yes") return null;
-  return html`<${Notice} kind="warn">What it failed with is still so: <${Sentence} text=${cause.message} /> Mend that first, or it fails the same way.<//>`;
+  return html`<${Notice} kind="warn">The cause still exists: <${Sentence} text=${cause.message} /> Fix that first, or it fails the same way.<//>`;
 }
 
 function Brake({ place, relay: name }: { place: Place; relay: string }): View {

@@ -101,7 +101,7 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
 export function EventReason({ event: { reason, waits } }: { event: EventItem }): View {
   const words = sayReasonCode(reason ?? "");
   if (waits?.for !== "retry" || waits.until === null) return words;
-  return html`${words} · tried again <${Ago} at=${waits.until} />`;
+  return html`${words} · retried <${Ago} at=${waits.until} />`;
 }
 
 export function PersonName({ person }: { person: EventItem["person"] }): View {

@@ -135,13 +135,13 @@ function explainDead(event: Event): string {
   const failure = lastFailure(event);
   if (failure === null) {
     return event.reason === "interrupted"
-      ? `It was given up: the service stopped in the middle of attempt ${event.attempts} of ${MAX_ATTEMPTS}.`
-      : `It was given up after ${sayCount(event.attempts, "attempt")}: ${sayReasonCode(event.reason ?? "no reason was kept")}.`;
+      ? `Dead: the service stopped in the middle of attempt ${event.attempts} of ${MAX_ATTEMPTS}.`
+      : `Dead after ${sayCount(event.attempts, "attempt")}: ${sayReasonCode(event.reason ?? "no reason was kept")}.`;
   }
   const given =
     event.attempts >= MAX_ATTEMPTS
-      ? `It was given up after ${MAX_ATTEMPTS} attempts`
-      : `It was given up at ${event.attempts <= 1 ? "once" : `attempt ${event.attempts}`}, because trying again cannot help`;
+      ? `Dead after ${MAX_ATTEMPTS} attempts`
+      : `Permanent failure at attempt ${event.attempts}, because a retry cannot help`;
   return `${given}: ${nameOf(failure)} failed, ${lower(trim(failure))}.${sayDoneBeside(event)}`;
 }
 

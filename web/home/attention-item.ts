@@ -73,7 +73,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
       method: "POST",
       path: apiPath(place, "alerts", alert ?? "", "resolve"),
       changes,
-      done: "It is seen to; what happens again is told again.",
+      done: "Marked as resolved. A new occurrence raises a new alert.",
       tellsRefusal: true,
     });
   const release = async (): Promise<void> => {

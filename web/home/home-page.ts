@@ -48,7 +48,7 @@ export function HomePage({ place, query }: PageProps): View {
           (need) =>
             html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
         )}</ul>
-        ${more && html`<p class="quiet">There is more: <a href=${pagePath(place, "attention")}>see everything that stands</a>.</p>`}
+        ${more && html`<p class="quiet">There is more: <a href=${pagePath(place, "attention")}>see everything that is open</a>.</p>`}
       </section>`
     }
     ${start === null ? html`<${Day} place=${place} data=${data} query=${query} />` : html`<${FirstSteps} place=${place} start=${start} />`}
@@ -68,7 +68,7 @@ function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string 
 const isOnTheWay = ({ environment }: Place): boolean => environment === "development";
 
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {
-  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs you.</b> Every relay does what it should, as far as can be told.</span></p>`;
+  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs you.</b> Every relay works, as far as Relay can see.</span></p>`;
   return html`
     ${data.needs.length === 0 && (isOnTheWay(place) ? html`<${UnlessWaiting} place=${place}>${calm}<//>` : calm)}
     <${Pulse} place=${place} data=${data} query=${query} />

@@ -117,7 +117,7 @@ function Figures({
       urls !== undefined &&
       urls.p95Ms !== null &&
       html`<li class="figure"><a href=${urls.slowest === null ? null : pagePath(place, "relays", urls.slowest)}
-        title="Of the newest ${sayCount(urls.calls, "call")}: half took at most ${sayTook(urls.p50Ms ?? 0)}, 95 in a hundred at most ${sayTook(urls.p95Ms)}. The slowest was called by ${urls.slowest ?? ""}.">
+        title="For the newest ${sayCount(urls.calls, "call")}: half took at most ${sayTook(urls.p50Ms ?? 0)}, 95 in a hundred at most ${sayTook(urls.p95Ms)}. The slowest was called by ${urls.slowest ?? ""}.">
         <b>${sayTook(urls.p95Ms)}</b> <span>Called URLs, p95</span></a></li>`
     }
     ${ticks.slice(0, 1).map(

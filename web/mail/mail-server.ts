@@ -25,8 +25,8 @@ export function MailServer({ place }: { place: Place }): View {
   return html`<div class="settings">
     ${place.environment === "local" && html`<${Notice} kind="info">In local development nothing is sent: mail stays in the mailbox here, whatever is set.<//>`}
     <${Sends} place=${place} /><${Server} key=${settings.mail.smtp?.host ?? ""} place=${place} /><${Names} place=${place} />
-    <${SettingCard} title="Test"><p>Mails you a few words by these settings, and says how it ended.</p><${TestMail} place=${place} tellsHere /><//>
-    <${SettingCard} title="Limits"><p>At most ${sayNumber(limits.emailsPerHour ?? 0)} mails that relays send in an hour, of the whole app, and ${sayNumber(limits.eventEmailsPerPersonPerDay ?? 0)} of kind event a person a day. What is over them is tried again later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
+    <${SettingCard} title="Test"><p>Sends you a test mail with these settings and shows the result.</p><${TestMail} place=${place} tellsHere /><//>
+    <${SettingCard} title="Limits"><p>At most ${sayNumber(limits.emailsPerHour ?? 0)} mails that relays send in an hour, of the whole app, and ${sayNumber(limits.eventEmailsPerPersonPerDay ?? 0)} of kind event a person a day. Mail over these limits is retried later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
   </div>`;
 }
 
@@ -36,7 +36,7 @@ function Sends({ place }: { place: Place }): View {
     change({ mail: { sends } }, sends ? "Relays send mail again." : "Relays send no mail now.");
   return html`<${SettingCard} title="Sending" error=${error}>
     <${SettingSwitch} label="Relays send mail" isOn=${settings?.mail.sends ?? true} onSet=${set} />
-    <p class="quiet">Off, <code>email_person</code> fails with <code>sends_off</code>, and its events are tried again until it is on.</p><//>`;
+    <p class="quiet">Off, <code>email_person</code> fails with <code>sends_off</code>, and Relay retries the events until you switch it on.</p><//>`;
 }
 
 function Server({ place }: { place: Place }): View {
@@ -91,7 +91,7 @@ function Names({ place }: { place: Place }): View {
   };
   return html`<${SettingCard} title="From and answers" error=${error}>
     <form class="setting-line" onSubmit=${save}>
-      <label class="field"><span>Name beside the address</span><input name="fromName" autocomplete="off" maxlength="100" placeholder="Ada’s Shop" defaultValue=${mail?.fromName ?? ""} /></label>
+      <label class="field"><span>Sender name</span><input name="fromName" autocomplete="off" maxlength="100" placeholder="Ada’s Shop" defaultValue=${mail?.fromName ?? ""} /></label>
       <label class="field"><span>Answers go to</span><input name="replyTo" type="email" autocomplete="off" placeholder="the sender" defaultValue=${mail?.replyTo ?? ""} /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Save"}</button></form>
     <p class="quiet">The address itself is of the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a>.</p><//>`;

@@ -18,7 +18,7 @@ export function MailStopList({ place }: { place: Place }): View {
   const { send, isSending } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (data.items.length === 0)
-    return html`<${EmptyState} icon="mail" title="Nobody stopped mail"><p>Each mail of kind event carries a link that stops such mail; whoever used it stands here. Mail about accounts goes on.</p><//>`;
+    return html`<${EmptyState} icon="mail" title="No one stopped mail"><p>Each mail of kind event has a link that stops such mail. People who used it are listed here. Mail about accounts still goes to them.</p><//>`;
   const allow = ({ person, email }: Stop) =>
     send({
       method: "PUT",
@@ -52,6 +52,6 @@ export function MailStopList({ place }: { place: Place }): View {
         html`<button type="button" disabled=${isSending} aria-label="Allow again: ${stop.email}" onClick=${() => void allow(stop)}>Allow again</button>`,
     },
   ];
-  return html`<section aria-label="No event mail"><p class="tab-lead">They stopped mail about events with the link that such mail carries; they get none until it is allowed again.</p>
+  return html`<section aria-label="No event mail"><p class="tab-lead">These people stopped mail about events with the link in such a mail. They get none until you allow it again.</p>
     <${Table} label="Who stopped mail" columns=${columns} items=${data.items.map((stop) => ({ ...stop, id: stop.person }))} /></section>`;
 }

@@ -14,7 +14,7 @@ function sayEnd({ state, to }: Email): string | null {
   return `The mail to ${to} was ${state === "sent" ? "taken by the mail server" : "kept here"}.`;
 }
 
-const UNKNOWN = "It is not known what became of the mail.";
+const UNKNOWN = "The result of the mail is unknown.";
 
 export function tellEnd(email: Email): void {
   const well = sayEnd(email);

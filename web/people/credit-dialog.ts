@@ -47,7 +47,7 @@ export function CreditDialog({
       <label><input type="radio" name="way" checked=${way === -1} onChange=${() => setWay(-1)} />Spend</label></fieldset>
     <label class="field"><span>How many</span><input name="amount" type="number" min="1" step="1" required autofocus /></label>
     <label class="field"><span>Reason</span><input name="reason" required autocomplete="off" />
-      <small>Stands in their ledger for good.</small></label>
+      <small>The ledger stores it permanently.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "One moment…" : way === 1 ? "Add" : "Spend"}</button></div>

@@ -32,15 +32,15 @@ export function EraseDialog({
   return html`<${Dialog} title="Erase ${person.email}?" onClose=${onClose}><form class="stack" onSubmit=${erase}>
     <p>This cannot be undone.</p>
     <ul class="erase-plan">
-      <li><b>Goes:</b> their address and attributes, access, plan, tokens, mails and records, and what events and calls hold of them. At once, and in the minutes after.</li>
-      <li><b>Stays:</b> the credit ledger and receipts, under an id that names nobody.</li>
-      <li><b>Not told:</b> relays hear nothing, and backups made before keep what they have.</li>
+      <li><b>Removed:</b> their address and attributes, access, plan, tokens, mails and records, and their data in events and requests. At once, and in the minutes after.</li>
+      <li><b>Stays:</b> the credit ledger and receipts, under an id without a name.</li>
+      <li><b>Not affected:</b> relays get no event, and earlier backups stay unchanged.</li>
       ${
         namesake === null
           ? html`<li>An event that arrived before never makes them again.</li>`
           : html`<li><b>Stays with <a href=${pagePath(place, "people", namesake)}>who has the same address</a></b> in the other spelling of its domain: what came under it. Whoever wants to be forgotten is erased there too.</li>`
       }</ul>
-    <label class="field"><span>Type the address to go on</span>
+    <label class="field"><span>Type the address to continue</span>
       <input autofocus autocomplete="off" value=${typed} onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
       <small>${person.email}</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}

@@ -87,7 +87,7 @@ export function GrantDialog({
         <small>In your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.</small></label>`
     }
     <label class="field"><span>Reason</span><input name="reason" autocomplete="off" />
-      <small>Stands beside the grant, for whoever looks next.</small></label>
+      <small>Shown with the grant.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending || !known}>${isSending ? "Granting…" : "Grant"}</button></div>

@@ -52,7 +52,7 @@ export function PersonListPage({ place, query }: PageProps): View {
         : list.items.length === 0
           ? html`<${None} place=${place} list=${list} text=${text} isFiltered=${hasChoice(query)} />`
           : html`<${Table} label="People" columns=${columnsOf(place)} items=${list.items} />
-            <${OlderButton} list=${list} none=${isFound ? "Nobody else is named by this." : "These are all."} />`
+            <${OlderButton} list=${list} none=${isFound ? "No other person matches." : "These are all."} />`
     }`;
 }
 
@@ -140,9 +140,9 @@ function None({
   }
   if (text !== "" && !isFiltered) return html`<${Nobody} place=${place} name=${text} />`;
   if (isFiltered) {
-    return html`<${EmptyState} icon="search" title="Nobody matches"><p>No person here is in this state.</p>
+    return html`<${EmptyState} icon="search" title="No match"><p>No person here has this state.</p>
       <button type="button" onClick=${showAll}>Show all</button><//>`;
   }
-  return html`<${EmptyState} icon="person" title="Nobody is here yet">
-    <p>A person is made when an event’s <code>person_email</code> names an address for the first time, when somebody signs in to your app, or when you invite one.</p><//>`;
+  return html`<${EmptyState} icon="person" title="No people yet">
+    <p>People are your customers. A person appears when an event’s <code>person_email</code> first names an address, when a customer signs in to your app, or when you invite one.</p><//>`;
 }

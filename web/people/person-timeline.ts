@@ -35,7 +35,7 @@ export function PersonStory({ place, id }: { place: Place; id: string }): View {
       list.items === undefined
         ? html`<${NotYet} error=${list.error} rows=${8} onRetry=${list.reload} />`
         : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} person=${id} item=${item} />`)}</ol>
-          <${OlderButton} list=${list} none="This is where it begins." />`
+          <${OlderButton} list=${list} none="This is the beginning." />`
     }</section>`;
 }
 

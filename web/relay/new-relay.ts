@@ -49,7 +49,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
     write(next);
     setQuery({ step: "write" });
     if (before !== undefined && before !== next)
-      tellDone("Put the template in the place of what you had written.", async () => write(before));
+      tellDone("The template replaced your text.", async () => write(before));
   };
   const create = async (): Promise<void> => {
     if (isSaving || findJsonProblem(text) !== null) return;

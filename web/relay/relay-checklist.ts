@@ -91,7 +91,7 @@ function useMailStep(place: Place, { definition }: Relay): Step[] {
     {
       title: "Let its mail leave",
       done: hasDomain && mail.smtp !== null,
-      how: html`<p>It needs a domain that is yours and a mail server; until then its mail fails and is tried again.</p>
+      how: html`<p>It needs a domain of yours and a mail server. Until then its mail fails, and Relay retries it.</p>
         <div class="step-ways">
           ${!hasDomain && html`<a class="button" href=${to("domain")}>${senderDomain === null ? "Set a sender domain" : "Verify the sender domain"}</a>`}
           ${mail.smtp === null && html`<a class="button" href=${to("server")}>Set a mail server</a>`}</div>`,
@@ -142,7 +142,7 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, refused
     {
       title: "Copy the URL into the sender",
       done: isCalled,
-      how: html`<p>The sender calls it exactly as it stands: <code class="wrap">${receiverUrl}</code></p>
+      how: html`<p>The sender must use exactly this URL: <code class="wrap">${receiverUrl}</code></p>
         ${isLocal && html`<p>A sender elsewhere does not reach this machine: open a tunnel to it and name its address with <code>--base-url</code>, or try it without the sender first.</p>`}
         <${CopyButton} text=${receiverUrl} label="Copy the URL for the sender" />`,
     },
@@ -189,7 +189,7 @@ function stepsOf(place: Place, { trigger, definition, nextTick, lastEventAt, las
     {
       title: "The first event is done",
       done: last24h.done > 0,
-      how: html`<p>What each action did stands on the event’s page.</p>`,
+      how: html`<p>The event’s page shows the result of each action.</p>`,
     },
   ];
 }

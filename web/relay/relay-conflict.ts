@@ -37,7 +37,7 @@ export function RelayConflict({
       if (gone || host.current === null) return;
       sides.current = mountSideBySide({
         shadow: host.current.attachShadow({ mode: "open" }),
-        theirs: { text: theirText, label: `Version ${theirs.version}, as it is stored` },
+        theirs: { text: theirText, label: `Version ${theirs.version}, the stored one` },
         mine: { text: mine, label: "Yours, not saved" },
         isNarrow: matchMedia(NARROW).matches,
       });
@@ -57,7 +57,7 @@ export function RelayConflict({
     <div ref=${host} class="conflict-sides" hidden=${!isReady}></div>
     ${!isReady && html`<${TextDiff} left=${theirText} right=${mine} label="Differences: minus is the stored version, plus is yours" />`}
     <div class="dialog-actions">
-      <button type="button" onClick=${() => onEdit(text())}>Go on editing mine</button>
+      <button type="button" onClick=${() => onEdit(text())}>Continue editing mine</button>
       <button type="button" onClick=${onTheirs}>Take version ${theirs.version}, drop mine</button>
       <button type="button" class="primary" onClick=${() => onMine(text())}>Save mine over it</button>
     </div>

@@ -71,5 +71,5 @@ function sayConsequence({ trigger, name, origin }: Relay, isLocal: boolean): str
         ? " Its file stays, and the next sync makes it again."
         : "";
   const file = isLocal ? ` Its file relays/${name}.json is deleted with it.` : synced;
-  return `${stops}${waiting} Its secrets are gone for good; its events stay for 30 days.${file}`;
+  return `${stops}${waiting} Its secrets are permanently removed; its events stay for 30 days.${file}`;
 }

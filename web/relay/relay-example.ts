@@ -25,7 +25,7 @@ export const EXAMPLES: readonly [RelayExample, ...RelayExample[]] = [
   },
   {
     title: "Signature in a header",
-    hint: "A sender that signs the raw body with HMAC-SHA256; your own server is told, with a signature of ours.",
+    hint: "A sender that signs the raw body with HMAC-SHA256; Relay then notifies your server with a signed call.",
     definition: {
       name: "push-received",
       trigger: {
@@ -44,7 +44,7 @@ export const EXAMPLES: readonly [RelayExample, ...RelayExample[]] = [
   },
   {
     title: "Schedule",
-    hint: "Every Monday at 09:00 UTC your own server is told. A schedule has no person.",
+    hint: "Every Monday at 09:00 UTC, Relay calls your server. A schedule has no person.",
     definition: {
       name: "weekly-report",
       trigger: { kind: "schedule", every: "1w", on: "monday", at: "09:00" },

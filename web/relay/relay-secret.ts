@@ -106,7 +106,7 @@ function Overlap({
     await send({
       method: "DELETE",
       path: apiPath(place, "relays", name, "previous-secret"),
-      done: `The present secret of ${name} alone verifies from now on.`,
+      done: `From now on only the present secret of ${name} verifies.`,
       tellsRefusal: true,
     });
     onChanged();

@@ -9,11 +9,11 @@ const ACTION_WORDS: Readonly<Record<string, (action: { [name: string]: Json }) =
     `Grant ${text(entitlement)}${expiresAt === undefined ? "" : ` for ${text(expiresAt)}`}`,
   revoke_access: ({ entitlement }) => `Revoke ${text(entitlement)}`,
   grant_credits: ({ amount }) => `Grant ${sayCount(Number(text(amount)), "credit")}`,
-  fulfil_product: ({ product }) => `Fulfil the product ${text(product)}`,
+  fulfil_product: ({ product }) => `Fulfill the product ${text(product)}`,
   refund_product: ({ product }) => `Refund the product ${text(product)}`,
   grant_plan: ({ plan }) => `Grant the plan ${text(plan)}`,
   revoke_plan: ({ plan }) => `Revoke the plan ${text(plan)}`,
-  email_person: ({ subject }) => `E-mail the person: “${text(subject)}”`,
+  email_person: ({ subject }) => `Email the person: “${text(subject)}”`,
   call_url: ({ url }) => `Call ${text(url)}`,
 };
 
@@ -23,11 +23,11 @@ const ACTION_TITLES: Readonly<Record<string, string>> = {
   grant_access: "Grant access",
   revoke_access: "Revoke access",
   grant_credits: "Grant credits",
-  fulfil_product: "Fulfil a product",
+  fulfil_product: "Fulfill a product",
   refund_product: "Refund a product",
   grant_plan: "Grant a plan",
   revoke_plan: "Revoke a plan",
-  email_person: "E-mail the person",
+  email_person: "Email the person",
   call_url: "Call a URL",
 };
 

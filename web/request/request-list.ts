@@ -148,7 +148,7 @@ function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): Vie
   if (isFiltered) {
     return html`<${EmptyState} icon="search" title="No call matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
   }
-  return html`<${EmptyState} icon="calls" title="Nobody has called yet">
-    <p>Each call of a receiver’s URL appears here at once: accepted, ignored, a duplicate, or refused with its cause.</p>
+  return html`<${EmptyState} icon="calls" title="No requests yet">
+    <p>Each request to a receiver URL appears here at once: accepted, ignored, a duplicate, or rejected with its cause.</p>
     <a class="button" href=${pagePath(place, "relays")}>Go to the relays</a><//>`;
 }

@@ -161,7 +161,7 @@ function SoldFields({
       <select name="way" value=${way} onChange=${(event: Event) => onWay((event.target as HTMLSelectElement).value as SoldThrough["kind"] | "")}>
         <option value="" selected=${way === ""}>Not sold</option>
         <option value="relay" selected=${way === "relay"}>A relay: a provider’s webhook says that it was paid</option>
-        <option value="payment_link" selected=${way === "payment_link"}>A payment link of your own processor</option></select>
+        <option value="payment_link" selected=${way === "payment_link"}>A payment link of your processor</option></select>
       <${AtField} problems=${problems} field="soldThrough" /></label>
     ${
       way === "relay" &&

@@ -133,8 +133,8 @@ function FirstWords({ place, kind }: { place: Place; kind: Kind }): View {
   return html`<section class="card first-words" aria-label="How a product is sold through a relay"><h2>How a product is sold through a relay</h2>
     <ol class="steps-words">
       <li>Make the product: what a buyer gets, an entitlement or credits.</li>
-      <li><a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>Make a relay</a> that your provider’s webhook calls when somebody has paid, with the action <code>fulfil_product</code> that names the product and the payment’s id as <code>ref</code>.</li>
+      <li><a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>Make a relay</a> that your provider’s webhook calls for each payment. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</li>
       <li>Let the product be sold through that relay. Each paid event then gives the buyer the product, once per payment, and writes the receipt.</li>
     </ol>
-    <p class="quiet">A product can also have a payment link of your own processor: then your server tells of each payment (<code>POST …/receipts</code>).</p></section>`;
+    <p class="quiet">A product can also have a payment link of your processor. Your server then reports each payment (<code>POST …/receipts</code>).</p></section>`;
 }

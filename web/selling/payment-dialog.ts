@@ -108,7 +108,7 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
             html`<optgroup key=${kind} label=${title}>${all.map(({ name, title: words }) => html`<option key=${name} value=${`${kind}:${name}`} selected=${draft.item === `${kind}:${name}`}>${name}${words !== name && ` · ${words}`}</option>`)}</optgroup>`,
         )}</select>${at("item")}</label>
     <label class="field"><span>Ref</span><input name="ref" required autocomplete="off" spellcheck=${false} defaultValue=${draft.ref} />
-      <small>Your processor’s identifier of the payment, or the invoice’s. One ref is one payment, for good.</small>${at("ref")}</label>
+      <small>Your processor’s identifier of the payment, or the invoice’s. One ref is always one payment.</small>${at("ref")}</label>
     <div class="money-fields"><label class="field"><span>Amount</span><input name="amount" inputmode="decimal" autocomplete="off" placeholder="42.00" defaultValue=${draft.amount} />${at("amount")}</label>
       <label class="field"><span>Currency</span><input name="currency" autocomplete="off" spellcheck=${false} maxlength="3" placeholder="EUR" defaultValue=${draft.currency} />${at("currency")}</label></div>
     ${
@@ -147,7 +147,7 @@ async function lookAt(
   if (id === null)
     return {
       field: "person",
-      message: `Nobody here is ${draft.person}: write the address or id of somebody who is, or add them in People first.`,
+      message: `No person here is ${draft.person}: write the address or id of a known person, or add the person in People first.`,
     };
   const asked = writeQuery({ ref: draft.ref, kind: "purchase", limit: 1 });
   const [now, under] = await Promise.all([
@@ -180,5 +180,5 @@ function sayTaken({
   refundedBy,
 }: PurchaseView): string {
   const amount = sayAmount(amountMinor, currency);
-  return `${ref} is recorded already: ${personEmail ?? person} paid ${item}${amount === null ? "" : ` with ${amount}`}${refundedBy === null ? "" : ", which was taken back since"}. Where this is another payment, write its own ref; else nothing is left to do.`;
+  return `${ref} is recorded already: ${personEmail ?? person} paid ${item}${amount === null ? "" : ` with ${amount}`}${refundedBy === null ? "" : ", which was taken back since"}. If this is another payment, enter its own ref. Otherwise the payment is already recorded.`;
 }

@@ -45,7 +45,7 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No such receipt" : "Nothing was bought yet"}>
-            <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfils and each payment that is recorded, by your server or by hand, has its receipt here."}</p><//>`
+            <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfills and each payment that your server or a person records has its receipt here."}</p><//>`
           : html`<${Table} label="Receipts" columns=${columnsOf(place, setRefunding)} items=${items} />
             <${OlderButton} list=${list} none="These are all." />`
     }

@@ -55,7 +55,7 @@ function DeleteApp({ id, onClose }: { id: string; onClose: () => void }): View {
   };
   return html`<${Dialog} title="Delete ${id}?" onClose=${onClose}><form class="settings" onSubmit=${end}>
     <ul>${environments.map(({ name, words }) => html`<li key=${name}><b>${name}</b>: ${words}</li>`)}</ul>
-    <p>All of it goes for good; only a backup of the server that was made before still has it.</p>
+    <p>All of it is permanently removed; only earlier backups of the server still have it.</p>
     ${
       isHeld &&
       html`<label class="switch"><input type="checkbox" checked=${isForced} onChange=${() => setForced(!isForced)} /><span>Production holds events. Delete it all the same.</span></label>`

@@ -80,7 +80,7 @@ export function BackupList(): View {
       files.length > 0 &&
       html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`
     }
-    <section class="block setting-after" aria-label="Where they are and how one is put back"><h2>Where they are, and how one is put back</h2>
+    <section class="block setting-after" aria-label="Location and restore"><h2>Location and restore</h2>
       <p class="quiet">In <code>${folder}</code> on the server’s own disk: copy them to another machine. <code>master.key</code> is in none of them; keep it too, in another place. To put one back, stop the server and run:</p>
       <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
       <p class="quiet">What was there is kept. A backup to a place of your choice, while the server runs:</p>

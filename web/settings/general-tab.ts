@@ -63,7 +63,7 @@ function Hold({ place }: { place: Place }): View {
         : html`<button type="button" class="primary" disabled=${isSending}
           onClick=${() => void change({ held: false }, "The hold is released: what waited runs now, in the order in which it arrived.", changes)}>Release the hold</button>`
     }
-    <p class="quiet">For a mishap that touches every relay: senders go on being answered 200, and nothing is lost for 30 days. Ticks of schedules during a hold are not recorded.</p>
+    <p class="quiet">For an incident that affects every relay. Senders still get 200, and Relay keeps the events for 30 days. Ticks of schedules during a hold are not recorded.</p>
     ${
       isAsking &&
       html`<${Dialog} title="Hold everything in ${place.environment}?" onClose=${() => setAsking(false)}>
@@ -96,6 +96,6 @@ function Receipts({ place }: { place: Place }): View {
     <label class="field setting-narrow"><span>Collection</span><select value=${chosen} disabled=${isSending} onChange=${set}>
       <option value="" selected=${chosen === ""}>None</option>
       ${listed.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</select></label>
-    <p class="quiet">Each payment that your server tells of is written as a record there too, so that a relay with the trigger <code>data_change</code> can follow it.</p>
+    <p class="quiet">Relay also writes each payment that your server reports as a record there, so that a relay with the trigger <code>data_change</code> can follow it.</p>
   <//>`;
 }

@@ -48,6 +48,6 @@ export function NodeList(): View {
   if (data === undefined) return error === null ? null : html`<${NotYet} error=${error} onRetry=${reload} />`;
   if (data.nodes.length === 0) return null;
   return html`<section class="setting-after" aria-label="Nodes"><h2>Nodes</h2>
-    <p class="tab-lead">Each of them takes calls, runs at once what only touches the database, and serves this page. What happens by itself in an environment, its schedules, retries and calls out, is run by one of them; when that one ends, another takes it over.</p>
+    <p class="tab-lead">Each of them takes calls, runs at once what only touches the database, and serves this page. One node runs the schedules, retries and outgoing calls of an environment. When it stops, another takes over.</p>
     <${Table} label="Nodes" columns=${COLUMNS} items=${data.nodes} /></section>`;
 }

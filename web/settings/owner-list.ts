@@ -31,7 +31,7 @@ export function OwnerList(): View {
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (known?.mode === "local")
-    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords: whoever holds the link that <code>relay dev</code> prints is it. On a server, owners are invited here.</p>`;
+    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords: the person with the link that <code>relay dev</code> prints is the owner. On a server, owners are invited here.</p>`;
   const relink = async (owner: OwnerView): Promise<void> => {
     const sent = await send<{ link: Link }>({ method: "POST", path: `${PATH}/${owner.id}/link` });
     if (sent !== null) setLink({ email: owner.email, link: sent.answer.link });
@@ -99,7 +99,7 @@ function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView
 }
 
 function ShownLink({ link, onClose }: { link: Link; onClose: () => void }): View {
-  const hint = "Hand it to the new owner alone. It sets their password and works once.";
+  const hint = "Give it only to the new owner. It sets their password and works once.";
   return html`<${SecretOnce} secrets=${[{ label: "Link", hint, value: link.url }]} />
     <p class="quiet">It ends <${Ago} at=${link.expiresAt} />.</p>
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have copied it</button></div>`;
@@ -135,7 +135,7 @@ function Remove({ owner, onClose }: { owner: OwnerView; onClose: () => void }): 
     if ((await send({ method: "DELETE", path, changes: [PATH], done })) !== null) onClose();
   };
   return html`<${Dialog} title="Remove ${owner.email}?" onClose=${onClose}>
-    <p>Their sessions and the keys of their logins end at once. What they changed stays in the audit. Keys that they made on the Keys page go on working.</p>
+    <p>Their sessions and the keys of their logins end at once. What they changed stays in the audit. Keys that they created on the Keys page still work.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>${isSending ? "Removing…" : "Remove owner"}</button></div>

@@ -35,7 +35,7 @@ export function ProcessorSetting({ place }: { place: Place }): View {
       <button class=${kept === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : kept === null ? "Set secret" : "Replace secret"}</button>
       ${kept !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}
     </form>
-    <p class="quiet">Your payment processor shows it where its webhook endpoint is set up, often beginning with <code>whsec_</code>. Each environment needs an endpoint, and so a secret, of its own. Replaced, the one before stops verifying at once.</p>
+    <p class="quiet">Your payment processor shows it where its webhook endpoint is set up, often beginning with <code>whsec_</code>. Each environment needs its own endpoint and secret. Replaced, the one before stops verifying at once.</p>
     ${
       isRemoving &&
       html`<${Dialog} title="Remove the processor’s secret?" onClose=${() => setRemoving(false)}>

@@ -12,7 +12,7 @@ export function ServerFacts(): View {
   const { server } = data;
   const isLocal = server.mode === "local";
   const isHttps = server.baseUrl.startsWith("https://");
-  return html`<p class="tab-lead">The server is told these when it starts; to change one, start it again with the flag or the variable.</p>
+  return html`<p class="tab-lead">The server reads these at its start. To change one, restart it with the flag or the variable.</p>
     ${!isLocal && !isHttps && html`<${Notice} kind="warn">The address is not https: events and sessions travel in the clear, and most providers refuse to call it.<//>`}
     <div class="card setting"><dl class="setting-facts">
       <${Fact} name="Public address" value=${server.baseUrl} change=${isLocal ? "" : "--base-url or RELAY_BASE_URL"}>
@@ -22,7 +22,7 @@ export function ServerFacts(): View {
       <${Fact} name="Trusted proxies" value=${server.trustedProxies.join(", ")} change=${isLocal ? "" : "--trusted-proxy or RELAY_TRUSTED_PROXY"}>
         Their <code>X-Forwarded-For</code> says who calls. A proxy that is not named makes all callers one, who share one cap.<//>
       <${Fact} name="Private addresses that may be called" value=${server.allowPrivate.join(", ")} change="--allow-private or RELAY_ALLOW_PRIVATE">
-        <code>call_url</code> and the mail server reach public addresses alone, and these.<//>
+        <code>call_url</code> and the mail server reach only public addresses, and these.<//>
       <${Fact} name="Events at once" value=${String(server.concurrency)} change="--concurrency or RELAY_CONCURRENCY">
         So many events run at the same time, all relays together.<//>
       <${Fact} name="Data directory" value=${server.dataDir} change="--data-dir or RELAY_DATA_DIR">

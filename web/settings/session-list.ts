@@ -63,7 +63,7 @@ export function SessionList(): View {
         `You are signed out everywhere else: ${ended === 1 ? "1 session" : `${ended} sessions`} ended.`,
     });
   const others = data.sessions.length - 1;
-  return html`<p class="tab-lead">Where <b>${known?.owner?.email ?? "you"}</b> is signed in. A session ends by itself 30 days after its last use; one that you do not know you end here, and then you set a new password.</p>
+  return html`<p class="tab-lead">The sessions of <b>${known?.owner?.email ?? "you"}</b>. A session ends 30 days after its last use. If you do not know a session, end it here and set a new password.</p>
     <div class="tab-actions"><button type="button" disabled=${isSending || others < 1} onClick=${() => void endOthers()}>Sign out everywhere else</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${Table} label="Your sessions" columns=${columnsOf(end, isSending)} items=${data.sessions} />

@@ -84,7 +84,7 @@ function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: 
   const { waiting } = last24h;
   const waits = `What still waits ends failed${waiting === 0 ? "" : ` (${waiting} of the last 24 hours)`}.`;
   const again = isLocal ? ` Its file relays/${name}.json goes with it.` : sayAgain(origin);
-  return `${stops} ${waits} Its secrets are gone for good; its events stay for 30 days.${again}`;
+  return `${stops} ${waits} Its secrets are permanently removed; its events stay for 30 days.${again}`;
 }
 
 /** What makes it again. */

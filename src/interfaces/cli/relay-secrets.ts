@@ -98,7 +98,7 @@ export const relaysEndOverlap: Command = {
       there: (remote) => endOverlapThere(remote, name),
     });
     if (input.on("json")) world.say(writeJson({ relay: name }, 2));
-    world.tell(`The present secret of ${name} alone verifies from now on.${foundSoon}`);
+    world.tell(`From now on only the present secret of ${name} verifies.${foundSoon}`);
   },
 };
 
