@@ -1,22 +1,20 @@
 /**
- * How many events a filter of the list chooses over time, by how they stand now, in bars of equal width. No index leads to a time: each bar's
- * numbers are found by halving, and counted through the index that is led to them. A bar with more than a share is counted in slices of it and
- * told as about so many; what failed or waits is rarer, has indexes of its own, and is so mostly exact. The cost is bounded by bars and
- * shares, however many events there are.
+ * Draws a histogram of the events that match a filter: bars of equal width over time, by the events' current outcome. No index holds the time, so a
+ * binary search finds the event numbers of each bar. histogram-count.ts counts them, so the cost depends on the bars and not on the events.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { time } from "../../base/schema.ts";
-import { readPage, turnLoop } from "../../store/index-scan.ts";
+import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { firstSeqAbout, listFirstSeqs } from "../../store/time-index.ts";
-import type { EventState } from "./event.ts";
-import { type Asked, type Counts, countSpan, outcomeOf } from "./histogram-count.ts";
-import { type EventFilter, findNameKey, listEvents } from "./list.ts";
+import { findFirstMatches, visitPersonEvents } from "./counted-walk.ts";
+import { type Counts, countSpan, type HistogramFilter, outcomeOf } from "./histogram-count.ts";
+import { type EventFilter, findNameKey } from "./list.ts";
 
-/** Widths of a bar, in minutes; the narrowest that makes few enough bars is taken. */
+/** The widths of a bar in minutes. The narrowest width with few enough bars is the default. */
 const WIDTHS = {
   "1m": 1,
   "2m": 2,
@@ -32,24 +30,18 @@ const WIDTHS = {
   "1d": 1_440,
 } as const;
 export const BAR_WIDTHS = Object.keys(WIDTHS) as (keyof typeof WIDTHS)[];
-const USUAL_BARS = 96;
+const DEFAULT_BARS = 96;
 const MAX_BARS = 168;
-const KEPT_MS = 30 * DAY_MS;
-/** Bars between two turns of the loop. */
-const AT_ONCE = 2;
-/** Events of a person that are looked at, and in one step. */
-const MAX_OF_PERSON = 10_000;
-const PERSON_STEP = 1_000;
-/** Events that hold a text, each of which has to be read. */
-const TEXT_PAGE = { limit: 200, after: null };
-const TEXT_STEPS = { steps: 2, look: 1_000 };
+const RETENTION_MS = 30 * DAY_MS;
+/** Bars counted between two turns of the event loop. */
+const BAR_STEP = 2;
 
 export const histogramView = Type.Object({
   since: time,
   until: time,
-  /** Milliseconds that a bar stands for. */
+  /** The width of a bar in milliseconds. */
   everyMs: Type.Integer(),
-  /** Those that arrived from `at` on, by how they stand now. `waiting`: queued, running, or waiting for a retry. */
+  /** The events that arrived from `at` on, by current outcome. `waiting`: queued, running, or waiting for a retry. */
   bars: Type.Array(
     Type.Object({
       at: time,
@@ -59,7 +51,7 @@ export const histogramView = Type.Object({
       dead: Type.Integer(),
     }),
   ),
-  /** Whether some were counted in samples, or not all were looked at. */
+  /** Whether samples were counted, or some events were left out. */
   approximate: Type.Boolean(),
 });
 export type HistogramView = Static<typeof histogramView>;
@@ -68,10 +60,6 @@ interface Bar extends Counts {
   atMs: number;
   from: number;
   to: number;
-}
-
-interface AskedOfPerson extends Asked {
-  person: string;
 }
 
 export async function drawHistogram(
@@ -89,13 +77,13 @@ export async function drawHistogram(
   const from = filter.sinceMs;
   if (first !== undefined && from !== undefined)
     first.from = await store.read((tx) => firstSeqAbout(tx, "event", from));
-  const asked = { environmentId, nameKey, trigger, state };
+  const counted = { environmentId, nameKey, trigger, state, reason: null };
   let exact = true;
   if (relay !== undefined && nameKey === null) exact = true;
   else if ((q ?? "") !== "" || mapped !== undefined || reason !== undefined)
-    exact = await addFound(store, environmentId, { ...filter, sinceMs, untilMs }, bars);
-  else if (person !== null) exact = await addOfPerson(store, { ...asked, person }, bars);
-  else exact = await addAll(store, asked, bars);
+    exact = await addFirstMatches(store, environmentId, { ...filter, sinceMs, untilMs }, bars);
+  else if (person !== null) exact = await addOfPerson(store, { ...counted, person }, bars);
+  else exact = await addAll(store, counted, bars);
   return {
     since: toIso(sinceMs),
     until: toIso(untilMs),
@@ -111,7 +99,7 @@ export async function drawHistogram(
   };
 }
 
-/** Since the oldest event that is kept, where nothing is said; whole bars, the first of which may begin before. */
+/** Chooses the range of full bars. Without `since` it begins at the oldest event; the first bar may begin earlier. */
 async function chooseRange(
   tx: Reader,
   { sinceMs, untilMs, every }: Parameters<typeof drawHistogram>[2],
@@ -119,16 +107,16 @@ async function chooseRange(
 ) {
   const until = untilMs ?? nowMs + 1;
   const oldest = await tx.get<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq LIMIT 1");
-  const first = Math.max(until - KEPT_MS, Math.min(oldest?.at ?? nowMs, until - HOUR_MS));
+  const first = Math.max(until - RETENTION_MS, Math.min(oldest?.at ?? nowMs, until - HOUR_MS));
   const since = Math.max(sinceMs ?? first, until - 400 * DAY_MS);
   if (since >= until)
     throw new Refusal("invalid_input", "since must be before until: choose a range that has begun.");
   const wide = until - since;
   const minutes =
     every === undefined
-      ? Object.values(WIDTHS).find((one) => wide / (one * MINUTE_MS) <= USUAL_BARS)
+      ? Object.values(WIDTHS).find((one) => wide / (one * MINUTE_MS) <= DEFAULT_BARS)
       : WIDTHS[every];
-  const width = minutes === undefined ? Math.ceil(wide / USUAL_BARS) : minutes * MINUTE_MS;
+  const width = minutes === undefined ? Math.ceil(wide / DEFAULT_BARS) : minutes * MINUTE_MS;
   if (wide / width > MAX_BARS)
     throw new Refusal(
       "invalid_input",
@@ -145,55 +133,41 @@ async function makeBars(store: Store, sinceMs: number, untilMs: number, everyMs:
   return moments.map((atMs, at) => ({ atMs, from: seqs[at] ?? 0, to: seqs[at + 1] ?? 0, ...none }));
 }
 
-async function addAll(store: Store, asked: Asked, bars: readonly Bar[]): Promise<boolean> {
+async function addAll(store: Store, filter: HistogramFilter, bars: readonly Bar[]): Promise<boolean> {
   const last = await store.read((tx) => tx.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM event"));
   const end = (last?.seq ?? 0) + 1;
   let exact = true;
   for (const [at, bar] of bars.entries()) {
-    const counted = await store.read((tx) => countSpan(tx, asked, { ...bar, to: Math.min(bar.to, end) }));
+    const counted = await store.read((tx) => countSpan(tx, filter, { ...bar, to: Math.min(bar.to, end) }));
     Object.assign(bar, counted.counts);
     exact &&= counted.exact;
-    if (at % AT_ONCE === AT_ONCE - 1) await turnLoop();
+    if (at % BAR_STEP === BAR_STEP - 1) await turnLoop();
   }
   return exact;
 }
 
-/** A person's are looked at one by one, the newest first. */
-async function addOfPerson(store: Store, asked: AskedOfPerson, bars: readonly Bar[]): Promise<boolean> {
-  const { environmentId, nameKey, trigger, person, state } = asked;
-  const sql = `SELECT seq, state, (environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ($trigger IS NULL OR "trigger" = $trigger)) AS fits
-    FROM event INDEXED BY event_of_person WHERE person_id = $person AND seq >= $from AND seq < $below ORDER BY seq DESC LIMIT ${PERSON_STEP}`;
-  let below = bars.at(-1)?.to ?? 0;
-  for (let looked = 0; looked < MAX_OF_PERSON; looked += PERSON_STEP) {
-    const values = { environmentId, nameKey, trigger, person, from: bars[0]?.from ?? 0, below };
-    const rows = await store.read((tx) =>
-      tx.all<{ seq: number; state: EventState; fits: number }>(sql, values),
-    );
-    for (const row of rows) {
-      const bar = bars.find(({ from, to }) => row.seq >= from && row.seq < to);
-      if (bar !== undefined && row.fits === 1 && (state === null || state === row.state))
-        bar[outcomeOf(row.state)] += 1;
-    }
-    if (rows.length < PERSON_STEP) return true;
-    below = rows.at(-1)?.seq ?? 0;
-    await turnLoop();
-  }
-  return false;
+/** Returns whether all events of the person were counted. */
+async function addOfPerson(
+  store: Store,
+  { state, ...filter }: HistogramFilter & { person: string },
+  bars: readonly Bar[],
+): Promise<boolean> {
+  const range = { ...filter, above: bars[0]?.from ?? 0, below: bars.at(-1)?.to ?? 0 };
+  const isMore = await visitPersonEvents(store, range, (event) => {
+    const bar = bars.find(({ from, to }) => event.seq >= from && event.seq < to);
+    if (bar !== undefined && (state === null || state === event.state)) bar[outcomeOf(event.state)] += 1;
+  });
+  return !isMore;
 }
 
-/** As many as the first pages of the list hold. */
-async function addFound(
+/** Returns whether all matches were counted. */
+async function addFirstMatches(
   store: Store,
   environmentId: number,
   filter: EventFilter,
   bars: readonly Bar[],
 ): Promise<boolean> {
-  const { items, next } = await readPage(
-    store,
-    TEXT_PAGE,
-    (tx, part) => listEvents(tx, environmentId, filter, part),
-    TEXT_STEPS,
-  );
+  const { items, next } = await findFirstMatches(store, environmentId, filter);
   for (const { createdAt, state } of items) {
     const atMs = Date.parse(createdAt);
     const bar = bars.findLast((one) => one.atMs <= atMs);
