@@ -1,7 +1,6 @@
 /**
- * API keys: secret keys (`relay_live_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
- * as SHA-256; one that relay login made belongs to its owner and ends. It decides which key a token is, never what a key may do. And the words
- * for whoever makes a change, with a key or without one.
+ * API keys: secret keys (`relay_live_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Relay shows a token
+ * once and stores its SHA-256. This file finds the key of a token and never decides what a key may do. It also names the actor of a change.
  */
 import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../../base/id.ts";
@@ -26,21 +25,21 @@ const API_KEY = defineTable({
     kind: text<ApiKeyKind>(),
     name: text(),
     keyHash: bytes(),
-    /** Its prefix and last four characters: `relay_dev_…x4Gh`. */
+    /** Prefix and last four characters of the token: `relay_dev_…x4Gh`. */
     hint: text(),
-    /** App keys: the web origins it works from. In production nothing else; elsewhere any https origin and localhost besides. */
+    /** Web origins that may use an app key. Outside production, every https origin and localhost may use it too. */
     origins: json<string[]>(),
     createdAt: integer(),
     lastUsedAt: orNull(integer()),
     revokedAt: orNull(integer()),
-    /** Whose login made it; null for one that is the environment's own. */
+    /** The owner whose `relay login` made the key; null for a key of the environment itself. */
     ownerId: orNull(text()),
-    /** When it ends by itself. */
+    /** When the key expires; null: never. */
     expiresAt: orNull(integer()),
   },
 });
 
-/** A key without what it is known by. */
+/** The columns that may be shown: all but the hash. */
 const SHOWN_KEY = API_KEY.pick(
   "id",
   "kind",
@@ -52,7 +51,7 @@ const SHOWN_KEY = API_KEY.pick(
   "revokedAt",
   "expiresAt",
 );
-/** `owner`: the address of whose login made it. */
+/** `owner`: the e-mail address of the owner whose login made the key. */
 export type ApiKey = RowOf<typeof SHOWN_KEY> & { owner: string | null };
 
 const OWNER_EMAIL = "(SELECT email FROM owner WHERE owner.id = owner_id) AS owner";
@@ -96,18 +95,18 @@ export function viewKey(key: ApiKey): KeyView {
 }
 
 export const TOKEN_CHARS = 32;
-/** Secret keys of earlier versions begin `sk_`, as another company's do: none is made any more, and those that were stay valid. */
+/** Accepts the prefix `sk_` of earlier versions: old keys stay valid, and new keys do not use it because another company's keys do. */
 const TOKEN = /^(?:relay|[sa]k)_(?:dev|live)_[A-Za-z0-9]{32}$/;
 
 const MAX_NAME_CHARS = 100;
 const USE_INTERVAL_MS = MINUTE_MS;
 
-/** What a key of this kind begins with; no other company's keys do, so that scanners of secrets name whose it is. */
+/** Returns the prefix of a key kind. The prefix is unique to Relay, so that secret scanners can name the owner of a leaked key. */
 function prefixOf(kind: ApiKeyKind, environment: EnvironmentName): string {
   return `${kind === "secret" ? "relay" : "ak"}_${environment === "production" ? "live" : "dev"}_`;
 }
 
-/** Every text that a secret key with these letters has or, made by an earlier version, had. */
+/** Lists the spellings of a secret key with these random letters: the current prefix first, then the prefix of earlier versions. */
 export function listSecretKeySpellings(
   letters: string,
   environment: EnvironmentName,
@@ -116,7 +115,7 @@ export function listSecretKeySpellings(
   return [now, now.replace(/^relay_/, "sk_")];
 }
 
-/** Mints a key; `token` is shown once and stands nowhere. Refuses with `invalid_input` (name, origins). */
+/** Creates a key. The returned `token` is shown once and stored nowhere. Throws `invalid_input` (name, origins). */
 export async function mintApiKey(
   tx: Writer,
   input: {
@@ -124,9 +123,9 @@ export async function mintApiKey(
     kind: ApiKeyKind;
     name: string;
     origins?: readonly string[] | undefined;
-    /** Its letters where they are not to be random. */
+    /** Fixed letters instead of random ones. */
     letters?: string;
-    /** Whose login makes it, and when it ends by itself. */
+    /** The owner whose login makes the key, and its expiry. */
     login?: { owner: { id: string; email: string }; expiresAt: number };
     nowMs: number;
   },
@@ -152,7 +151,7 @@ export async function mintApiKey(
   return { key, token };
 }
 
-/** The live key of this token with its environment; null for what has not a key's shape, is unknown, revoked or has ended. */
+/** Finds the live key of a token, with its environment. Returns null for a malformed, unknown, revoked or expired token. */
 export async function findApiKeyByToken(
   tx: Reader,
   token: string,
@@ -170,7 +169,7 @@ export async function findApiKeyByToken(
   return row === null ? null : PRESENTED_KEY.read(row);
 }
 
-/** What became of a login's key that works no more, for whoever presents it; null for any other token. */
+/** Finds why a key of `relay login` stopped working, so that the caller can be told. Returns null for any other token. */
 export async function findEndedLoginKey(
   tx: Reader,
   token: string,
@@ -181,19 +180,19 @@ export async function findEndedLoginKey(
   return await tx.get(sql, hashToken(token));
 }
 
-/** Whether `recordApiKeyUse` is due: a key's last use is noted at most once a minute. */
+/** Reports whether the use of a key must be recorded: at most once a minute. */
 export function isApiKeyUseDue(key: Pick<PresentedKey, "lastUsedAt">, nowMs: number): boolean {
   return key.lastUsedAt === null || nowMs - key.lastUsedAt >= USE_INTERVAL_MS;
 }
 
-/** Notes that the key was used. Callers that race write once. */
+/** Records that the key was used. Of concurrent callers, only one writes. */
 export async function recordApiKeyUse(tx: Writer, keyId: string, nowMs: number): Promise<void> {
   const sql =
     "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at <= ?3)";
   await tx.run(sql, keyId, nowMs, nowMs - USE_INTERVAL_MS);
 }
 
-/** What decides from where each live app key of the server works: all that is known of a call before its key is. */
+/** Lists the allowed origins of every live app key. A browser's preflight request names no key, so CORS must be decided from all of them. */
 export async function listKeyOrigins(tx: Reader): Promise<KeyOrigins[]> {
   const sql = `SELECT DISTINCT ${KEY_ORIGINS.columns}, environment.name AS environmentName FROM api_key
     JOIN environment ON environment.id = environment_id WHERE kind = 'app' AND revoked_at IS NULL AND deleted_at IS NULL`;
@@ -201,7 +200,7 @@ export async function listKeyOrigins(tx: Reader): Promise<KeyOrigins[]> {
   return rows.map((row) => KEY_ORIGINS.read(row));
 }
 
-/** The environment's keys, newest first, revoked ones too. */
+/** Lists the environment's keys, newest first, including revoked ones. */
 export async function listApiKeys(
   tx: Reader,
   environmentId: number,
@@ -220,7 +219,7 @@ export async function listApiKeys(
   );
 }
 
-/** Revokes a key at once and for good. Answers the key as it was; refuses with `not_found`, also for one revoked before. */
+/** Revokes a key permanently and returns the key as it was before. Throws `not_found`, also for a key that is revoked already. */
 export async function revokeApiKey(
   tx: Writer,
   environmentId: number,
@@ -248,16 +247,16 @@ function readName(name: string): string {
   );
 }
 
-/** Who makes a change. */
+/** The person or program that makes a change. */
 export type Actor =
-  /** `owner`: the address of whose login made the key. */
+  /** `owner`: the e-mail address of the owner whose login made the key. */
   | { kind: "key"; id: string; owner: string | null }
   | { kind: "owner"; id: string; email: string }
   | { kind: "command_line" };
 
 export const COMMAND_LINE: Actor = { kind: "command_line" };
 
-/** The actor as stored and shown: `key:<id>`, `owner:<email> by key:<id>`, `owner:<email>` or `command line`. */
+/** Formats the actor for the audit log: `key:<id>`, `owner:<email> by key:<id>`, `owner:<email>` or `command line`. */
 export function formatActor(actor: Actor): string {
   switch (actor.kind) {
     case "key":
@@ -269,7 +268,7 @@ export function formatActor(actor: Actor): string {
   }
 }
 
-/** The store's origin for what the actor writes: a key is the app, everyone else sits at the dashboard or its machine. */
+/** Returns the store's origin for a write: `app` for a key, `dashboard` for an owner and the command line. */
 export function actorOrigin(actor: Actor): Origin {
   return actor.kind === "key" ? "app" : "dashboard";
 }

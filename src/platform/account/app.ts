@@ -1,4 +1,4 @@
-/** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
+/** Apps: an id that is part of every receiver URL, a display name, and the environments that an app starts with. An id never changes. */
 import { type Static, Type } from "typebox";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -15,10 +15,10 @@ const APP = defineTable({
     id: text(),
     name: text(),
     createdAt: integer(),
-    /** Since when, and by whom in the audit's words, it is deleted: it is nobody's from then on. */
+    /** When and by whom (in the audit's words) the app was deleted. No finder returns a deleted app. */
     deletedAt: orNull(integer()),
     deletedBy: orNull(text()),
-    /** Since when nothing of it is left but this row. */
+    /** When the last data of the deleted app was removed; this row stays. */
     emptiedAt: orNull(integer()),
   },
 });
@@ -32,19 +32,19 @@ export function viewApp(app: App): AppView {
   return show(appView, app);
 }
 
-/** Stands in a URL's path: lowercase letters, digits, hyphens and underscores, starting with a letter, 2 to 63 characters. */
+/** An id is part of a URL path: 2 to 63 lowercase letters, digits, hyphens and underscores, starting with a letter. */
 const APP_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 const MAX_NAME_CHARS = 100;
 
 interface NewApp {
-  /** Explicit, such as `app_test`; absent: made from the name, with a number where it is taken. */
+  /** An explicit id such as `app_test`. Absent: derived from the name, with a number if that id is taken. */
   id?: string | undefined;
   name: string;
   environments: readonly EnvironmentName[];
   nowMs: number;
 }
 
-/** Creates the app with its environments. Refuses with `invalid_input` or, for an explicit id, `name_taken`. */
+/** Creates the app with its environments. Throws `invalid_input` or, for an explicit id, `name_taken`. */
 export async function createApp(
   tx: Writer,
   input: NewApp,
@@ -71,7 +71,7 @@ export async function createApp(
   return { app, environments };
 }
 
-/** Gives the app another name; its id stays. Refuses with `not_found` and `invalid_input`. Answers it as it was and as it is. */
+/** Renames the app; its id stays. Returns the app before and after. Throws `not_found` and `invalid_input`. */
 export async function renameApp(tx: Writer, id: string, given: string): Promise<{ before: App; after: App }> {
   const before = await findApp(tx, id);
   if (before === null) throw new Refusal("not_found", `There is no app ${id} on this server.`);
@@ -86,17 +86,16 @@ function readName(given: string): string {
   throw new Refusal("invalid_input", `name is not valid: write 1 to ${MAX_NAME_CHARS} characters.`);
 }
 
-/** The app with this id, or null. */
 export function findApp(tx: Reader, id: string): Promise<App | null> {
   return APP.get(tx, "WHERE id = $id AND deleted_at IS NULL", { id });
 }
 
-/** Every app, oldest first. */
+/** Lists all apps, oldest first. */
 export function listApps(tx: Reader): Promise<App[]> {
   return APP.all(tx, "WHERE deleted_at IS NULL ORDER BY created_at, id");
 }
 
-/** A page of the apps, newest first. */
+/** Lists one page of apps, newest first. */
 export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<AppView>> {
   return await pageByName(tx, APP, "id", null, request, viewApp, "deleted_at IS NULL");
 }
@@ -116,7 +115,7 @@ async function chooseId(tx: Reader, explicit: string | undefined, name: string):
   }
 }
 
-/** "Büro & Söhne" is `buro-sohne`; a name without any Latin letter is `app`. */
+/** Derives an id from a name: "Büro & Söhne" becomes `buro-sohne`. A name without Latin letters becomes `app`. */
 function idFromName(name: string): string {
   const words = name
     .normalize("NFKD")

@@ -1,6 +1,6 @@
 /**
- * The secret key that a command of the data directory calls its own service with: one an environment, the same for each run, as its letters come
- * from the master key, so that nothing is kept of it; the next one where it was revoked.
+ * The secret key that a command on the data directory uses to call its own service. The key's letters are derived from the master key, so each
+ * run gets the same key and nothing is stored. If the key was revoked, the next one is derived.
  */
 import { hashToken } from "../../base/id.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -9,7 +9,7 @@ import type { EnvironmentName } from "./environment.ts";
 
 const MOST_REVOKED = 1_000;
 
-/** `made`: the key, where it did not exist before. */
+/** Returns the token of the environment's command key, and creates the key if needed. `made` is the new key, or null if it existed. */
 export async function requireCommandKey(
   tx: Writer,
   {
@@ -21,7 +21,7 @@ export async function requireCommandKey(
     environment: { id: number; name: EnvironmentName };
     name: string;
     nowMs: number;
-    /** Keyed by the master key. */
+    /** A hash keyed by the master key. */
     digest(text: string): Uint8Array;
   },
 ): Promise<{ token: string; made: ApiKey | null }> {

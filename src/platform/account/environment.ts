@@ -1,6 +1,6 @@
 /**
- * An app's environments: their settings with a version, the hold, and the payment processor's own secret. It decides who may write
- * over whom (the version), and never what a section of the settings means, nor does it seal or unseal anything.
+ * An app's environments: versioned settings, the hold, and the sealed secret of the payment processor. The version decides which concurrent
+ * change wins. This file neither interprets a settings section nor opens a secret.
  */
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -18,22 +18,22 @@ const ENVIRONMENT = defineTable({
     id: given(),
     appId: text(),
     name: text<EnvironmentName>(),
-    /** Sections by name, each owned by the room that reads it: `base`, `mail`, `alerts`, … */
+    /** Sections by name; the module that reads a section defines its shape: `base`, `mail`, `alerts`, … */
     settings: json<JsonObject>(),
-    /** Counts every change of the settings, the hold and the processor secret. */
+    /** Increases with every change of the settings, the hold or the processor secret. */
     version: integer(),
-    /** Since when receivers hold what arrives; null while everything runs. */
+    /** When the environment was put on hold; null: events run. */
     heldAt: orNull(integer()),
-    /** While a release is in progress, the newest event when the hold was released; null while none is. */
+    /** The newest event at the time the hold was released, while the held events still run; otherwise null. */
     releasedThrough: orNull(integer()),
     /** Sealed; see secret/seal.ts. */
     processorSecret: orNull(bytes()),
     processorSecretFingerprint: orNull(text()),
-    /** A keyed hash: two environments that hold the same secret are told apart without unsealing. */
+    /** A keyed hash, which compares the secrets of two environments without opening them. */
     processorSecretDigest: orNull(bytes()),
     processorSecretSetAt: orNull(integer()),
     createdAt: integer(),
-    /** Since when its app is deleted: it is nobody's, and is emptied. Null for every other. */
+    /** When the app was deleted; null: the app exists. No finder returns an environment of a deleted app. */
     deletedAt: orNull(integer()),
   },
 });
@@ -42,12 +42,11 @@ const LIVE = "deleted_at IS NULL";
 
 export type Environment = RowOf<typeof ENVIRONMENT>;
 
-/** The environment of this app and name, or null. */
 export function findEnvironment(tx: Reader, appId: string, name: string): Promise<Environment | null> {
   return ENVIRONMENT.get(tx, `WHERE app_id = $appId AND name = $name AND ${LIVE}`, { appId, name });
 }
 
-/** As `findEnvironment`; refuses with `not_found`. */
+/** Finds the environment. Throws `not_found`. */
 export async function requireEnvironment(tx: Reader, appId: string, name: string): Promise<Environment> {
   const environment = await findEnvironment(tx, appId, name);
   if (environment === null) {
@@ -59,27 +58,27 @@ export async function requireEnvironment(tx: Reader, appId: string, name: string
   return environment;
 }
 
-/** The environment with this row id, or null, also where its app is deleted. */
+/** Finds an environment by its row id; null also if its app is deleted. */
 export function findEnvironmentById(tx: Reader, id: number): Promise<Environment | null> {
   return ENVIRONMENT.get(tx, `WHERE id = $id AND ${LIVE}`, { id });
 }
 
-/** The environment with the next row id, or null after the last. */
+/** Finds the environment with the next row id; null after the last. */
 export function findEnvironmentAfter(tx: Reader, id: number): Promise<Environment | null> {
   return ENVIRONMENT.get(tx, `WHERE id > $id AND ${LIVE} ORDER BY id LIMIT 1`, { id });
 }
 
-/** Every environment of the app, or of all apps for null, oldest first. */
+/** Lists the environments of one app, or of all apps for null, oldest first. */
 export function listEnvironments(tx: Reader, appId: string | null): Promise<Environment[]> {
   return ENVIRONMENT.all(tx, `WHERE ($appId IS NULL OR app_id = $appId) AND ${LIVE} ORDER BY id`, { appId });
 }
 
-/** The one environment of local development, or null in a server's data directory: no server has an environment of this name. */
+/** Finds the environment of local development. A server's data directory has none. */
 export async function findLocalEnvironment(tx: Reader): Promise<Environment | null> {
   return (await listEnvironments(tx, null)).find(({ name }) => name === "local") ?? null;
 }
 
-/** Adds an environment with empty settings; the app must exist. A second one of the same name is the same one. */
+/** Returns the app's environment of this name, and creates it with empty settings if needed. The app must exist. */
 export async function ensureEnvironment(
   tx: Writer,
   appId: string,
@@ -104,21 +103,21 @@ export async function ensureEnvironment(
   return await requireEnvironment(tx, appId, name);
 }
 
-/** One section of the settings; an empty object where it was never written. */
+/** Reads one section of the settings; an empty object if it was never saved. */
 export function readSettingsSection(environment: Pick<Environment, "settings">, name: string): JsonObject {
   const section = Object.hasOwn(environment.settings, name) ? environment.settings[name] : undefined;
   return isJsonObject(section) ? section : {};
 }
 
-/** Whether the owner wants alerts of this code: on unless switched off on the Alerts page. */
+/** Reports whether alerts of this code are enabled. Every code is enabled until the owner switches it off. */
 export function isAlertEnabled(environment: Pick<Environment, "settings">, code: string): boolean {
   const alerts = readSettingsSection(environment, "alerts");
   return !(Object.hasOwn(alerts, code) && alerts[code] === false);
 }
 
 /**
- * Replaces the named sections and keeps the others; a section given as null is removed. `version` is the one the caller read:
- * a stale one is refused with `version_conflict`, the current one in `details.version`.
+ * Replaces the named sections and keeps the others; null removes a section. `version` is the version that the caller read. Throws
+ * `version_conflict` for an outdated version, with the current one in `details.version`.
  */
 export async function saveSettings(
   tx: Writer,
@@ -138,7 +137,7 @@ export async function saveSettings(
   return { ...environment, settings, version: environment.version + 1 };
 }
 
-/** Refuses with `version_conflict` unless `version` is the environment's current one. */
+/** Throws `version_conflict` unless `version` is the environment's current version. */
 export function requireVersion(environment: Pick<Environment, "version">, version: number): void {
   if (version === environment.version) return;
   throw new Refusal(
@@ -149,9 +148,9 @@ export function requireVersion(environment: Pick<Environment, "version">, versio
 }
 
 /**
- * Puts the environment on hold, or releases it: then its schedules count from now, also where nothing ran that could see their periods pass.
- * `newestArrival`: the newest event there is. Until a release reaches it, events of all relays run in the order of their arrival.
- * Answers whether that changed anything.
+ * Puts the environment on hold, or releases it, and returns whether that changed anything. After a release, schedules count from now, so that
+ * ticks missed during the hold do not run. `newestArrival` is the newest event: until the release reaches it, events of all relays run in
+ * order of arrival.
  */
 export async function setHold(
   tx: Writer,
@@ -173,20 +172,20 @@ export async function setHold(
   return changed;
 }
 
-/** Up to which event a release of the environment's hold is in progress; null: none is, or the environment is on hold again. */
+/** Finds the event up to which a release of the hold is in progress. Returns null if no release is in progress or the environment is on hold. */
 export async function findHoldRelease(tx: Reader, environmentId: number): Promise<number | null> {
   const environment = await findEnvironmentById(tx, environmentId);
   return environment?.heldAt === null ? environment.releasedThrough : null;
 }
 
-/** Ends the release that reached this event. */
+/** Ends the release of a hold once it reached this event. */
 export async function endHoldRelease(tx: Writer, environmentId: number, through: number): Promise<void> {
   const sql = "UPDATE environment SET released_through = NULL WHERE id = ?1 AND released_through = ?2";
   await tx.run(sql, environmentId, through);
   tx.touch("environment", environmentId);
 }
 
-/** A processor secret as it is kept: sealed, what may be shown of it, and the keyed hash that tells equal ones apart. */
+/** A processor secret as it is stored: sealed, with its fingerprint for display and its keyed hash for comparison. */
 export interface SealedProcessorSecret {
   sealed: Uint8Array;
   fingerprint: string;
@@ -194,8 +193,8 @@ export interface SealedProcessorSecret {
 }
 
 /**
- * Stores the payment processor's secret, or removes it with null. Refuses with `invalid_input` one that another environment of the
- * same app holds: a call to the receiver URL names no environment, its secret alone decides.
+ * Stores the payment processor's secret; null removes it. Throws `invalid_input` if another environment of the app has the same secret,
+ * because the secret alone decides which environment a request belongs to.
  */
 export async function setProcessorSecret(
   tx: Writer,

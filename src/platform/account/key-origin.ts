@@ -1,15 +1,18 @@
-/** Web origins and app keys: what an origin is, which ones a key may name, and from where it works (the specification's "Authentication", point 5). */
+/**
+ * Web origins of app keys: what an origin is, which origins a key may name, and which pages may use a key. Source: the specification's
+ * "Authentication", point 5.
+ */
 import { Refusal, type Warning } from "../../base/refusal.ts";
 import type { EnvironmentName } from "./environment.ts";
 
-/** What decides from where a key works. */
+/** The properties of a key that decide which pages may use it. */
 export interface KeyOrigins {
   kind: "secret" | "app";
   environmentName: EnvironmentName;
   origins: readonly string[];
 }
 
-/** Whether a web page of this origin may use the app key. Secret keys belong on servers and work from no page. */
+/** Reports whether a page of this origin may use the key. No page may use a secret key. */
 export function isKeyAllowedFrom(key: KeyOrigins, origin: string): boolean {
   return key.kind === "app" && isAllowedOrigin(key.environmentName, key.origins, origin);
 }
@@ -17,7 +20,7 @@ export function isKeyAllowedFrom(key: KeyOrigins, origin: string): boolean {
 const MAX_ORIGINS = 20;
 const LOOPBACK = /^(localhost|.+\.localhost|127\.0\.0\.1|\[::1\])$/;
 
-/** The origins in the form a browser sends them. Refuses with `invalid_input` naming the one that is not an origin. */
+/** Returns the origins as a browser sends them. Throws `invalid_input` and names the value that is not an origin. */
 export function checkOrigins(
   kind: KeyOrigins["kind"],
   environment: EnvironmentName,
@@ -41,7 +44,7 @@ export function checkOrigins(
   return [...new Set(origins.map(readOrigin))];
 }
 
-/** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
+/** Returns one warning for each origin with a `*`, because origins have no wildcards. */
 export function listOriginWarnings(origins: readonly string[]): Warning[] {
   return origins.flatMap((origin, index): Warning[] => {
     if (!origin.includes("*")) return [];
@@ -50,7 +53,7 @@ export function listOriginWarnings(origins: readonly string[]): Warning[] {
   });
 }
 
-/** Whether a page of `origin` (as the browser sends it) may use a key of this environment that names `origins`. */
+/** Reports whether a page of `origin`, as the browser sends it, may use a key that names `origins`. */
 function isAllowedOrigin(environment: EnvironmentName, origins: readonly string[], origin: string): boolean {
   if (origins.includes(origin)) return true;
   if (environment === "production" || !URL.canParse(origin)) return false;

@@ -1,6 +1,6 @@
 /**
- * What keeps logins of the command line slow, in memory: how many an address begins, how often one polls (the interval of RFC 8628, longer by its
- * step each time it was not kept), how many wrong codes an owner types.
+ * Limits of command-line logins, in memory: logins begun per address and network, polls per login (the interval of RFC 8628, which grows with
+ * each early poll), and wrong codes per owner.
  */
 import type { Clock } from "../../base/clock.ts";
 import {
@@ -15,7 +15,7 @@ import { drawPlaces, needsOfSource, takeAll } from "../../base/limit-window.ts";
 import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
 
-/** What a clock or a network makes early is none the earlier. */
+/** Tolerance for a poll that a clock or the network makes early. */
 const POLL_TOLERANCE_MS = 1_000;
 
 export class LoginCap {
@@ -23,7 +23,7 @@ export class LoginCap {
   readonly #addresses: Limiter;
   readonly #networks: Limiter;
   readonly #tries: Limiter;
-  /** By the login's id: when it may be asked for again, and after how long. */
+  /** By device code: the earliest time of the next poll, and the current interval. */
   readonly #polls = new Map<string, { notBeforeMs: number; seconds: number }>();
 
   constructor(clock: Clock, places: Places | null = null) {
@@ -35,7 +35,7 @@ export class LoginCap {
     this.#tries = limiter("try", MAX_LOGIN_CODE_TRIES);
   }
 
-  /** Counts a login that begins. Refuses with `login_capped`. */
+  /** Counts a new login. Throws `login_capped`. */
   async countLogin(source: string): Promise<void> {
     const needs = needsOfSource(source, this.#addresses, this.#networks);
     await drawPlaces(needs);
@@ -48,7 +48,7 @@ export class LoginCap {
     );
   }
 
-  /** Notes that a login that waits was asked for. Refuses with `slow_down` what came before its interval was over. */
+  /** Counts a poll of a waiting login. Throws `slow_down` if the poll came before its interval ended. */
   countPoll(deviceCode: string): void {
     const nowMs = this.#clock.monotonicMs();
     const last = this.#polls.get(deviceCode);
@@ -66,7 +66,7 @@ export class LoginCap {
       );
   }
 
-  /** Counts a code that an owner types, before it is looked at. Refuses with `login_capped` after as many wrong ones as one may. */
+  /** Counts an attempt to enter a code before the code is checked. Throws `login_capped` after too many wrong codes. */
   async countTry(ownerId: string): Promise<void> {
     await drawPlaces([{ limiter: this.#tries, name: ownerId }]);
     const resetAtMs = this.#tries.take(ownerId);
@@ -78,7 +78,7 @@ export class LoginCap {
     );
   }
 
-  /** There is a login of that code: the try is given back. */
+  /** Gives the attempt back after the code proved right. */
   releaseTry(ownerId: string): void {
     this.#tries.giveBack(ownerId);
   }

@@ -1,7 +1,7 @@
 /**
- * Logins of the command line (in the manner of RFC 8628): a command asks and is given two codes, a long one that it polls with and a short one that
- * its person types in the dashboard, where an owner allows or denies it. Each works once, for ten minutes, and is kept as a digest alone. The key
- * is made when the command fetches it, so that it stands nowhere before.
+ * Logins of the command line, modeled on RFC 8628. A command gets a long device code to poll with and a short user code, which the user types
+ * in the dashboard to allow or deny the login. Each code works once, for ten minutes, and is stored only as a digest. The key is created when
+ * the command fetches it, so no unfetched key exists.
  */
 import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../../base/id.ts";
@@ -28,20 +28,20 @@ const LOGIN = defineTable({
     id: text(),
     deviceHash: bytes(),
     codeDigest: bytes(),
-    /** What the command says of its machine and of who is signed in there: a stranger's words. */
+    /** Machine and account name as the command sent them: untrusted text. */
     machine: text(),
     account: text(),
-    /** The address that it asked from. */
+    /** The network address of the request. */
     source: text(),
-    /** How long the key is to live. */
+    /** Lifetime of the key, in days. */
     days: integer(),
     createdAt: integer(),
     expiresAt: integer(),
     state: text<LoginState>(),
-    /** Who answered, and for where. */
+    /** The owner who answered, and the environment they chose. */
     ownerId: orNull(text()),
     environmentId: orNull(integer()),
-    /** The key that was fetched. */
+    /** The fetched key. */
     keyId: orNull(text()),
   },
 });
@@ -62,19 +62,19 @@ export function viewLogin(login: Login): LoginView {
   return show(loginView, login);
 }
 
-/** No vowels, so that no word comes of it, and no letters that look like digits: eight of them hold 34 bits. */
+/** Has no vowels, so that codes spell no words, and no letters that look like digits. Eight letters hold 34 bits. */
 const CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
 const CODE_CHARS = 8;
 const DEVICE_CODE_CHARS = 43;
-/** Both stand in the name of the key, which has a hundred. */
+/** Both limits fit into a key's name, which has at most 100 characters. */
 const MAX_MACHINE_CHARS = 40;
 const MAX_ACCOUNT_CHARS = 30;
-/** How long what became of it can be asked for. */
+/** How long the result of a login can be queried after it ended. */
 const RETENTION_MS = HOUR_MS;
 
 type Digest = (text: string) => Uint8Array;
 
-/** Begins one. */
+/** Begins a login and returns its two codes. Throws `login_capped`. */
 export async function beginLogin(
   tx: Writer,
   input: {
@@ -116,8 +116,8 @@ interface WaitingLogin {
 }
 
 /**
- * Makes room for one more login where as many wait as may, in all or from one provider. Strangers never push out the only login of a
- * network: where each network has one, the new login is refused with `login_capped`.
+ * Frees a slot if too many logins wait, in all or from one provider. The only login of a network is never evicted: if every network has one,
+ * the new login is rejected with `login_capped`.
  */
 async function freeLoginSlot(tx: Writer, source: string, nowMs: number): Promise<void> {
   const waiting = await tx.all<WaitingLogin>(
@@ -140,8 +140,8 @@ async function freeLoginSlot(tx: Writer, source: string, nowMs: number): Promise
 }
 
 /**
- * The oldest login of the network with the most: the caller's own where no other has more, else one with several. Of equal networks the one
- * that began last gives it, as it is not the one that waited before the crowd came.
+ * Chooses the oldest login of the network that has the most: the caller's own network if none has more, otherwise a network with several.
+ * Among equal networks, the one that began last loses a login.
  */
 function chooseEvicted(waiting: readonly WaitingLogin[], source: string): WaitingLogin | null {
   const perSite = Map.groupBy(waiting, (one) => siteOf(one.source));
@@ -151,17 +151,17 @@ function chooseEvicted(waiting: readonly WaitingLogin[], source: string): Waitin
   return most.length > 1 ? (most[0] ?? null) : null;
 }
 
-/** What lies beyond the first plane is two characters to some and one to others. */
+/** Replaces characters outside the Basic Multilingual Plane, because databases count them differently. */
 function cleanName(name: string, maxChars: number): string {
   return cutToLine(plain(name).replace(/[\u{10000}-\u{10ffff}]/gu, "?"), maxChars);
 }
 
-/** Keyed: who reads the database tries no codes against it. */
+/** A keyed digest: a reader of the database cannot try codes against it. */
 function digestCode(code: string, digest: Digest): Uint8Array {
   return digest(`login code\n${code}`);
 }
 
-/** The login that waits under the code a person typed. Refuses a code that there is not, and one that was answered or has ended. */
+/** Finds the waiting login of a typed code. Throws `not_found`, `login_used` or `expired_token`. */
 export async function requireWaitingLogin(
   tx: Reader,
   { code, digest, nowMs }: { code: string; digest: Digest; nowMs: number },
@@ -186,7 +186,7 @@ const ANSWERED: Readonly<Record<Exclude<LoginState, "waiting">, string>> = {
   used: "This login was allowed already, and its key fetched.",
 };
 
-/** Answers the login for its owner's word: the environment that its key is for, or null to deny it. */
+/** Records the owner's answer: the environment that the key is for, or null to deny the login. */
 export async function answerLogin(
   tx: Writer,
   login: Login,
@@ -196,7 +196,7 @@ export async function answerLogin(
   await LOGIN.change(tx, { id: login.id }, { state, ownerId, environmentId });
 }
 
-/** The login of the code that a command polls with, once an owner has allowed it. Refuses as RFC 8628 names it while there is nothing to fetch. */
+/** Finds the approved login of a device code. Until it is approved, throws the errors of RFC 8628. */
 export async function requireApprovedLogin(
   tx: Reader,
   deviceCode: string,
@@ -208,7 +208,7 @@ export async function requireApprovedLogin(
   const { state } = login;
   if (state === "denied")
     throw new Refusal("access_denied", "The login was denied in the dashboard, and no key was made.");
-  // What was fetched stays so, however late it is asked for again.
+  // A used login stays used, even after it expired.
   if (state === "used") return { ...login, state };
   if (login.expiresAt <= nowMs) throw rejectExpired();
   if (state === "approved") return { ...login, state };
@@ -225,12 +225,12 @@ function rejectExpired(): Refusal {
   );
 }
 
-/** Its key was fetched: nothing else is. */
+/** Marks the login as used once its key was fetched. */
 export async function markLoginUsed(tx: Writer, login: Login, keyId: string): Promise<void> {
   await LOGIN.change(tx, { id: login.id }, { state: "used", keyId });
 }
 
-/** Forgets those that ended a while ago; for the daily cleaning. */
+/** Deletes logins that ended more than an hour ago. The daily maintenance calls it. */
 export async function deleteEndedLogins(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM login_request WHERE expires_at <= ?1", nowMs - RETENTION_MS);
 }

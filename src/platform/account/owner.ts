@@ -1,6 +1,6 @@
 /**
- * The people who sign in to the dashboard, and their passwords. A password is hashed (argon2id) OUTSIDE any transaction and only
- * its hash is handed to the functions that write; nothing here ever stores, compares or shows a password itself.
+ * Owners, who sign in to the dashboard, and their passwords. Passwords are hashed (argon2id) outside of transactions, and only the hash
+ * reaches the functions that write.
  */
 
 import { type Static, Type } from "typebox";
@@ -17,7 +17,7 @@ const OWNER = defineTable({
   columns: { id: text(), email: text(), passwordHash: orNull(text()), createdAt: integer() },
 });
 
-/** An owner without what signing in needs. */
+/** The columns that may be shown: all but the password hash. */
 const SHOWN_OWNER = OWNER.pick("id", "email", "createdAt");
 export type Owner = RowOf<typeof SHOWN_OWNER>;
 
@@ -25,24 +25,23 @@ const MIN_PASSWORD_CHARS = 10;
 const MAX_PASSWORD_CHARS = 256;
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 
-/** OWASP's first choice for argon2id: 19 MiB, two passes. Modest memory, as the whole service fits in 200 MiB. */
+/** OWASP's first recommendation for argon2id: 19 MiB, two passes. The service must fit into 200 MiB. */
 const ARGON2 = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-/** Who waits for a hash: an account's own device, session or one-time link, or anybody else. */
+/** `known`: a device, session or one-time link of the account. `stranger`: any other caller. */
 type PasswordLane = "known" | "stranger";
 
 /**
- * A bounded queue before the hashing of passwords. A hash takes a core for some 20 ms and runs on the pool of threads that all of the
- * process shares, so one runs at a time: of two cores one is always left for the event loop and the receivers. What waits is bounded, so
- * that a flood is told to come again at once instead of holding memory and every later sign-in; those who are known wait in a lane of
- * their own, which goes first, so that no flood of strangers keeps an owner waiting.
+ * A bounded queue for password hashing. A hash takes about 20 ms of one core on the shared thread pool, so only one runs at a time, which
+ * leaves a core for the event loop. A full lane rejects callers at once instead of using memory. Known callers have their own lane, which goes
+ * first, so that a flood of strangers never delays an owner.
  */
 export class PasswordQueue {
   readonly #taken: Record<PasswordLane, number> = { known: 0, stranger: 0 };
   readonly #waiting: Record<PasswordLane, (() => void)[]> = { known: [], stranger: [] };
   #isRunning = false;
 
-  /** A slot in the queue, given back when it is disposed of. Refuses with `signin_busy` where the lane is full. */
+  /** Takes a slot in the queue; disposing the slot gives it back. Throws `signin_busy` if the lane is full. */
   take(lane: PasswordLane): PasswordSlot {
     if (this.#taken[lane] > MAX_WAITING_PASSWORDS) {
       throw new Refusal(
@@ -66,7 +65,7 @@ export class PasswordQueue {
       return await work();
     } finally {
       const next = this.#waiting.known.shift() ?? this.#waiting.stranger.shift();
-      // The turn is handed over still running, so that nobody who comes now slips in between.
+      // `#isRunning` stays true, so that no new caller overtakes the next waiting one.
       if (next === undefined) this.#isRunning = false;
       else next();
     }
@@ -74,14 +73,17 @@ export class PasswordQueue {
 }
 
 interface PasswordSlot extends Disposable {
-  /** Does the work when its turn has come. */
+  /** Runs the work when the queue reaches this slot. */
   run<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** The process's one queue: its cores are what is shared. */
+/** The queue of the process: all callers share its cores. */
 export const passwordQueue = new PasswordQueue();
 
-/** The argon2id hash of a new password. Refuses with `invalid_input` one that is too short or too long. Never inside a transaction. */
+/**
+ * Hashes a new password with argon2id. Throws `invalid_input` for a password that is too short or too long. Must not be called inside a
+ * transaction.
+ */
 export async function hashPassword(password: string): Promise<string> {
   if (password.length < MIN_PASSWORD_CHARS || password.length > MAX_PASSWORD_CHARS) {
     throw new Refusal(
@@ -93,15 +95,15 @@ export async function hashPassword(password: string): Promise<string> {
   return await slot.run(() => Bun.password.hash(password, ARGON2));
 }
 
-/** Whether the owner still has the password that they had when they were read before; both hashes are the database's own. */
+/** Reports whether the password is unchanged since the owner was read before. Compares two hashes of the database. */
 export function hasSamePassword(now: WithPassword | null, before: WithPassword | null): boolean {
   return Object.is(now?.passwordHash, before?.passwordHash);
 }
 type WithPassword = { passwordHash: string | null };
 
 /**
- * Whether the password is the hash's. A null hash (no such owner, none set) costs the same time and is never right. `slot` is the
- * caller's, taken before the attempt was counted; without one it waits among the known.
+ * Checks a password against a hash. A null hash takes the same time and never matches, so that timing does not show which owners exist.
+ * Without a `slot`, the check waits in the lane of known callers.
  */
 export async function verifyPassword(
   password: string,
@@ -116,13 +118,13 @@ export async function verifyPassword(
   return right === true && hash !== null;
 }
 
-/** What a password is compared with where there is none: a hash of the same cost that no one's password has. */
+/** A hash of the same cost that matches no password. */
 const DECOY_HASH =
   "$argon2id$v=19$m=19456,t=2,p=1$kvlxR4zJbYN3NgBEwNBqAZc2eSHcjOu5VInpe5PVAIQ$hLY1ETGzrmogyuzMJ71fbt8lwzz+H3xRGhFfMHaxF1o";
 
 /**
- * Creates an owner, and ends every set-up link with it, whoever makes the owner and however: a link that would make the first one
- * must not outlive the first one. Refuses with `invalid_input` (no address) or `name_taken` (the address has one).
+ * Creates an owner and deletes every set-up link, because a set-up link must not outlive the first owner. Throws `invalid_input` (not an
+ * address) or `name_taken` (the address has an owner).
  */
 export async function createOwner(
   tx: Writer,
@@ -146,7 +148,10 @@ export async function createOwner(
   return owner;
 }
 
-/** Gives the owner a new password and ends what was begun under the old one: every session, every one-time link, and every key that a login made. */
+/**
+ * Sets a new password and ends everything that the old one allowed: sessions, one-time links, pending logins, and keys of `relay login`.
+ * Throws `not_found`.
+ */
 export async function setOwnerPassword(
   tx: Writer,
   ownerId: string,
@@ -162,12 +167,11 @@ export async function setOwnerPassword(
   await tx.run(revoke, ownerId, nowMs);
 }
 
-/** The owner of this address (compared without regard to case), or null. */
+/** Finds an owner by e-mail address, ignoring case. */
 export function findOwnerByEmail(tx: Reader, email: string): Promise<RowOf<typeof OWNER> | null> {
   return OWNER.get(tx, "WHERE lower(email) = lower($email)", { email: email.trim() });
 }
 
-/** The owner with this id, or null. */
 export function findOwnerById(tx: Reader, id: string): Promise<Owner | null> {
   return SHOWN_OWNER.get(tx, "WHERE id = $id", { id });
 }
@@ -176,16 +180,16 @@ export const ownerView = Type.Object({
   id: Type.String(),
   email: Type.String(),
   createdAt: time,
-  /** false: the one-time link that sets the first password was not used yet. */
+  /** False until the owner sets a first password with their one-time link. */
   hasPassword: Type.Boolean(),
-  /** Where they are signed in now. */
+  /** The number of live sessions. */
   sessions: Type.Integer(),
-  /** When one of these was last used, to ten minutes; null: there is none. */
+  /** When one of the sessions was last used, rounded to ten minutes; null: there is no session. */
   seenAt: timeOrNull,
 });
 export type OwnerView = Static<typeof ownerView>;
 
-/** Every owner with where they are signed in, oldest first. */
+/** Lists all owners with their live sessions, oldest first. */
 export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerView[]> {
   const rows = await tx.all<Owner & { hasPassword: number; sessions: number; seenAt: number | null }>(
     `SELECT owner.id, owner.email, owner.created_at AS createdAt, owner.password_hash IS NOT NULL AS hasPassword,
@@ -197,10 +201,7 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
   return rows.map((row) => show(ownerView, { ...row, hasPassword: row.hasPassword === 1 }));
 }
 
-/**
- * Removes an owner with what is theirs: sessions, one-time links, logins and the keys of these. Refuses with `not_found`, and with
- * `in_use` the last one.
- */
+/** Removes an owner with their sessions, one-time links, logins and login keys. Throws `not_found`, and `in_use` for the last owner. */
 export async function removeOwner(tx: Writer, id: string): Promise<Owner> {
   const owner = await findOwnerById(tx, id);
   if (owner === null) throw new Refusal("not_found", "There is no such owner: they were removed already.");
@@ -214,7 +215,7 @@ export async function removeOwner(tx: Writer, id: string): Promise<Owner> {
   return owner;
 }
 
-/** Every owner, oldest first. */
+/** Lists all owners, oldest first. */
 export function listOwners(tx: Reader): Promise<Owner[]> {
   return SHOWN_OWNER.all(tx, "ORDER BY created_at, id");
 }

@@ -1,7 +1,6 @@
 /**
- * Dashboard sessions, a random token in the owner's cookie and its SHA-256 in the store; and the one-time links that lead to one: the first
- * set-up, a password reset, the local dashboard. A link is used up by the POST that follows it, never by opening it, as mail scanners and
- * previews do. It decides when each ends; the cookie itself is http's.
+ * Dashboard sessions and the one-time links that start one (first set-up, password reset, local dashboard). The cookie holds a random token,
+ * the store its SHA-256. A link is used up by the POST that follows it and not by opening it, because mail scanners and previews open links.
  */
 
 import { type Static, Type } from "typebox";
@@ -15,12 +14,12 @@ import { bytes, defineTable, integer, orNull, type RowOf, text } from "../../sto
 
 /** A session ends this long after it was last used. */
 export const SESSION_LIFE_MS = 30 * DAY_MS;
-/** Sliding costs a write, so it happens at most this often. */
+/** Extending a session costs a write, so it happens at most this often. */
 const EXTENSION_INTERVAL_MS = DAY_MS;
-/** As noting that it was used does. */
+/** Recording a use costs a write too. */
 const USE_INTERVAL_MS = HOUR_MS / 6;
 const MAX_AGENT_CHARS = 200;
-/** Of one owner, the newest; the others end by themselves. */
+/** The most sessions that are listed for one owner. */
 const MAX_LISTED = 200;
 const SESSION_TOKEN_CHARS = 43;
 
@@ -33,9 +32,9 @@ const SESSION = defineTable({
     ownerId: text(),
     createdAt: integer(),
     expiresAt: integer(),
-    /** When it was last used, in steps of ten minutes; null: it began before this was noted. */
+    /** When the session was last used, in steps of ten minutes; null: it began in a version that did not record this. */
     seenAt: orNull(integer()),
-    /** The caller's address then, as caps count it; null: it was not known. */
+    /** The caller's network address at that time; null: unknown. */
     source: orNull(text()),
     /** What the browser says of itself. */
     agent: orNull(text()),
@@ -50,25 +49,25 @@ const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "s
 export const sessionItem = Type.Object({
   id: Type.String(),
   createdAt: time,
-  /** When it was last used, to ten minutes. */
+  /** When the session was last used, rounded to ten minutes. */
   seenAt: time,
   expiresAt: time,
-  /** The address it was last used from; an IPv6 one by its /64. */
+  /** The network address of the last use; an IPv6 address as its /64. */
   source: textOrNull,
   /** What the browser says of itself. */
   agent: textOrNull,
-  /** Whether it is the one that asks. */
+  /** Whether it is the session of this request. */
   current: Type.Boolean(),
 });
 export type SessionItem = Static<typeof sessionItem>;
 
-/** Where a session is used from. */
+/** The network address and user agent of a session's caller. */
 export interface SessionClient {
   source: string | null;
   agent: string | null;
 }
 
-/** Starts a session; the token is for the cookie and stands nowhere else. */
+/** Starts a session and returns its token, which only the cookie holds. */
 export async function createSession(
   tx: Writer,
   ownerId: string,
@@ -90,12 +89,12 @@ export async function createSession(
   return { token, expiresAt };
 }
 
-/** Whether `recordSessionUse` is due. */
+/** Reports whether `recordSessionUse` is due. */
 export function isSessionUseDue({ seenAt }: Pick<Session, "seenAt">, nowMs: number): boolean {
   return seenAt === null || nowMs - seenAt >= USE_INTERVAL_MS;
 }
 
-/** Notes that the session was used, and from where. Callers that race write once. */
+/** Records that the session was used, and from where. Of concurrent callers, only one writes. */
 export async function recordSessionUse(
   tx: Writer,
   id: string,
@@ -108,7 +107,7 @@ export async function recordSessionUse(
   await tx.run(sql, { id, nowMs, beforeMs: nowMs - USE_INTERVAL_MS, source, agent: shortAgent });
 }
 
-/** The owner's live sessions, the last used first; `currentId` is the one that asks. */
+/** Lists the owner's live sessions, the last used first. `currentId` is the session of the request. */
 export async function listSessions(
   tx: Reader,
   { ownerId, currentId, nowMs }: { ownerId: string; currentId: string; nowMs: number },
@@ -122,7 +121,7 @@ export async function listSessions(
     .sort((one, other) => other.seenAt.localeCompare(one.seenAt));
 }
 
-/** Ends one of the owner's own sessions. Refuses with `not_found`. */
+/** Ends one of the owner's sessions. Throws `not_found`. */
 export async function endSession(
   tx: Writer,
   { ownerId, id }: { ownerId: string; id: string },
@@ -131,13 +130,13 @@ export async function endSession(
   throw new Refusal("not_found", "There is no such session of yours: it has ended already.");
 }
 
-/** Ends every session of the owner but `exceptId`; null ends them all. Answers how many. */
+/** Ends all of the owner's sessions except `exceptId`; null ends all. Returns how many it ended. */
 export async function endSessions(tx: Writer, ownerId: string, exceptId: string | null): Promise<number> {
   const sql = "DELETE FROM session WHERE owner_id = ?1 AND (?2 IS NULL OR id <> ?2)";
   return await tx.run(sql, ownerId, exceptId);
 }
 
-/** The live session of a cookie's token, or null. */
+/** Finds the live session of a cookie's token. */
 export async function findSession(tx: Reader, token: string, nowMs: number): Promise<Session | null> {
   if (token.length !== SESSION_TOKEN_CHARS) return null;
   const sql = `SELECT ${FOUND_SESSION.columnsOf("session")}, owner.email AS ownerEmail
@@ -145,12 +144,12 @@ export async function findSession(tx: Reader, token: string, nowMs: number): Pro
   return await tx.get<Session>(sql, hashToken(token), nowMs);
 }
 
-/** Whether the session has been used for so long since its end was last moved that `extendSession` is due. */
+/** Reports whether `extendSession` is due. */
 export function isSessionExtensionDue(session: Session, nowMs: number): boolean {
   return session.expiresAt - nowMs <= SESSION_LIFE_MS - EXTENSION_INTERVAL_MS;
 }
 
-/** Moves the session's end to 30 days from now. Answers the new end; the cookie's age follows it. */
+/** Extends the session to 30 days from now. Returns the new end, which also limits the cookie's age. */
 export async function extendSession(tx: Writer, session: Session, nowMs: number): Promise<number> {
   const expiresAt = nowMs + SESSION_LIFE_MS;
   await tx.run("UPDATE session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2", session.id, expiresAt);
@@ -162,7 +161,7 @@ export async function signOut(tx: Writer, sessionId: string): Promise<void> {
   await SESSION.delete(tx, { id: sessionId });
 }
 
-/** Forgets sessions and one-time links that have ended; for the daily cleaning. */
+/** Deletes expired sessions and one-time links. The daily maintenance calls it. */
 export async function deleteEndedSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM session WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM signin_link WHERE expires_at <= ?1", nowMs);
@@ -176,7 +175,7 @@ const SIGNIN_LINK = defineTable({
   columns: {
     tokenHash: bytes(),
     kind: text<SigninLinkKind>(),
-    /** Whose password a reset sets; null for set-up and local. */
+    /** The owner whose password a reset sets; null for set-up and local links. */
     ownerId: orNull(text()),
     expiresAt: integer(),
   },
@@ -186,7 +185,7 @@ type SigninLink = RowOf<typeof SIGNIN_LINK>;
 
 const PAGES: Record<SigninLinkKind, string> = { setup: "setup", reset: "reset", local: "signin" };
 
-/** The address that opens the dashboard with a link's token, which stands in the fragment: browsers send that to nobody. */
+/** Builds the URL of a one-time link. The token is in the fragment, which browsers send to no server. */
 export function signinLinkUrl(baseUrl: string, kind: SigninLinkKind, token: string): string {
   return `${baseUrl}/${PAGES[kind]}#${token}`;
 }
@@ -194,12 +193,12 @@ export function signinLinkUrl(baseUrl: string, kind: SigninLinkKind, token: stri
 const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
 const LINK_TOKEN_CHARS = 32;
 
-/** How long a new owner has to set their first password. */
+/** Time that a new owner has to set a first password. */
 export const INVITE_LIFE_MS = DAY_MS;
 
 /**
- * Makes a link's token; `lifeMs`: its kind's own unless given. Earlier resets of the same owner stop working, and earlier set-up links, unless
- * they are to stay beside it.
+ * Creates a one-time link and returns its token. `lifeMs` defaults to the lifetime of its kind. Earlier reset links of the owner, or earlier
+ * set-up links, stop working unless `beside` is set.
  */
 export async function createSigninLink(
   tx: Writer,
@@ -220,14 +219,14 @@ export async function createSigninLink(
   return { token, expiresAt };
 }
 
-/** What the link would do, without using it; null when it is used, ended or was never made, and for set-up once there is an owner. */
+/** Finds a link without using it. Returns null for a used, expired or unknown link, and for a set-up link once an owner exists. */
 export function findSigninLink(tx: Reader, token: string, nowMs: number): Promise<SigninLink | null> {
   const rest = `WHERE token_hash = $tokenHash AND expires_at > $nowMs
     AND (kind <> 'setup' OR NOT EXISTS (SELECT 1 FROM owner))`;
   return SIGNIN_LINK.get(tx, rest, { tokenHash: hashToken(token), nowMs });
 }
 
-/** Uses the link up. Refuses with `unauthenticated` one that is used, ended, of another kind, or was never made. */
+/** Uses a link up. Throws `unauthenticated` for a used, expired or unknown link and for a link of another kind. */
 export async function redeemSigninLink(
   tx: Writer,
   input: { token: string; kind: SigninLinkKind; nowMs: number },
@@ -244,7 +243,7 @@ const NEW_LINK: Record<SigninLinkKind, string> = {
   local: "stop relay dev and start it again, which makes a new one",
 };
 
-/** What is said of a link that is used, ended, or was never made: where the next one comes from. */
+/** Returns the rejection of a used, expired or unknown link; its message says how to get a new one. */
 export function rejectEndedLink(kind: SigninLinkKind): Refusal {
   return new Refusal("unauthenticated", `This link was used already or has ended: ${NEW_LINK[kind]}.`);
 }

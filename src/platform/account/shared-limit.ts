@@ -1,7 +1,7 @@
 /**
- * The places of limits that several nodes share, in the database: what they let through together is the limit at most, and stays counted where a
- * node dies. A window begins with the first draw and ends by the database's clock; where that is set back, a window lasts no longer than it would
- * have from then on. Names hold addresses, so their keyed digests are stored. It never decides who needs a place.
+ * Limits that several nodes share, counted in the database. All nodes together admit at most the limit, and counts survive the death of a
+ * node. A window begins with the first draw and ends by the database's clock; if that clock is set back, a window still ends within its
+ * length. Names contain network addresses, so only their keyed digests are stored.
  */
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Limiter, Nodes, PlaceAsk, Places } from "../../base/limiter.ts";
@@ -15,7 +15,7 @@ const LIMIT_WINDOW = defineTable({
   columns: { name: bytes(), endsAt: integer(), taken: integer() },
 });
 
-/** Each draw adds a few rows at most. */
+/** Each draw adds a few rows, so it also deletes up to 50 expired ones. */
 const FORGET = `DELETE FROM limit_window WHERE name IN (
   SELECT name FROM limit_window WHERE ends_at <= ?1 ORDER BY ends_at LIMIT 50)`;
 
@@ -149,7 +149,7 @@ function takePlaces(one: Drawn, places: number): void {
   one.drawn += places;
 }
 
-/** Below 0: gives back. */
+/** Negative `places` gives places back. */
 function take(one: Drawn, places: number): void {
   if (places === 0) return;
   one.taken = Math.max(0, one.taken + places);

@@ -1,8 +1,7 @@
 /**
- * Caps sign-in attempts: per address, per IPv6 network, per account. An attempt is counted before the password is looked at, so
- * that parallel guesses gain nothing, and given back when it was right; a refused one opens and counts nothing. A place that signed in to the
- * account before has a window of its own and spends no other, so that strangers who guess cannot lock the owner out. It never looks at a
- * password, and never decides which places are known.
+ * Limits sign-in attempts per address, per IPv6 network and per account. An attempt is counted before the password is checked, so that
+ * parallel guesses gain nothing, and is given back if the password was right. A device or network that signed in to the account before has its
+ * own window, so that guessing strangers cannot lock the owner out.
  */
 import type { Clock } from "../../base/clock.ts";
 import {
@@ -17,13 +16,13 @@ import { drawPlaces, needsOfSource, takeAll } from "../../base/limit-window.ts";
 import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
 
-/** A place that the account signed in from before: a device (its cookie's name, already verified) or a network (owner-network.ts). */
+/** A device (its verified cookie) or network (owner-network.ts) that signed in to the account before. */
 export interface KnownPlace {
   kind: "device" | "address";
   name: string;
 }
 
-/** One window that an attempt needs room in. */
+/** One window that must have room for the attempt. */
 interface Need {
   limiter: Limiter;
   name: string;
@@ -34,7 +33,7 @@ export class SigninCap {
   readonly #addresses: Limiter;
   readonly #networks: Limiter;
   readonly #accounts: Limiter;
-  /** Places that the account signed in from: strangers open none of these windows, so none of theirs crowds one out. */
+  /** Windows of known devices and networks. Strangers open no windows here, so they cannot evict one. */
   readonly #places: Limiter;
   readonly #linkAddresses: Limiter;
   readonly #linkNetworks: Limiter;
@@ -50,25 +49,25 @@ export class SigninCap {
     this.#linkNetworks = limiter("link network", MAX_LINK_TRIES_PER_NETWORK);
   }
 
-  /** As `count`, also where several nodes share the limits: the places are drawn before. */
+  /** Counts an attempt as `count` does, after drawing its places from the limits that nodes share. */
   async countAttempt(address: string, account: string, place: KnownPlace | null = null): Promise<void> {
     await drawPlaces(this.#needs(address, account, place));
     this.count(address, account, place);
   }
 
-  /** Counts a password for `account`. Refuses with `signin_capped` and `resetAtMs`, having counted nothing. */
+  /** Counts a password attempt for `account`. Throws `signin_capped` with `resetAtMs`, and then counts nothing. */
   count(address: string, account: string, place: KnownPlace | null = null): void {
     this.#take(this.#needs(address, account, place));
   }
 
-  /** The password was right: the attempt is given back. */
+  /** Gives the attempt back after the password proved right. */
   releaseAttempt(address: string, account: string, place: KnownPlace | null = null): void {
     for (const { limiter, name } of this.#needs(address, account, place)) limiter.giveBack(name);
   }
 
   /**
-   * Counts a one-time link that does not work, by address alone; refuses as `count`. One that works is neither counted nor refused: nobody
-   * guesses one, and it is the owner's way in where strangers at the same address used up everything else.
+   * Counts an invalid one-time link, by address only. Throws as `count`. A valid link is neither counted nor rejected: links cannot be
+   * guessed, and a link is the owner's way in if strangers used up every other limit.
    */
   async countInvalidLink(address: string): Promise<void> {
     const needs = needSource(address, this.#linkAddresses, this.#linkNetworks);
@@ -91,7 +90,7 @@ export class SigninCap {
     ];
   }
 
-  /** A refused attempt must not open a window, nor fill another one. */
+  /** A rejected attempt must neither open nor fill a window. */
   #take(needs: readonly Need[]): void {
     const full = takeAll(needs);
     if (full === null) return;

@@ -1,6 +1,6 @@
 /**
- * Alerts: what the owner is told of, unless the code is switched off. A burst (the same code and target again within an hour) is one row
- * with a count, and one mail; sending it is mail's.
+ * Alerts for the owner, unless the code is switched off. A burst (the same code and target again within an hour) is one row with a count and
+ * one mail. The mail module sends the mail.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -15,7 +15,7 @@ import { defineTable, integer, orNull, type RowOf, text } from "../../store/tabl
 import { findEnvironmentById, isAlertEnabled } from "../account/environment.ts";
 import { AUTOMATIC_RESOLVER, clearProblem, resolveAlertsOf } from "./problem.ts";
 
-/** Everything an owner can be alerted of, each with its switch on the Alerts page. */
+/** All alert codes; each has a switch on the Alerts page. */
 export const ALERT_CODES = [
   "relay_failed",
   "relay_refusing",
@@ -39,10 +39,10 @@ export const ALERT_CODES = [
 ] as const satisfies readonly (TroubleCode | ResultCode)[];
 export type AlertCode = (typeof ALERT_CODES)[number];
 
-/** The switch of alerts by mail, beside the codes' own. */
+/** The switch for alert mail, in addition to the switches of the codes. */
 export const ALERT_MAIL_SWITCH = "mail";
 
-/** A burst gathers for an hour from its first alert, then the next one is told anew. */
+/** A burst collects alerts for an hour from its first alert; then a new burst begins. */
 const BURST_MS = HOUR_MS;
 
 const ALERT = defineTable({
@@ -56,16 +56,16 @@ const ALERT = defineTable({
     code: text(),
     /** Such as `relay:<name>`. */
     target: text(),
-    /** The latest one's sentence. */
+    /** The message of the latest alert. */
     message: text(),
-    /** How many the row stands for. */
+    /** How many alerts the row counts. */
     count: integer(),
     at: integer(),
     lastAt: integer(),
     mailedAt: orNull(integer()),
-    /** When its cause was over, or somebody said that it is seen to; null: it is open. */
+    /** When the cause ended or a user resolved the alert; null: open. */
     resolvedAt: orNull(integer()),
-    /** Who said so; `itself` where its cause ended. */
+    /** Who resolved it; `itself` if the cause ended. */
     resolvedBy: orNull(text()),
   },
 });
@@ -77,7 +77,7 @@ export const alertView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
-  /** The page that explains the code, for a caller who is one to be told of pages. */
+  /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
   count: Type.Integer(),
   at: time,
@@ -91,19 +91,19 @@ export type AlertView = Static<typeof alertView>;
 export interface NewAlert {
   environmentId: number;
   code: AlertCode;
-  /** The code whose end this one tells of: nothing is told where that was switched off. */
+  /** The code whose recovery this alert reports. It is not raised if that code is switched off. */
   endOf?: AlertCode;
   target: string;
-  /** Made anew with each of a burst, where it says how many they are and since when (milliseconds). */
+  /** The message, or a function that builds it from the count and start (in milliseconds) of the burst. */
   message: string | ((count: number, sinceMs: number) => string);
-  /** How many occurrences this one tells of at once (missed ticks); 1 when absent. */
+  /** How many occurrences (such as missed ticks) this alert counts; 1 when absent. */
   count?: number | undefined;
-  /** How long a burst gathers; an hour when absent. */
+  /** Length of a burst; an hour when absent. */
   burstMs?: number;
   nowMs: number;
 }
 
-/** Raises the alert, or adds it to the burst it belongs to, where the owner wants alerts of its code. */
+/** Raises the alert or adds it to its open burst, if the code is switched on. */
 export async function raiseAlert(
   tx: Writer,
   { environmentId, code, endOf = code, target, message, count = 1, burstMs = BURST_MS, nowMs }: NewAlert,
@@ -115,7 +115,7 @@ export async function raiseAlert(
   const burst = await findBurst(tx, key, { nowMs, burstMs });
   const all = count + (burst?.count ?? 0);
   const sentence = typeof message === "string" ? message : message(all, burst?.at ?? nowMs);
-  // News of an end asks nothing of anybody; any other alert that comes again is open again.
+  // A recovery needs no action, so it is resolved at once. Any other repeated alert opens the row again.
   const isRecovery = code === "relay_recovered";
   const resolved = {
     resolvedAt: isRecovery ? nowMs : null,
@@ -130,7 +130,10 @@ export async function raiseAlert(
   await ALERT.insert(tx, row);
 }
 
-/** One of a clock that stood ahead is none of it: it was mailed, and what comes now would be told to nobody until that clock's time. */
+/**
+ * Finds the burst that a new alert joins. A burst dated in the future (the clock was set back) is skipped, because its mail has been sent and
+ * it would hide new alerts until that time.
+ */
 function findBurst(
   tx: Reader,
   key: Pick<AlertRow, "environmentId" | "code" | "target">,
@@ -141,7 +144,7 @@ function findBurst(
   return ALERT.get(tx, rest, { ...key, sinceMs: nowMs - burstMs, untilMs: nowMs + burstMs });
 }
 
-/** Alerts not mailed yet that began after `sinceMs`, oldest first, at most `limit`. */
+/** Lists alerts that began after `sinceMs` and are not mailed, oldest first, at most `limit`. */
 export function listUnmailedAlerts(
   tx: Reader,
   environmentId: number,
@@ -153,7 +156,7 @@ export function listUnmailedAlerts(
   return ALERT.all(tx, rest, { environmentId, sinceMs, limit });
 }
 
-/** Environments with alerts since `sinceMs` that are not mailed: when the oldest of them began, and when the owner was last mailed. */
+/** Lists environments with unmailed alerts since `sinceMs`: when the oldest began, and when the owner was last mailed. */
 export function listUnmailedEnvironments(
   tx: Reader,
   sinceMs: number,
@@ -166,7 +169,7 @@ export function listUnmailedEnvironments(
   );
 }
 
-/** The burst of the same code and target that ended shortly before this one began, or null. */
+/** Finds the burst of the same code and target that ended shortly before this one began. */
 export function findBurstBefore(tx: Reader, alert: AlertRow): Promise<AlertRow | null> {
   const { environmentId, code, target, at } = alert;
   const rest = `WHERE environment_id = $environmentId AND last_at > $sinceMs AND code = $code AND target = $target AND at < $at
@@ -174,17 +177,17 @@ export function findBurstBefore(tx: Reader, alert: AlertRow): Promise<AlertRow |
   return ALERT.get(tx, rest, { environmentId, code, target, at, sinceMs: at - 2 * BURST_MS });
 }
 
-/** Undoes `markAlertMailed` for a mail that certainly did not leave, so that it is tried again. */
+/** Undoes `markAlertMailed` for a mail that certainly was not sent, so that it is retried. */
 export async function markAlertUnmailed(tx: Writer, id: string): Promise<void> {
   await ALERT.change(tx, { id }, { mailedAt: null });
 }
 
-/** Notes that the owner was mailed; the burst may still grow. */
+/** Records that the alert was mailed. The burst may still grow. */
 export async function markAlertMailed(tx: Writer, id: string, nowMs: number): Promise<void> {
   await tx.run("UPDATE alert SET mailed_at = ?2 WHERE id = ?1 AND mailed_at IS NULL", id, nowMs);
 }
 
-/** A page of the environment's alerts, newest first (by when each began); `open` leaves the resolved ones out. */
+/** Lists one page of alerts, newest first by start. `open` leaves out resolved ones. */
 export async function listAlerts(
   tx: Reader,
   environmentId: number,
@@ -203,8 +206,8 @@ export async function listAlerts(
 }
 
 /**
- * One somebody says is seen to, with what else is open of its cause (every hour it is told anew) and the problem that it told of; one resolved
- * before stays as it is. Refuses with `not_found`.
+ * Resolves an alert, every other open alert of the same cause, and the problem behind it. An alert that is resolved already stays as it is.
+ * Throws `not_found`.
  */
 export async function resolveAlert(
   tx: Writer,
@@ -220,10 +223,10 @@ export async function resolveAlert(
   return { alert: viewAlert({ ...alert, resolvedAt: nowMs, resolvedBy: by }), resolved: true };
 }
 
-/** Alerts looked at for what somebody said is seen to. */
+/** How many of the newest alerts are searched for resolved ones. */
 const MAX_RESOLVED_SCANNED = 1_000;
 
-/** When somebody last said of this code's alert that it is seen to, by its target. */
+/** Lists when a user last resolved an alert of this code, by target. */
 export async function listResolvedTimes(
   tx: Reader,
   environmentId: number,
@@ -238,8 +241,8 @@ export async function listResolvedTimes(
 }
 
 /**
- * The newest open alert of each code and target, newest first: what died is told anew every hour, and a page of them all would be one cause. `more`:
- * there may be others, of more than `limit` or among older ones than are looked at.
+ * Lists the newest open alert of each code and target, newest first. A lasting cause raises an alert every hour, so a plain page could show
+ * one cause only. `more` reports that further alerts may exist.
  */
 export async function listOpenAlertCauses(
   tx: Reader,
@@ -264,10 +267,10 @@ export async function listOpenAlertCauses(
 
 export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { lastAt: number };
 
-/** Open alerts looked at for what is over; a target's are resolved together, so the oldest stand for all. */
+/** How many open alerts are searched. All alerts of a target resolve together, so the oldest represent the others. */
 const MAX_OPEN = 2_000;
 
-/** What is open of these codes, one for all that a target has of one; at most `limit`. */
+/** Lists open alerts of these codes, one per target and code, at most `limit`. */
 export function listOpenAlerts(tx: Reader, codes: readonly AlertCode[], limit: number): Promise<OpenAlert[]> {
   return tx.all(
     `SELECT environmentId, code, target, max(lastAt) AS lastAt FROM (

@@ -1,4 +1,4 @@
-/** The registry of what the audit tells: each action, noun first, with its sentence. A row of an action that is not here does not compile. */
+/** All audit actions, noun first, each with its sentence. A row with another action does not compile. */
 
 export const AUDIT_ACTIONS = {
   run: "A relay ran an event; with what each action was before and after.",

@@ -1,6 +1,6 @@
 /**
- * The audit: one row a management change, one row a run, written in the transaction of what it tells of and never changed. It decides
- * nothing; what is a secret must come here as a fingerprint.
+ * The audit log: one row for each management change and each run, written in the same transaction as the change and never changed afterwards.
+ * Callers must replace secrets by their fingerprints.
  */
 import { type Static, Type } from "typebox";
 import type { Json } from "../../base/json.ts";
@@ -23,10 +23,10 @@ import {
 } from "../../store/table.ts";
 import { AUDIT_ACTIONS, type AuditAction } from "./audit-action.ts";
 
-/** An actor or a target is no longer: a kind, and an address or a ref. */
+/** The longest actor or target: a kind and an address or ref. */
 const MAX_WHO_CHARS = 300;
 
-/** Stands for an environment in rows about the server itself: its owners and apps. */
+/** The environment id of rows about the server itself: its owners and apps. */
 export const SERVER_SCOPE = 0;
 
 const AUDIT = defineTable({
@@ -36,7 +36,7 @@ const AUDIT = defineTable({
     seq: given(),
     environmentId: integer(),
     at: integer(),
-    /** In words: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
+    /** Formatted: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
     actor: text(),
     /** What was done, noun first: `relay.created`, `relay.secret_rotated`, `run`. */
     action: text(),
@@ -51,14 +51,14 @@ const AUDIT = defineTable({
 
 type AuditRow = RowOf<typeof AUDIT>;
 
-/** Where, by whom (in the audit's words) and when something is changed. */
+/** The environment, actor (formatted) and time of a change. */
 export interface Change {
   environmentId: number;
   by: string;
   nowMs: number;
 }
 
-/** What was done, to what. */
+/** The action and target of a change, with its state before and after. */
 export interface AuditEntry extends Pick<AuditRow, "target"> {
   action: AuditAction;
   /** The event of a run; absent on management changes. */
@@ -73,7 +73,7 @@ export const auditView = Type.Object({
   actor: Type.String(),
   action: Type.String(),
   target: Type.String(),
-  /** What the id of a person or a key names: their address, its name; null where it names nothing that is still there. */
+  /** The current name of a person (address) or key; null if it no longer exists. */
   actorName: shownOrNull(Type.String()),
   targetName: shownOrNull(Type.String()),
   eventId: shownOrNull(Type.String()),
@@ -82,7 +82,7 @@ export const auditView = Type.Object({
 });
 export type AuditView = Static<typeof auditView>;
 
-/** They look at management changes alone, so that they stay quick beside millions of runs. */
+/** Filters other than `kind` read management changes only, so that they stay fast next to millions of runs. */
 export const auditFilter = {
   target: exactText(MAX_WHO_CHARS, "such as relay:<name>, person:<id>"),
   actor: exactText(MAX_WHO_CHARS, "such as owner:ann@example.com, key:<id>, relay:<name>"),
@@ -93,19 +93,19 @@ export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string
   kind?: "change" | "run" | undefined;
 };
 
-/** Writes one row; `before` and `after` are kept as JSON. */
+/** Writes one row. `before` and `after` are stored as JSON. */
 export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {
   await AUDIT.insert(tx, toRow(entry));
   publishChange(tx, entry);
 }
 
-/** As `writeAudit`, one row after another. */
+/** Writes several rows in order. */
 export async function writeAudits(tx: Writer, entries: readonly (Change & AuditEntry)[]): Promise<void> {
   await AUDIT.insertEach(tx, entries.map(toRow));
   for (const entry of entries) publishChange(tx, entry);
 }
 
-/** What runs do is told as their events are. */
+/** Publishes the change to live streams. Runs are published with their events instead. */
 function publishChange(tx: Writer, { environmentId, eventId }: Change & AuditEntry): void {
   if (!eventId) tx.touch("audit", environmentId === SERVER_SCOPE ? undefined : environmentId);
 }
@@ -116,7 +116,7 @@ function toRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
   return { environmentId, actor: by, at: nowMs, action, target, eventId, before, after };
 }
 
-/** Refuses with `invalid_input` what is no action, as nothing would ever be found by it. */
+/** Throws `invalid_input` for an unknown action, which no row could match. */
 function checkAction(action: string | undefined): void {
   if (action === undefined || Object.hasOwn(AUDIT_ACTIONS, action)) return;
   const near = findNearestName(action, Object.keys(AUDIT_ACTIONS));
@@ -124,7 +124,7 @@ function checkAction(action: string | undefined): void {
   throw new Refusal("invalid_input", `action is not valid: nothing is told as ${showText(action)}: ${way}`);
 }
 
-/** A page of the environment's audit, newest first; cursors are row numbers. Refuses with `invalid_input` an action that there is not. */
+/** Lists one page of the audit, newest first. Cursors are row numbers. Throws `invalid_input` for an unknown action. */
 export async function listAudit(
   tx: Reader,
   environmentId: number,
@@ -156,7 +156,7 @@ export async function listAudit(
   return await walkPage<AuditRow, AuditView, Names>(tx, AUDIT, request, walk, viewAudit);
 }
 
-/** A page of certain changes of one thing since a moment, newest first. */
+/** Lists one page of certain changes of one target since a moment, newest first. */
 export async function listChangesOf<Item>(
   tx: Reader,
   environmentId: number,
@@ -186,7 +186,7 @@ export async function listChangesOf<Item>(
 
 type Names = Pick<AuditView, "actorName" | "targetName">;
 
-/** What the id names in a column of words such as `person:<id>`, by one look at an index for a row of the answer. */
+/** Returns the SQL that finds the name behind an id such as `person:<id>`, with one index lookup per row. */
 function nameSql(column: "actor" | "target"): string {
   const named = (table: string, name: string, kind: string): string =>
     `WHEN audit.${column} LIKE '${kind}:%' THEN (SELECT ${name} FROM ${table}
@@ -200,7 +200,7 @@ function viewAudit(row: AuditRow & Names): AuditView {
   return show(auditView, { ...row, id: auditId(row.at, row.seq) });
 }
 
-/** `aud_` and a UUIDv7 made of the row's time and number, so that it need not be stored. */
+/** Builds an id from the row's time and number (`aud_` and a UUIDv7), so that no id needs to be stored. */
 function auditId(at: number, seq: number): string {
   return `aud_${at.toString(16).padStart(12, "0")}70008000${seq.toString(16).padStart(12, "0")}`;
 }

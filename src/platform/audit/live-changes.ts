@@ -1,12 +1,12 @@
 /**
- * What kinds of things change in an environment, told to whoever follows it: gathered, at most twice a second, and at no cost while nobody
- * follows. It says what changed and never what it is now, so nothing that it tells can be old or secret.
+ * Streams which kinds of data change in an environment, at most twice a second. It costs nothing while no client follows. A message names the
+ * kind only, never data, so it cannot be outdated or leak a secret.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { ANYWHERE, type Store, type Topic, type Touched } from "../../store/port.ts";
 
-/** `event`: one came, or ran with all that its actions did; `audit`: somebody did something that the audit has. */
+/** `event`: an event arrived or ran. `audit`: a management change was audited. */
 export const CHANGE_KINDS = [
   "event",
   "call",
@@ -32,19 +32,19 @@ const KINDS: Partial<Record<Topic, ChangeKind>> = {
   audit: "audit",
 };
 
-/** What happens together is told together. */
+/** Changes within this time share one message. */
 const GATHER_MS = 30;
 const NOTIFY_INTERVAL_MS = 500;
 const MAX_OF_CALLER = 16;
 const MAX_OF_ENVIRONMENT = 100;
-/** Those who find no room look again after so long. */
+/** A rejected client retries after this time. */
 const RETRY_AFTER_MS = 30_000;
 
 interface Follower {
-  /** Whose it is: `session:…`, `key:…`. */
+  /** Identifies the caller: `session:…`, `key:…`. */
   caller: string;
   tell(kinds: readonly ChangeKind[]): void;
-  /** The service ends. */
+  /** Called when the service stops. */
   end(): void;
 }
 
@@ -70,7 +70,7 @@ export class LiveChanges {
     this.#deps = deps;
   }
 
-  /** Tells the follower from now on until the answer is called. Refuses with `streams_capped` where too many follow already. */
+  /** Notifies the follower until the returned function is called. Throws `streams_capped` if too many clients follow. */
   follow(environmentId: number, follower: Follower): () => void {
     const followed = this.#followed.get(environmentId) ?? newFollowed();
     const own = [...followed.followers].filter(({ caller }) => caller === follower.caller).length;
@@ -86,7 +86,6 @@ export class LiveChanges {
     return () => this.#leave(environmentId, followed, follower);
   }
 
-  /** Ends every follower. */
   stop(): void {
     this.#isStopped = true;
     for (const { followers } of [...this.#followed.values()]) for (const one of [...followers]) one.end();
@@ -105,7 +104,7 @@ export class LiveChanges {
     const { store } = this.#deps;
     const stops = [
       store.listen((touched) => this.#recordTouched(touched)),
-      // What another process changed is not known: it may be anything.
+      // Another process does not say what it changed, so every kind may have changed.
       store.watch(({ foreignChange }) => {
         if (foreignChange) for (const kind of CHANGE_KINDS) this.#record(kind, null);
       }),
@@ -123,7 +122,7 @@ export class LiveChanges {
     }
   }
 
-  /** `environmentId` null: it may be any. */
+  /** `environmentId` null: any environment may have changed. */
   #record(kind: ChangeKind, environmentId: number | null): void {
     const one = environmentId === null ? undefined : this.#followed.get(environmentId);
     const all = environmentId === null ? this.#followed.values() : one === undefined ? [] : [one];

@@ -1,7 +1,6 @@
 /**
- * What is told by itself of calls that became no event and of runs that failed: on a server a warning in the log, which folds those of one
- * relay and cause to one a minute with a count; in local development lines on the terminal, so many a minute. It decides the words and
- * how many; never what is kept, and it is handed no body and no secret.
+ * Notifies the operator of rejected requests, failed runs, schedules and problems. A server logs a warning, at most one a minute for each
+ * relay and cause. Local development prints a bounded number of lines on the terminal. Messages contain no body and no secret.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
@@ -9,37 +8,37 @@ import type { Log } from "../../base/log.ts";
 import { explainCode } from "../../base/result-code.ts";
 import { cutToLine, plain } from "../../base/text.ts";
 
-/** Lines of calls on the terminal in a minute; what comes beyond is counted. */
+/** Request lines on the terminal in a minute; further ones are counted. */
 const MAX_LINES_A_MINUTE = 60;
-/** Equal calls that are told with a line each; more at once are one line with their number. */
+/** Equal requests that get a line each; more of them share one line with their number. */
 const MAX_LINES_EACH = 3;
-/** What `when` ignores is told at once, and then so often with a count: a busy sender's filter is no trouble. */
+/** Ignored requests are logged at once, then at most this often with a count, because filtering is normal. */
 const IGNORED_EVERY_MS = HOUR_MS;
 const MAX_SHOWN_CHARS = 400;
-/** Under a run's own words. */
+/** Aligns the line below a run's line. */
 const INDENT = " ".repeat("RELAY · ".length);
 
-/** Where something happened, by the names that people use. */
+/** App, environment and relay, by name. */
 interface Where {
   appId: string;
   environmentName: string;
   relayName: string;
 }
 
-/** A call, or several of the same cause, that became no event or whose event waits. */
+/** One or several requests of the same cause that were rejected or ignored, or whose event waits. */
 export interface CallNotice extends Where {
-  /** A refusal's code, or `ignored`, `duplicate`, `waiting`. */
+  /** A rejection code, or `ignored`, `duplicate`, `waiting`. */
   code: string;
   cause: string;
-  /** The first one's on a duplicate, its own where it waits. */
+  /** On a duplicate, the id of the first event. */
   eventId: string | null;
-  /** How many it stands for. */
+  /** The number of requests. */
   calls: number;
-  /** Ignored, by a relay that acts on other calls. */
+  /** Whether the relay that ignored the request acts on others. */
   usual: boolean;
 }
 
-/** A call, or several, to a name that no receiver of the app has; the name is a stranger's, and clean. */
+/** One or several requests to a receiver that does not exist. `name` is untrusted, but free of control characters. */
 export interface UnknownReceiverNotice {
   appId: string;
   name: string;
@@ -47,23 +46,23 @@ export interface UnknownReceiverNotice {
   calls: number;
 }
 
-/** A run that failed, or that was done with warnings. */
+/** A run that failed or ended with warnings. */
 export interface RunNotice extends Where {
   eventId: string;
   state: "queued" | "failed" | "dead" | "done";
   code: string;
-  /** What failed; null: the code says it all. */
+  /** What failed; null: the code says it. */
   sentence: string | null;
-  /** When it is tried again. */
+  /** When the run is retried. */
   nextAttemptAtMs: number | null;
 }
 
-/** When a schedule ticks next, and why not sooner. */
+/** When a schedule ticks next and why not sooner. */
 interface ScheduleNotice extends Where {
   message: string;
 }
 
-/** A problem that begins to stand, or does not stand any more. */
+/** A problem that was raised or cleared. */
 export interface ProblemNotice extends Omit<Where, "relayName"> {
   code: string;
   /** Such as `relay:<name>`. */
@@ -75,7 +74,7 @@ export interface ProblemNotice extends Omit<Where, "relayName"> {
 interface NotifierDeps {
   log: Log;
   clock: Clock;
-  /** Local development: takes the lines of the terminal, and says what the program is called there. null: a server. */
+  /** Local development: the terminal and the program's name there. null: a server. */
   terminal: { print(line: string): void; program: string } | null;
 }
 
@@ -84,7 +83,7 @@ export class Notifier {
   #lines = 0;
   #leftOut = 0;
   #cancel: (() => void) | null = null;
-  /** By relay: the last ignored call that was not told yet, with how many there were. */
+  /** By relay: the last ignored request that was not logged yet, with its count. */
   readonly #ignored = new Map<string, { last: CallNotice | null; cancel: () => void }>();
 
   constructor(deps: NotifierDeps) {
@@ -112,7 +111,7 @@ export class Notifier {
     }
   }
 
-  /** The first at once, those of the hour after it together. It is a warning only while the relay acts on nothing. */
+  /** Logs the first ignored request at once and those of the next hour together. It is a warning only while the relay acts on no request. */
   #logIgnored(call: CallNotice): void {
     const key = `${call.appId} ${call.environmentName} ${call.relayName}`;
     const open = this.#ignored.get(key);
@@ -150,7 +149,7 @@ export class Notifier {
     else this.#printCalls(`${name} · ${explainCode(code)?.status ?? 404} ${code} · ${shorten(cause)}`, calls);
   }
 
-  /** Follows the run's own line. */
+  /** Prints below the run's own line. */
   notifyRun(run: RunNotice): void {
     const { log, clock, terminal } = this.#deps;
     const { state, code, eventId, nextAttemptAtMs } = run;
@@ -190,7 +189,7 @@ export class Notifier {
     terminal.print(plain(`PROBLEM · ${target.replace(/^relay:/, "")} · ${code} · ${words}`));
   }
 
-  /** Says what was left out and nothing more. */
+  /** Reports what was left out, and stops. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = null;
@@ -247,7 +246,7 @@ function fieldsOf({ appId, environmentName, relayName }: Where) {
   return { app: appId, environment: environmentName, relay: relayName };
 }
 
-/** `at 12:01:00 UTC, in 1 minute`: a retry is at most 16 hours away. */
+/** Formats a time as `at 12:01:00 UTC, in 1 minute`. A retry is at most 16 hours away. */
 function formatWhen(atMs: number, nowMs: number): string {
   const inMs = Math.max(0, atMs - nowMs);
   const [count, unit] =

@@ -1,6 +1,6 @@
 /**
- * Problems: what the dashboard shows as wrong now. One stands once, however often it is found, and is cleared when it is right again.
- * It never finds a problem itself; the rooms that know do.
+ * Problems: what the dashboard shows as wrong now. A problem is open once, however often it is found, and is cleared when the cause ends. The
+ * modules that detect problems call this file.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -42,13 +42,13 @@ export const problemView = Type.Object({
 });
 export type ProblemView = Static<typeof problemView>;
 
-/** The code of events that wait so long that they will be dropped; it is over when they are let go. */
+/** The code of events that wait so long that they will be dropped. It is cleared when they may run. */
 export const EVENTS_EXPIRING = "events_expiring";
 
 const OPEN =
   "WHERE environment_id = $environmentId AND code = $code AND target = $target AND cleared_at IS NULL";
 
-/** Raises the problem unless it stands; a standing one takes the new message. Answers whether it is new. */
+/** Raises the problem, or updates the message of the open one. Returns whether it is new. */
 export async function raiseProblem(
   tx: Writer,
   {
@@ -70,15 +70,14 @@ export async function raiseProblem(
   return false;
 }
 
-/** Whether the problem stands. */
 export async function hasProblem(tx: Reader, { environmentId, code, target }: ProblemKey): Promise<boolean> {
   return (await PROBLEM.get(tx, OPEN, { environmentId, code, target })) !== null;
 }
 
-/** Who resolved an alert whose cause ended. */
+/** The resolver of an alert whose cause ended. */
 export const AUTOMATIC_RESOLVER = "itself";
 
-/** Clears the problem if it stands, and resolves the alert that told of it. Answers whether it stood. */
+/** Clears the problem and resolves its alerts. Returns whether it was open. */
 export async function clearProblem(
   tx: Writer,
   { environmentId, code, target, nowMs }: ProblemKey & { nowMs: number },
@@ -90,7 +89,7 @@ export async function clearProblem(
   return true;
 }
 
-/** Resolves the open alerts of a cause that is over, or that somebody says is seen to; of every code of the target where none is given. */
+/** Resolves the open alerts of a target, of one code or of all. */
 export async function resolveAlertsOf(
   tx: Writer,
   alerts: Omit<ProblemKey, "code"> & { code?: string; by?: string; nowMs: number },
@@ -101,7 +100,7 @@ export async function resolveAlertsOf(
   await tx.run(sql, { environmentId, code, target, by, nowMs });
 }
 
-/** Clears whatever stands on a target and resolves its alerts, as when it is deleted. */
+/** Clears all problems of a target and resolves its alerts, for example when it is deleted. */
 export async function clearProblemsOf(
   tx: Writer,
   environmentId: number,
@@ -115,7 +114,7 @@ export async function clearProblemsOf(
   await resolveAlertsOf(tx, { environmentId, target, nowMs });
 }
 
-/** What stands on one target, oldest first. */
+/** Lists the open problems of one target, oldest first. */
 export function listOpenProblemsOfTarget(
   tx: Reader,
   environmentId: number,
@@ -126,7 +125,7 @@ export function listOpenProblemsOfTarget(
   return PROBLEM.all(tx, rest, { environmentId, target });
 }
 
-/** What stands of one code in one environment. */
+/** Lists the targets of the open problems of one code. */
 export function listOpenProblemsOfCode(
   tx: Reader,
   environmentId: number,
@@ -136,7 +135,7 @@ export function listOpenProblemsOfCode(
   return tx.all(sql, environmentId, code);
 }
 
-/** Clears `EVENTS_EXPIRING` of the relays that neither a pause nor a hold keeps waiting any more. */
+/** Clears `EVENTS_EXPIRING` of relays that neither a pause nor a hold stops any more. */
 export async function clearExpiringProblems(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
   const freed = await tx.all<{ target: string }>(
     `SELECT target FROM problem WHERE environment_id = $environmentId AND code = '${EVENTS_EXPIRING}' AND cleared_at IS NULL
@@ -148,7 +147,7 @@ export async function clearExpiringProblems(tx: Writer, environmentId: number, n
     await clearProblem(tx, { environmentId, code: EVENTS_EXPIRING, target, nowMs });
 }
 
-/** Whatever stands of these codes, in every environment. */
+/** Lists the open problems of these codes, in every environment. */
 export function listOpenProblems<Code extends string>(
   tx: Reader,
   codes: readonly Code[],
@@ -158,7 +157,7 @@ export function listOpenProblems<Code extends string>(
   return tx.all(sql, ...codes);
 }
 
-/** A page of the environment's problems, newest first; `standing` leaves the cleared ones out. */
+/** Lists one page of problems, newest first. `standing` leaves out cleared ones. */
 export async function listProblems(
   tx: Reader,
   environmentId: number,

@@ -1,6 +1,6 @@
 /**
- * The problem of alerts that do not reach the owners by mail: each owner's mail server refused the last one for good, or none could leave for an
- * hour. Whoever relies on mail sees it nowhere else; it is never mailed itself, and is over with the first mail to an owner that leaves.
+ * The problem `alerts_unmailed`: alert mail reaches no owner, because every mail server rejected the last one permanently or none could be
+ * sent for an hour. It is never mailed itself. It is cleared by the next mail that reaches an owner.
  */
 import { HOUR_MS } from "../../base/limit.ts";
 import type { FencedStore, Reader, Writer } from "../../store/port.ts";
@@ -8,12 +8,12 @@ import { clearProblem, listOpenProblems, listOpenProblemsOfTarget, raiseProblem 
 
 export const UNMAILED_ALERTS = "alerts_unmailed";
 const TARGET = "mail";
-/** A server that is away for so long may come back by itself. */
+/** A mail server may recover by itself within this time. */
 const GRACE_PERIOD_MS = HOUR_MS;
 
 const SWITCH = "switch alert mail off (relay settings set alerts.mail off).";
 
-/** What became of a mail, as the mailer says it. */
+/** The result of a mail, as the mailer reports it. */
 interface Outcome {
   kind: string;
   reason?: string;
@@ -21,14 +21,17 @@ interface Outcome {
   retry?: boolean;
 }
 
-/** Why no alert can be mailed though a mail server is set, as the log says it, with the way out. Where none is set, nobody relies on mail. */
+/**
+ * Why alerts cannot be mailed although a mail server is set, each with its remedy. Without a mail server there is no problem: the owner does
+ * not rely on mail.
+ */
 const REMEDIES = {
   "no owner is there to be mailed": "make one with relay admin create",
   "it has no verified sender domain": "set one with relay domain set, then relay domain verify",
 } as const;
 export type UndeliverableReason = keyof typeof REMEDIES;
 
-/** Alerts wait since `sinceMs` in an environment that cannot send. */
+/** Raises the problem in an environment that cannot send mail and whose alerts wait since `sinceMs`. */
 export async function recordUndeliverableAlerts(
   store: Pick<FencedStore, "read" | "write">,
   environmentId: number,
@@ -37,13 +40,13 @@ export async function recordUndeliverableAlerts(
   if (nowMs - sinceMs < GRACE_PERIOD_MS) return;
   const said = why.replace(/^it /, "the environment ");
   const message = `Alerts are not mailed to the owners, because ${said}: ${REMEDIES[why]}, or ${SWITCH}`;
-  // Looked at every minute: what is said already is not written again.
+  // This runs every minute, so an unchanged message is not written again.
   const standing = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
   if (standing.some((problem) => problem.code === UNMAILED_ALERTS && problem.message === message)) return;
   await store.write("app", (tx) => raise(tx, environmentId, message, nowMs));
 }
 
-/** What became of the mails of alerts that wait since `sinceMs`, one to each owner. */
+/** Raises or clears the problem after the mails of alerts that wait since `sinceMs`, one to each owner. */
 export async function recordAlertMailOutcomes(
   tx: Writer,
   environmentId: number,
@@ -55,7 +58,7 @@ export async function recordAlertMailOutcomes(
   }
   const failed = outcomes.filter((outcome) => outcome.kind === "failed");
   const last = failed.at(-1);
-  // One that may have left tells nothing, nor does one that the end of the process stopped.
+  // A mail with an unknown result proves nothing, nor does one that the end of the process stopped.
   if (last === undefined || failed.length < outcomes.length) return;
   if (failed.some(({ reason }) => reason === "stopped")) return;
   if (failed.every(({ retry }) => retry === true) && nowMs - sinceMs < GRACE_PERIOD_MS) return;
@@ -68,7 +71,7 @@ export async function recordAlertMailOutcomes(
   );
 }
 
-/** A mail to an owner left. */
+/** Clears the problem after a mail reached an owner. */
 export async function clearUndeliveredAlerts(
   tx: Writer,
   environmentId: number,
@@ -77,7 +80,7 @@ export async function clearUndeliveredAlerts(
   await clearProblem(tx, { environmentId, code: UNMAILED_ALERTS, target: TARGET, nowMs });
 }
 
-/** Environments where the problem stands. */
+/** Lists the environments where the problem is open. */
 export async function listUndeliveredAlertEnvironments(tx: Reader): Promise<number[]> {
   return (await listOpenProblems(tx, [UNMAILED_ALERTS])).map(({ environmentId }) => environmentId);
 }

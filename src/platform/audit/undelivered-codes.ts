@@ -1,6 +1,6 @@
 /**
- * The problem of sign-in codes that cannot be mailed: whoever is not signed in to the app cannot be, and only they see it. It is told once, with
- * an alert where one can leave, and is over with the first mail that leaves from the account word.
+ * The problem `codes_unmailed`: sign-in codes cannot be mailed, so people who are not signed in stay out, and only they notice. It raises one
+ * alert and is cleared by the next account mail that is sent.
  */
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { raiseAlert } from "./alert.ts";
@@ -9,7 +9,7 @@ import { clearProblem, listOpenProblemsOfTarget, raiseProblem } from "./problem.
 const UNMAILED_CODES = "codes_unmailed";
 const TARGET = "signin:codes";
 
-/** `why`: in a sentence, with the way out. It stands from the first time on; what is said already is not written again. */
+/** Raises the problem. `why` is a sentence with its remedy. An unchanged message is not written again. */
 export async function recordUndeliveredCodes(
   store: Pick<FencedStore, "read" | "write">,
   environmentId: number,
@@ -24,7 +24,7 @@ export async function recordUndeliveredCodes(
   });
 }
 
-/** A code left, or another mail by the way that codes go. */
+/** Clears the problem after a code, or another mail of kind account, was sent. */
 export async function clearUndeliveredCodes(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
   await clearProblem(tx, { environmentId, code: UNMAILED_CODES, target: TARGET, nowMs });
 }

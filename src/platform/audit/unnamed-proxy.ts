@@ -1,6 +1,6 @@
 /**
- * The problem of a proxy in front of the server that was not named to it: everyone behind it counts as one caller. It is the whole server's,
- * so every environment shows it, from when it is noticed until the server starts with a proxy named.
+ * The problem `proxy_unnamed`: requests arrive through a proxy that the configuration does not name, so all callers behind it count as one. It
+ * concerns the whole server, so every environment shows it until the server starts with a proxy named.
  */
 
 import type { Writer } from "../../store/port.ts";
@@ -10,12 +10,12 @@ import { clearProblem, listOpenProblems, raiseProblem } from "./problem.ts";
 export const UNNAMED_PROXY = "proxy_unnamed";
 const KIND = "proxy:";
 
-/** The sentence that the log and the problem say. */
+/** Formats the message of the log and the problem. */
 export function formatUnnamedProxy(proxy: string): string {
   return `Calls come through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`;
 }
 
-/** The address out of the problem's target. */
+/** Reads the proxy's address from the problem's target. */
 export function readProxyTarget(target: string): string {
   return target.slice(KIND.length);
 }
@@ -32,7 +32,7 @@ export async function raiseUnnamedProxy(tx: Writer, proxy: string, nowMs: number
   }
 }
 
-/** A proxy is named now. */
+/** Clears the problem once a proxy is named. */
 export async function clearUnnamedProxy(tx: Writer, nowMs: number): Promise<void> {
   for (const problem of await listOpenProblems(tx, [UNNAMED_PROXY])) {
     await clearProblem(tx, { ...problem, nowMs });
