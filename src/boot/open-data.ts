@@ -273,7 +273,7 @@ export async function makeSigninLink(
   const made = await store.write("app", async (tx) =>
     (await listOwners(tx)).length > 0
       ? null
-      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs, beside: !holding.whole }),
+      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs, keepEarlier: !holding.whole }),
   );
   return made === null ? null : signinLinkUrl(baseUrl, "setup", made.token);
 }

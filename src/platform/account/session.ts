@@ -198,7 +198,7 @@ export const INVITE_LIFE_MS = DAY_MS;
 
 /**
  * Creates a one-time link and returns its token. `lifeMs` defaults to the lifetime of its kind. Earlier reset links of the owner, or earlier
- * set-up links, stop working unless `beside` is set.
+ * set-up links, stop working unless `keepEarlier` is set.
  */
 export async function createSigninLink(
   tx: Writer,
@@ -207,11 +207,11 @@ export async function createSigninLink(
     ownerId: string | null;
     nowMs: number;
     lifeMs?: number;
-    beside?: boolean;
+    keepEarlier?: boolean;
   },
 ): Promise<{ token: string; expiresAt: number }> {
-  const { kind, ownerId, lifeMs = LIFE_MS[input.kind], beside = false } = input;
-  if (kind !== "local" && !beside)
+  const { kind, ownerId, lifeMs = LIFE_MS[input.kind], keepEarlier = false } = input;
+  if (kind !== "local" && !keepEarlier)
     await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
   const token = newToken(LINK_TOKEN_CHARS);
   const expiresAt = input.nowMs + lifeMs;

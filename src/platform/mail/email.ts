@@ -1,6 +1,6 @@
 /**
- * Every mail as a row: intended before it leaves, then what became of it. The caps are counted here, from the rows themselves, so that a
- * restart forgets nothing. It never sends.
+ * Every mail as a row, written as `intended` before it is sent and then with its result. Caps are counted from the rows, so that a restart
+ * resets none. This file never sends.
  */
 
 import { type Static, Type } from "typebox";
@@ -30,17 +30,16 @@ export const EMAIL = defineTable({
     recipient: text(),
     sender: text(),
     kind: text<EmailKind>(),
-    /** One line. */
     subject: text(),
     text: text(),
     state: text<EmailState>(),
-    /** One sentence: why it was not sent, or why that is not known. */
+    /** One sentence that says why the mail was not sent, or why that is unknown. */
     message: orNull(text()),
     reason: orNull(text<MailTrouble>()),
     relayName: orNull(text()),
     eventId: orNull(text()),
     createdAt: integer(),
-    /** When its text began to leave; null: it did not. */
+    /** When the transmission of its text began; null: it did not. */
     leftAt: orNull(integer()),
     finishedAt: orNull(integer()),
   },
@@ -84,7 +83,7 @@ type NewEmail = Pick<
   | "eventId"
 >;
 
-/** Writes the mail as `intended`; answers its id. */
+/** Writes the mail as `intended` and returns its id. */
 export async function recordIntendedEmail(
   tx: Writer,
   { nowMs, ...email }: NewEmail & { nowMs: number },
@@ -96,8 +95,9 @@ export async function recordIntendedEmail(
 }
 
 /**
- * Marks that the mail's text is about to leave; durable before its first byte does, so that a crash tells a mail that certainly did not
- * leave from one that may have. Answers whether it may leave: its row must still wait for its end, and its person must not be erased.
+ * Marks that the transmission of the mail's text starts. The mark is durable before the first byte is sent, so that after a crash a mail that
+ * certainly was not sent differs from one that may have been. Returns false if the mail must not be sent: it ended already or its person was
+ * erased.
  */
 export async function markTextLeft(tx: Writer, id: string, nowMs: number): Promise<boolean> {
   const sql = `UPDATE email SET left_at = ?2 WHERE id = ?1 AND state = 'intended' AND recipient <> 'erased'
@@ -105,15 +105,14 @@ export async function markTextLeft(tx: Writer, id: string, nowMs: number): Promi
   return (await tx.run(sql, id, nowMs)) > 0;
 }
 
-/** How a mail ended. */
 interface EmailEnd {
   state: Exclude<EmailState, "intended">;
-  /** One sentence of ours, never a mail server's words. */
+  /** A sentence of Relay, never the words of a mail server. */
   message?: string | null;
   reason?: MailTrouble | null;
 }
 
-/** What became of an intended mail. */
+/** Records the result of an intended mail. */
 export async function finishEmail(tx: Writer, id: string, end: EmailEnd, nowMs: number): Promise<void> {
   const { state, message = null, reason = null } = end;
   const sql = `UPDATE email SET state = $state, message = $message, reason = $reason, finished_at = $nowMs
@@ -121,20 +120,23 @@ export async function finishEmail(tx: Writer, id: string, end: EmailEnd, nowMs: 
   await tx.run(sql, { id, state, message, reason, nowMs });
 }
 
-/** Takes a mail whose end is unknown to be sent once more; its `leftAt` stays, so that a crash on the way leaves it unknown again. */
+/**
+ * Reopens a mail with an unknown result to send it once more. Its `leftAt` stays, so that a crash during the transmission leaves it unknown
+ * again.
+ */
 export async function reopenUnknownEmail(tx: Writer, id: string, sender: string): Promise<void> {
   const sql = `UPDATE email SET state = 'intended', sender = ?2, message = NULL, reason = NULL, finished_at = NULL
     WHERE id = ?1 AND state = 'unknown'`;
   await tx.run(sql, id, sender);
 }
 
-/** The end that a mailer's outcome is. */
+/** Converts a mailer's outcome into the result to store. */
 export function toEmailEnd(outcome: MailOutcome): EmailEnd {
   if (!("message" in outcome)) return { state: outcome.kind };
   return { state: outcome.kind, message: outcome.message, reason: outcome.reason };
 }
 
-/** The newest mail to a person that an event caused, or null. */
+/** Finds the newest mail to a person that an event caused. */
 export function findNewestEmail(
   tx: Reader,
   of: { environmentId: number; personId: string; eventId: string },
@@ -148,17 +150,17 @@ export function findEmail(tx: Reader, environmentId: number, id: string): Promis
   return EMAIL.find(tx, { environmentId, id });
 }
 
-/** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */
+/** Deletes a mail that certainly was not sent, before another one replaces it. */
 export async function deleteUnsentEmail(tx: Writer, id: string): Promise<void> {
   const sql = "DELETE FROM email WHERE id = ?1 AND left_at IS NULL AND state IN ('intended', 'failed')";
   await tx.run(sql, id);
 }
 
 /**
- * One sentence naming the cap that one more mail would break, or null. Mails of an app's relays (in all its environments) count for a
- * rolling hour, a person's event mails for a UTC day; a mail that failed did not leave and does not count, nor does one that a clock dated which
- * stood ahead and was set back since: it would fill the cap until then. Sign-in codes have a budget of their own (`portal/person-signin.ts`), so
- * that strangers who ask for codes never keep an event's mail from leaving.
+ * Finds the cap that one more mail would exceed, as a sentence, or null. Mails of an app's relays (in all its environments) count for a
+ * rolling hour, a person's event mails for a UTC day. Failed mails do not count, nor do mails dated in the future, which a clock that was set
+ * back would otherwise count for too long. Sign-in codes have their own budget (portal/person-signin.ts), so that strangers who ask for codes
+ * never block an event's mail.
  */
 export async function findExceededCap(
   tx: Reader,
@@ -193,7 +195,7 @@ interface EmailFilter {
   state?: EmailState | undefined;
 }
 
-/** Newest first. */
+/** Lists one page of mails, newest first. */
 export async function listEmails(
   tx: Reader,
   environmentId: number,
@@ -211,7 +213,7 @@ export async function listEmails(
   return await walkPage(tx, EMAIL, request, walk, viewEmail);
 }
 
-/** One mail as the API shows it. Refuses with `not_found`. */
+/** Finds one mail as the API shows it. Throws `not_found`. */
 export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
   const sentence = `There is no mail ${id} in this environment: relay emails list shows the ones there are.`;
   return viewEmail(await EMAIL.require(tx, { environmentId, id }, sentence));

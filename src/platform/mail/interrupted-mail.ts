@@ -1,6 +1,6 @@
 /**
- * Mails whose end nobody wrote down, because the process died or its store could not be written: what certainly did not leave is failed and
- * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
+ * Ends mails whose result was never written, because the process died or the store could not be written. A mail that certainly was not sent is
+ * failed and may be sent again. A mail that may have been sent is unknown and is never sent again automatically; owners are alerted.
  */
 
 import { HOUR_MS } from "../../base/limit.ts";
@@ -10,7 +10,7 @@ import type { RowOf } from "../../store/table.ts";
 import { raiseAlert } from "../audit/alert.ts";
 import { EMAIL } from "./email.ts";
 
-/** Ids that one alert names. */
+/** The most ids that one alert names. */
 const MAX_NAMED = 20;
 
 export const MAY_HAVE_BEEN_SENT =
@@ -19,12 +19,15 @@ export const MAY_HAVE_BEEN_SENT =
 const INTERRUPTED = EMAIL.pick("environmentId", "kind", "relayName", "createdAt");
 type Interrupted = RowOf<typeof INTERRUPTED>;
 
-/** Where others send too: the mails of an environment's relays, once nobody else runs them; or those of no relay that began before a moment. */
+/**
+ * Limits the mails to end if other nodes send too: mails of one environment's relays after its lease ended, or mails of no relay that began
+ * before a moment.
+ */
 type InterruptedScope = { environmentId: number } | { before: number };
 
 /**
- * At the start, before anything sends: every mail without an end is one of a process that died. An event's mail that did not leave is sent
- * by the event's next attempt, an alert's by the next look; a sign-in code is asked for again. Answers how many there were of each.
+ * Ends every mail without a result. At the start no other mail is in progress, so all belong to a dead process. The event's next attempt sends
+ * its mail again, and the next alert mail includes the alerts; a sign-in code must be requested again. Returns how many there were of each.
  */
 export async function endInterruptedMails(
   tx: Writer,
@@ -58,7 +61,7 @@ export async function endInterruptedMails(
   return { unknown: unknown.length, notLeft: notLeft.length };
 }
 
-/** The alert `mail_unknown`, in the transaction that ends the mails: how many of a relay's there are, and which. */
+/** Raises the alert `mail_unknown` in the transaction that ends the mails. It says how many mails of a relay are unknown, and which. */
 export async function alertUnknownMail(
   tx: Writer,
   {
@@ -87,7 +90,7 @@ export async function alertUnknownMail(
   });
 }
 
-/** An alert's mail that did not leave leaves its alerts to be mailed, unless another owner got or may have got them. */
+/** Marks the alerts of an unsent mail as not mailed, unless another owner got or may have got them. */
 async function unmarkAlerts(tx: Writer, { environmentId, createdAt }: Interrupted): Promise<void> {
   await tx.run(
     `UPDATE alert SET mailed_at = NULL WHERE environment_id = ?1 AND mailed_at = ?2 AND NOT EXISTS (

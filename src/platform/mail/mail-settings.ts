@@ -1,6 +1,6 @@
 /**
- * How mail leaves an environment: its SMTP server and the owner's sends switch, kept as the section `mail` of its settings. The password
- * is sealed, bound to the environment, and never shown again. It never connects to anything.
+ * Mail settings of an environment: its SMTP server and the owner's switch, stored as the section `mail` of the settings. The password is
+ * sealed, bound to the environment, and never shown. This file never connects.
  */
 import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
@@ -15,19 +15,18 @@ import { type AllowList, evaluateAddress, parseAllowList } from "../outbound/add
 import type { Sealer } from "../secret/seal.ts";
 import { isVisible } from "../template/template.ts";
 
-/** The name of the settings' section. */
 export const MAIL_SECTION = "mail";
 
-/** `tls` from the first byte, `starttls` before anything is said (required, never optional), `none` in clear. */
+/** `tls`: from the first byte. `starttls`: before the first command (required, never optional). `none`: unencrypted. */
 const security = oneOf(["tls", "starttls", "none"]);
 export type MailSecurity = Static<typeof security>;
 
 export const mailSettingsView = Type.Object({
-  /** The owner's switch: while false, email_person sends nothing. */
+  /** While false, email_person sends no mail. */
   sends: Type.Boolean(),
-  /** The name beside the sender's address; null: the address alone. */
+  /** The display name of the sender; null: only the address. */
   fromName: textOrNull,
-  /** Where answers go; null: to the sender. */
+  /** The Reply-To address; null: the sender. */
   replyTo: textOrNull,
   smtp: orNull(
     Type.Object({
@@ -41,7 +40,7 @@ export const mailSettingsView = Type.Object({
 });
 type MailSettingsView = Static<typeof mailSettingsView>;
 
-/** The server as it is kept: a type and no interface, as JSON is read as one. */
+/** The server as stored. It is a type rather than an interface, so that JSON can be cast to it. */
 export type SmtpSettings = Omit<NonNullable<MailSettingsView["smtp"]>, "passwordSetAt"> & {
   /** Sealed, in base64; see `unsealSmtpPassword`. */
   password: string | null;
@@ -50,8 +49,8 @@ export type SmtpSettings = Omit<NonNullable<MailSettingsView["smtp"]>, "password
 type MailSettings = Omit<MailSettingsView, "smtp"> & { smtp: SmtpSettings | null };
 
 /**
- * A change: what is absent stays, null or "" removes it; `smtp: null` removes the server. An absent password stays for the same host and
- * username only.
+ * A change: absent fields stay, and null or "" removes one. `smtp: null` removes the server. An absent password stays only for the same host
+ * and username.
  */
 export const mailSettingsInput = fields({
   sends: Type.Optional(Type.Boolean()),
@@ -76,11 +75,11 @@ const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 const MAX_CREDENTIAL_CHARS = 1_000;
 const MAX_FROM_NAME_CHARS = 100;
-/** One address without anything that means something in a header or an SMTP line. */
+/** One address without characters that have a meaning in a header or an SMTP line. */
 export const PLAIN_ADDRESS = /^[^\s"(),:;<>@[\]\\\p{Cc}]+@[^\s"(),:;<>@[\]\\\p{Cc}]+$/u;
 const NO_PRIVATE_HOSTS = parseAllowList([]);
 
-/** The environment's settings; sends on and no server where nothing was ever saved. */
+/** Reads the environment's mail settings. Default: sending enabled, no server. */
 export function readMailSettings(environment: Pick<Environment, "settings">): MailSettings {
   const section = readSettingsSection(environment, MAIL_SECTION);
   const { sends, fromName, replyTo } = section;
@@ -92,14 +91,14 @@ export function readMailSettings(environment: Pick<Environment, "settings">): Ma
   };
 }
 
-/** The settings as the API shows them: no password, only since when there is one. */
+/** Formats the settings for the API: without the password, but with the time it was set. */
 export function viewMailSettings({ smtp, ...rest }: MailSettings): MailSettingsView {
   if (smtp === null) return { ...rest, smtp };
   const { host, port, security, username, passwordSetAt } = smtp;
   return { ...rest, smtp: { host, port, security, username, passwordSetAt: toIsoOrNull(passwordSetAt) } };
 }
 
-/** The section to save (`saveSettings(tx, environment, { mail: … }, version)`); `allow`: private mail servers the operator allows. Refuses with `invalid_input`. */
+/** Applies a change and returns the section to save. `allow`: private mail servers that the operator allows. Throws `invalid_input`. */
 export function changeMailSettings(
   environment: Environment,
   input: MailSettingsInput,
@@ -121,7 +120,7 @@ export function changeMailSettings(
   };
 }
 
-/** The SMTP password in clear, for the moment of sending; null where there is none. Throws when it was sealed under another key. */
+/** Opens the SMTP password for one transmission; null: there is none. Throws if it was sealed under another key. */
 export function unsealSmtpPassword(sealer: Sealer, environmentId: number, smtp: SmtpSettings): string | null {
   if (smtp.password === null) return null;
   return sealer.unseal(Buffer.from(smtp.password, "base64"), passwordContext(environmentId));
@@ -195,7 +194,7 @@ function readHost(host: string): string {
   throw new Refusal("invalid_input", "`smtp.host` is not a host: write a name such as smtp.example.com.");
 }
 
-/** A name is judged by its addresses at each connect; an address as such can be judged now. */
+/** Throws `invalid_input` for a private IP address. A host name is checked at each connection, by its addresses. */
 function requirePublicAddress(host: string, allow: AllowList): void {
   if (isIP(host) === 0) return;
   const verdict = evaluateAddress(host, host, allow);

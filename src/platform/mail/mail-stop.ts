@@ -1,7 +1,6 @@
 /**
- * Who wants no more mail of kind `event` in an environment: by the one-click address that each such mail carries, or by an owner's hand. Mail
- * of kind `account` is about the account itself and is not stopped. The address holds a person's id under a keyed digest, so that nobody can
- * stop another's mail by guessing. Source: RFC 2369 (List-Unsubscribe), RFC 8058 (one click).
+ * Stops mail of kind `event` to a person, by the one-click URL in each such mail or by an owner. Mail of kind `account` cannot be stopped. The
+ * URL holds the person's id with a keyed digest, so that it cannot be guessed. Source: RFC 2369 (List-Unsubscribe), RFC 8058 (one click).
  */
 import { timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "typebox";
@@ -24,18 +23,18 @@ export type MailStop = Pick<RowOf<typeof MAIL_STOP>, "environmentId" | "personId
 export const mailStopView = Type.Object({ person: Type.String(), email: Type.String(), stoppedAt: time });
 export type MailStopView = Static<typeof mailStopView>;
 
-/** Below the public origin. */
+/** The path of the one-click URL. */
 export const MAIL_STOP_PATH = "/mail/stop/";
 const TOKEN = /^(\d{1,15})\.(per_[0-9a-z]{1,64})\.([\w-]{43})$/;
 
-/** The address that stops a person's event mail; null without a public https origin, which one click needs. */
+/** Builds the URL that stops a person's event mail. Returns null without a public https origin, which one click requires. */
 export function makeStopUrl(sealer: Sealer, baseUrl: string, stop: MailStop): string | null {
   if (!baseUrl.startsWith("https://")) return null;
   const digest = Buffer.from(digestStop(sealer, stop)).toString("base64url");
   return `${baseUrl}${MAIL_STOP_PATH}${stop.environmentId}.${stop.personId}.${digest}`;
 }
 
-/** Whose mail a token stops; null when it is not one of ours. */
+/** Reads whose mail a token stops. Returns null for a forged or malformed token. */
 export function readStopToken(sealer: Sealer, token: string): MailStop | null {
   const [, environmentId = "", personId = "", digest = ""] = TOKEN.exec(token) ?? [];
   const stop = { environmentId: Number(environmentId), personId };
@@ -44,7 +43,7 @@ export function readStopToken(sealer: Sealer, token: string): MailStop | null {
   return given.length === right.length && timingSafeEqual(given, right) ? stop : null;
 }
 
-/** Since when the person wants no event mail, milliseconds since the epoch; null: they take it. */
+/** Finds when the person stopped event mail, in milliseconds since the epoch; null: they receive it. */
 export async function findMailStop(
   tx: Reader,
   { environmentId, personId }: MailStop,
@@ -52,7 +51,7 @@ export async function findMailStop(
   return (await MAIL_STOP.find(tx, { personId, environmentId }))?.stoppedAt ?? null;
 }
 
-/** Stops the person's event mail, or takes the stop back; audited where it changes anything. */
+/** Stops the person's event mail or allows it again. Audited if it changes anything. */
 export async function setMailStop(
   tx: Writer,
   change: Change,
@@ -70,7 +69,7 @@ export async function setMailStop(
   });
 }
 
-/** People who want no event mail, the newest stop first. */
+/** Lists people who stopped event mail, the newest first. */
 export async function listMailStops(
   tx: Reader,
   environmentId: number,

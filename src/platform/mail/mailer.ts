@@ -1,7 +1,7 @@
 /**
- * The door through which e-mail leaves: SMTP on a server, nothing at all in local development, where mail stays in the mailbox. What can go
- * wrong has a class and a sentence of ours; what a mail server says in its own words goes to the server's log alone. Subject and text come
- * from rendered templates, which may hold anything a provider sent: one line and plain text, and an HTML part in which nothing of it is markup.
+ * The interface to send mail, and the text of a mail. A server sends over SMTP; local development keeps mail in its mailbox. Errors have a
+ * class and a sentence of Relay; the words of a mail server go only to the server's log. Subject and text come from rendered templates, which
+ * may hold anything that a provider sent, so the HTML part escapes all of it.
  */
 import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../../base/limit.ts";
 import type { MailTrouble } from "../../base/problem-code.ts";
@@ -9,36 +9,36 @@ import { cutToLine } from "../../base/text.ts";
 
 export interface OutgoingMail {
   environmentId: number;
-  /** The row's id, also the Message-ID's local part. */
+  /** The row's id, and the local part of the Message-ID. */
   emailId: string;
   from: string;
   to: string;
   subject: string;
   text: string;
-  /** The person whose event mail this is one of: it says how to stop them. */
+  /** The person whose event mail this is; the mail then has a one-click URL to stop such mail. */
   stopFor?: string;
 }
 
 export type MailOutcome =
   | { kind: "sent" }
-  /** Kept in the local mailbox, sent nowhere. */
+  /** Stored in the local mailbox and not sent. */
   | { kind: "mailbox" }
-  /** It certainly did not leave. `retry`: the server may take it later (4xx, no connection); else it never will. */
+  /** The mail certainly was not sent. `retry`: the server may accept it later (4xx, no connection). */
   | { kind: "failed"; reason: MailTrouble; message: string; retry: boolean }
-  /** The connection ended after the text was handed over and before the server said anything: it may have left. */
+  /** The connection ended after the text was sent and before the server answered, so the mail may have been accepted. */
   | { kind: "unknown"; reason: MailTrouble; message: string };
 
 export interface Mailer {
   /**
-   * Hands one mail over, its row written as intended before; within a minute, or `withinMs` where somebody waits for the answer. Marks the
-   * row durably before the text leaves. Never throws.
+   * Sends one mail, whose row was written as intended, within a minute or `withinMs`. Marks the row durably before the text is sent. Never
+   * throws.
    */
   send(mail: OutgoingMail, options?: { withinMs?: number }): Promise<MailOutcome>;
 }
 
-/** A mailer that the end of the process can hurry: what did not leave ends at once, what may have is given some seconds. */
+/** A mailer that can be stopped: unsent mails end at once, mails in transmission get some seconds. */
 export interface StoppableMailer extends Mailer {
-  /** Loads what the first mail would wait for, where any leaves. */
+  /** Loads what the first mail needs, if any mail can be sent. */
   warmUp(): Promise<void>;
   stop(): void;
 }
@@ -52,7 +52,7 @@ export const mailboxMailer: StoppableMailer = {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all control characters but newline and tab.
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 const LINK = /https?:\/\/[^\s<>"'`\\]+/gi;
-/** What ends a sentence rather than an address. */
+/** Punctuation that ends a sentence rather than a URL. */
 const AFTER_LINK = ".,;:!?)]}*_";
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -62,19 +62,19 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** One line of at most 300 characters: a newline becomes a space. */
+/** Makes a subject: one line of at most 300 characters. A newline becomes a space. */
 export function makeSubject(rendered: string): string {
   return cutToLine(rendered, MAX_SUBJECT_CHARS);
 }
 
-/** At most 10,000 characters of plain text; newlines as `\n`, other control characters but tabs gone. */
+/** Makes a text: at most 10,000 characters of plain text with `\n` newlines, without other control characters except tabs. */
 export function makeText(rendered: string): string {
   const text = cleanText(rendered);
   if (text.length <= MAX_EMAIL_TEXT_CHARS) return text;
   return Array.from(text).slice(0, MAX_EMAIL_TEXT_CHARS).join("");
 }
 
-/** One sentence for each of the two that its limit cut; none when both are whole. */
+/** Lists one sentence for subject and text each that was cut to its limit. */
 export function listTruncations(rendered: { subject: string; text: string }): string[] {
   const cuts: string[] = [];
   if (cutToLine(rendered.subject, rendered.subject.length) !== makeSubject(rendered.subject))
@@ -87,8 +87,8 @@ export function listTruncations(rendered: { subject: string; text: string }): st
 }
 
 /**
- * The text as a page for mail readers: escaped, its lines kept, addresses that begin with http:// or https:// made to be clicked under
- * exactly the words that stand there. It loads nothing and tells nobody that it was read.
+ * Makes the HTML part: the escaped text with its line breaks. URLs that begin with http:// or https:// become links that show exactly their
+ * URL. The page loads no resource, so it does not report that it was read.
  */
 export function makeHtml(text: string): string {
   const paragraphs = text.trim().split(/\n{2,}/);
@@ -96,7 +96,7 @@ export function makeHtml(text: string): string {
   return `<!doctype html>\n<html><head><meta charset="utf-8"></head><body>\n${body}\n</body></html>\n`;
 }
 
-/** The text as it may stand in HTML, also inside an attribute in quotes. */
+/** Escapes a text for HTML, also for quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => ESCAPES[char] ?? char);
 }
@@ -119,14 +119,14 @@ function linkLines(text: string): string {
   return html + escapeHtml(text.slice(from));
 }
 
-/** By hand: an expression that looks for the end from every place takes its square in a text of dots. */
+/** A loop, because a regular expression would take quadratic time in a text of dots. */
 function cutAfterLink(found: string): string {
   let end = found.length;
   while (end > 0 && AFTER_LINK.includes(found.charAt(end - 1))) end -= 1;
   return found.slice(0, end);
 }
 
-/** A user name before the host (`https://bank.example@evil.example`) makes a link look like another's. */
+/** Rejects a URL with a user name (`https://bank.example@evil.example`), which looks like a link to another host. */
 function isPlainLink(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const url = new URL(address);

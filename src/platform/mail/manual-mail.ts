@@ -1,6 +1,6 @@
 /**
- * Mail that a person sends by hand: again what may not have left, and a test of the settings to an owner. Both go the way of every mail,
- * with a row that is intended first and ended after; neither is ever sent by itself.
+ * Mail that a user sends manually: a mail with an unknown result again, or a test of the settings to an owner. Both are written as intended
+ * before they are sent, as every mail is.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -27,7 +27,7 @@ import { findMailStop } from "./mail-stop.ts";
 import type { Mailer, MailOutcome, OutgoingMail } from "./mailer.ts";
 import { findSenderAddress } from "./sender-domain.ts";
 
-/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
+/** A user waits for the answer, and an idle connection ends after 30 seconds. */
 const WITHIN_MS = 20_000;
 
 export interface ManualMailDeps {
@@ -38,7 +38,7 @@ export interface ManualMailDeps {
   local: boolean;
 }
 
-/** Who sends, and where. */
+/** The environment, the actor (formatted) and the store's origin. */
 export interface ManualActor {
   environmentId: number;
   by: string;
@@ -46,8 +46,8 @@ export interface ManualActor {
 }
 
 /**
- * Sends a mail again whose end is unknown, to the same person in the same words; a failure leaves it unknown. `requirePerson` refuses
- * whoever may not be mailed now. Answers the mail as it is then. Refuses with `not_found`, `mail_settled` and `mail_not_possible`.
+ * Sends a mail with an unknown result again, to the same person with the same text. A failure leaves it unknown. `requirePerson` throws for a
+ * person who may not be mailed now. Returns the mail with its new result. Throws `not_found`, `mail_settled` and `mail_not_possible`.
  */
 export async function sendEmailAgain(
   { store, clock, mailer, local }: ManualMailDeps,
@@ -97,14 +97,14 @@ export async function sendEmailAgain(
 
 interface TestMail {
   appId: string;
-  /** An owner's address; the first owner's when absent. */
+  /** An owner's address; the first owner's if absent. */
   to?: string | undefined;
   limits: Pick<RaisableLimits, "emailsPerHour" | "eventEmailsPerPersonPerDay">;
 }
 
 /**
- * Mails an owner a few words from the account word, to show that the settings work. Answers the mail as it ended: its state says whether it
- * was taken, its reason why not. Refuses with `invalid_input` (no owner has the address) and `mail_not_possible`.
+ * Sends a test mail to an owner. Returns the mail: its state says whether the server accepted it, and its reason why not. Throws
+ * `invalid_input` (no owner has the address) and `mail_not_possible`.
  */
 export async function sendTestMail(
   { store, clock, mailer, local }: ManualMailDeps,

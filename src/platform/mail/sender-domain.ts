@@ -1,7 +1,7 @@
 /**
- * The domain mail is sent from: whoever controls its DNS proves it with a TXT record, and only then does mail leave, from the domain's
- * word for its kind (`event@…`, `account@…`). It decides what is verified; it never sends.
- * Source: the specification's "Action-level errors" (sender_domain_required), decisions section 5.
+ * The domain that mail is sent from. A TXT record proves control of the domain, and without that proof no mail is sent. Each kind of mail has
+ * its own local part (`event@…`, `account@…`). Source: the specification's "Action-level errors" (sender_domain_required), decisions section
+ * 5.
  */
 import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
@@ -37,11 +37,11 @@ export const senderDomainView = Type.Object({
   checkedAt: timeOrNull,
   eventWord: Type.String(),
   accountWord: Type.String(),
-  /** What to put into the domain's DNS. */
+  /** The DNS record to create. */
   record: Type.Object({ type: Type.Literal("TXT"), name: Type.String(), value: Type.String() }),
 });
 
-/** Looks TXT records up: every record as its strings joined; empty when the name has none. Throws when DNS itself failed. */
+/** Looks up TXT records, each with its strings joined; empty if the name has none. Throws if DNS failed. */
 export type TxtResolver = (name: string) => Promise<string[]>;
 
 export const senderDomainInput = fields({
@@ -55,7 +55,7 @@ export type SenderDomainInput = Static<typeof senderDomainInput>;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const WORD = /^[a-z0-9](?:[a-z0-9+_-]|\.(?=[a-z0-9])){0,62}$/;
 
-/** The domain as the API shows it, with the record to paste. */
+/** Formats the domain for the API, with the record to create. */
 export function viewSenderDomain(row: SenderDomain): Static<typeof senderDomainView> {
   const { domain, verificationToken } = row;
   const record = { type: "TXT", name: recordName(domain), value: recordValue(verificationToken) } as const;
@@ -66,7 +66,7 @@ export function findSenderDomain(tx: Reader, environmentId: number): Promise<Sen
   return SENDER_DOMAIN.find(tx, { environmentId });
 }
 
-/** The address mail of this kind goes from; null until the environment's domain is verified. */
+/** Finds the sender address of a kind of mail; null until the domain is verified. */
 export async function findSenderAddress(
   tx: Reader,
   environmentId: number,
@@ -77,7 +77,7 @@ export async function findSenderAddress(
   return `${kind === "event" ? row.eventWord : row.accountWord}@${row.domain}`;
 }
 
-/** Sets the domain and its words, and audits it. Another domain starts unverified under a new token. Refuses with `invalid_input`. */
+/** Sets the domain and its local parts, audited. Another domain starts unverified with a new token. Throws `invalid_input`. */
 export async function saveSenderDomain(
   tx: Writer,
   change: Change,
@@ -102,7 +102,7 @@ export async function saveSenderDomain(
   return row;
 }
 
-/** Removes the domain, and audits it: mail stops leaving. */
+/** Removes the domain, audited. Mail can no longer be sent. */
 export async function removeSenderDomain(tx: Writer, change: Change): Promise<void> {
   const before = await findSenderDomain(tx, change.environmentId);
   if (before === null) return;
@@ -111,8 +111,8 @@ export async function removeSenderDomain(tx: Writer, change: Change): Promise<vo
 }
 
 /**
- * Looks the TXT record up and remembers what it found: verified, or not (any more). DNS that does not answer changes nothing. Answers
- * the domain and one sentence. Refuses with `not_found` where no domain is set.
+ * Looks up the TXT record and stores whether the domain is verified. If DNS does not answer, nothing changes. Returns the domain and one
+ * sentence. Throws `not_found` if no domain is set.
  */
 export async function verifySenderDomain(
   store: Store,
@@ -138,7 +138,7 @@ export async function verifySenderDomain(
   return { domain, message };
 }
 
-/** A domain changed while DNS was asked keeps its own state. */
+/** Stores the result of a check, unless the domain changed during the DNS lookup. */
 async function recordCheck(
   tx: Writer,
   change: Change,

@@ -1,6 +1,6 @@
 /**
- * One mail over one connection to an SMTP server whose address was judged and is pinned. It marks durably that the text leaves before its
- * first byte does, so every end is one of three: taken, certainly not taken, or not known. It never reads a setting and never writes a row.
+ * Delivers one mail over one connection to an SMTP server at a checked and pinned address. It durably marks the start of the transmission
+ * before the first byte of the text, so a delivery ends as sent, certainly not sent, or unknown. It reads no settings and writes no rows.
  * Source: RFC 5321 (replies).
  */
 
@@ -17,9 +17,9 @@ import type { SmtpSettings } from "./mail-settings.ts";
 const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 const QUIT_WAIT_MS = 2_000;
-/** How long a stopping service waits for the answer to a text that has left; less than the runner waits. */
+/** How long a stopping service waits for the answer to a transmitted text; less than the runner waits. */
 const STOP_GRACE_MS = 6_000;
-/** Replies about signing in, whichever command they answer: the owner can set that right (RFC 4954, section 6). */
+/** Replies about authentication, whichever command they answer. The owner can fix these (RFC 4954, section 6). */
 const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
 
 export interface SmtpDeliveryDeps {
@@ -35,10 +35,10 @@ interface SmtpDeliveryOrder {
   server: Pick<SmtpSettings, "host" | "port" | "security" | "username"> & { clearPassword: string | null };
   from: string;
   to: string;
-  /** As it goes over the wire. */
+  /** The bytes to transmit. */
   message: Buffer;
   withinMs: number;
-  /** Resolves once it is durable that the text leaves; false: it must not. */
+  /** Resolves once the mark is durable; false: the mail must not be sent. */
   markTextLeft(): Promise<boolean>;
 }
 
@@ -46,9 +46,9 @@ export interface SmtpDeliveryResult {
   kind: "sent" | "failed" | "unknown";
   reason: MailTrouble;
   retry: boolean;
-  /** The reply's numbers, `550 5.1.1`; null: there was none. */
+  /** The codes of the reply, `550 5.1.1`; null: there was no reply. */
   code: string | null;
-  /** What went wrong in the peer's or the system's words, for the log alone. */
+  /** The words of the server or the system, only for the log. */
   detail: string;
 }
 
@@ -61,12 +61,12 @@ interface SmtpError extends Error {
   originalCode?: string;
 }
 
-/** Loaded by the first mail, or soon after a start where mails leave: it and TLS take longer than the rest of a start. */
+/** Loads the SMTP library with the first mail or soon after the start, because it and TLS take longer than the rest of the start. */
 export async function loadSmtp(): Promise<typeof SMTPConnection> {
   return (await import("nodemailer/lib/smtp-connection")).default;
 }
 
-/** What went wrong, of a class that is known where it happened. */
+/** A failure with a class that is known where it happens. */
 class DeliveryFailure extends Error {
   readonly reason: MailTrouble;
   constructor(reason: MailTrouble, detail: string) {
@@ -90,7 +90,7 @@ export class SmtpDelivery {
     this.#order = order;
   }
 
-  /** Resolves with the end; never rejects. Called once. */
+  /** Resolves with the result and never rejects. Must be called once. */
   run(): Promise<SmtpDeliveryResult> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
@@ -99,7 +99,7 @@ export class SmtpDelivery {
     });
   }
 
-  /** The service stops: what has not left ends now, what has is given some seconds for its answer. */
+  /** Stops the delivery: before the text is transmitted it ends now, afterwards the server has some seconds to answer. */
   stop(): void {
     if (this.#textLeft) this.#failAfter(STOP_GRACE_MS, "stopped");
     else this.#fail(new DeliveryFailure("stopped", "the service stops"));
@@ -115,7 +115,7 @@ export class SmtpDelivery {
     if (this.#ended) return;
     const socket: Socket = await connectPinned({ host, port }, addresses, {
       clock,
-      // TLS begins on the open connection, by nodemailer, under the host's own name.
+      // The SMTP library starts TLS on the open connection, under the host's own name.
       trust: null,
       signal: this.#abort.signal,
     });
@@ -156,7 +156,7 @@ export class SmtpDelivery {
     );
   }
 
-  /** Every address of the server, judged anew at each connect; one that is not allowed refuses them all. */
+  /** Looks up all addresses of the server, checked at each connection. One forbidden address rejects them all. */
   async #findAddresses(): Promise<readonly string[]> {
     const { lookup, allow } = this.#deps;
     const { host } = this.#order.server;
@@ -183,7 +183,10 @@ export class SmtpDelivery {
     );
   }
 
-  /** The text as a stream that is read only once the server has said that it waits for it, and gives nothing before the mark is durable. */
+  /**
+   * Returns the text as a stream. The library reads it only after the server asked for the text, and it yields no byte before the mark is
+   * durable.
+   */
   #makeText(): Readable {
     const text = new Readable({ read: () => undefined });
     const begin = (): void => {
@@ -222,7 +225,7 @@ export class SmtpDelivery {
     return cancel;
   }
 
-  /** A reply of the server is certain; anything else, once the text has left, is not. */
+  /** A server's reply is certain. Any other failure after the transmission began leaves the result unknown. */
   #fail(error: SmtpError): void {
     const { reason, retry } = classify(error);
     const answered = error.responseCode !== undefined;
@@ -245,13 +248,13 @@ export class SmtpDelivery {
   }
 }
 
-/** No address, where that was the answer; a look-up that got none says nothing of the name. */
+/** Throws `name_not_found` if DNS answered that, otherwise `not_connected`: a lookup without an answer proves nothing about the name. */
 function throwLookupFailure(host: string, error: unknown): never {
   const reason = isUnanswered(error) ? "not_connected" : "name_not_found";
   throw new DeliveryFailure(reason, `${host} could not be looked up (${errorCode(error)})`);
 }
 
-/** The class of an error, and whether the server may take the mail later. A 5xx about sender, recipient or text is for good. */
+/** Returns the class of an error, and whether the server may accept the mail later. A 5xx reply about sender, recipient or text is permanent. */
 function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {
   if (error instanceof DeliveryFailure) return { reason: error.reason, retry: true };
   const { responseCode } = error;
@@ -271,7 +274,7 @@ function rejectionOf(command: string | undefined): MailTrouble {
 
 function classifyConnectionError(error: SmtpError): MailTrouble {
   const system = error.originalCode ?? errorCode(error);
-  // The library's EPROTOCOL is an answer out of place, in clear too; the system's EPROTO is of TLS.
+  // The library's EPROTOCOL is an unexpected reply, also without TLS; the system's EPROTO is a TLS error.
   const isAnswer = system === "EPROTOCOL";
   if (error.code === "ETLS" || (!isAnswer && isTlsError(Object.assign(new Error(), { code: system }))))
     return "tls_failed";
@@ -282,7 +285,7 @@ function classifyConnectionError(error: SmtpError): MailTrouble {
   return "connection_lost";
 }
 
-/** The numbers of a reply (RFC 5321 and 3463), never a word of it. */
+/** Extracts the codes of a reply (RFC 5321 and 3463), never its words. */
 function replyNumbers({ response }: SmtpError): string | null {
   const found = /^([45]\d\d)(?:[ -]([45]\.\d{1,3}\.\d{1,3})\b)?/.exec(response ?? "");
   if (found === null) return null;

@@ -1,7 +1,6 @@
 /**
- * The mailer of a server: hands mails to the environment's SMTP server and says how that ended. What a server says in its own words is
- * logged, cleaned, and told to nobody else. It never chooses a sender or a recipient.
- * Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
+ * The mailer of a server: delivers mails to the environment's SMTP server and returns the outcome. A server's own words are only logged,
+ * without secrets and addresses. Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
  */
 
 import { domainToASCII } from "node:url";
@@ -36,22 +35,22 @@ interface SmtpDeps {
   log: Log;
   /** Private mail servers that the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
   allowPrivate: readonly string[];
-  /** The public origin without a trailing slash; null where it is not known. */
+  /** The public origin without a trailing slash; null: unknown. */
   baseUrl: () => string | null;
-  /** Every address of a host name; `makeLookup` unless given. */
+  /** Looks up all addresses of a host name; `makeLookup` by default. */
   lookup?: AddressLookup;
   /** Certificate authorities to trust instead of the system's (PEM). */
   authorities?: string[];
 }
 
-/** The SMTP server with its password in clear, for one sending. */
+/** The SMTP server with its open password, for one delivery. */
 interface OpenServer extends SmtpSettings {
   clearPassword: string | null;
   fromName: string | null;
   replyTo: string | null;
 }
 
-/** Throws on a malformed range in `allowPrivate`. */
+/** Creates the mailer. Throws for a malformed range in `allowPrivate`. */
 export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
   const { store, clock, log, authorities } = deps;
   const allow = parseAllowList(deps.allowPrivate);
@@ -141,7 +140,7 @@ function toOutcome({ kind, reason, retry, code }: SmtpDeliveryResult): MailOutco
   return kind === "unknown" ? { kind, reason, message } : { kind, reason, message, retry };
 }
 
-/** A server may repeat in its refusal what it was told: neither the password nor an address goes into the log. */
+/** Redacts the password and the addresses, which a server may repeat in its reply, before it is logged. */
 function redactDetail(words: string, mail: OutgoingMail, { username, clearPassword }: OpenServer): string {
   const hidden = new Map([
     [mail.to, "[recipient]"],
@@ -157,7 +156,7 @@ function redactDetail(words: string, mail: OutgoingMail, { username, clearPasswo
   return cutToLine(clean, MAX_DETAIL_CHARS);
 }
 
-/** As a server takes it that knows ASCII alone: a domain of other letters has a spelling in it (RFC 5890). */
+/** Returns the address with its domain in ASCII (RFC 5890), for servers that know only ASCII. */
 function toAsciiDomain(address: string): string {
   const at = address.lastIndexOf("@") + 1;
   const domain = address.slice(at);
@@ -173,11 +172,11 @@ async function findServer(deps: SmtpDeps, environmentId: number): Promise<OpenSe
   return { ...smtp, fromName, replyTo, clearPassword: unsealSmtpPassword(deps.sealer, environmentId, smtp) };
 }
 
-/** What the environment and the service add to each of its mails. */
+/** Headers that the environment and the service add to each mail. */
 interface Envelope {
   fromName: string | null;
   replyTo: string | null;
-  /** The one-click address that stops such mail to this person. */
+  /** The one-click URL that stops such mail to this person. */
   stopUrl: string | null;
 }
 
@@ -185,7 +184,7 @@ async function loadComposer(): Promise<typeof MailComposer> {
   return (await import("nodemailer/lib/mail-composer")).default;
 }
 
-/** The message as it goes over the wire. Throws on an address that is not one. */
+/** Composes the bytes of the message. Throws for a malformed address. */
 async function compose(
   mail: OutgoingMail,
   { fromName, replyTo, stopUrl }: Envelope,
@@ -214,7 +213,7 @@ async function compose(
   return await composer.compile().build();
 }
 
-/** `local`: the service runs local development. */
+/** Creates the mailer of a server, or of local development for `local`. */
 export function createMailer(deps: SmtpDeps & { local: boolean }): StoppableMailer {
   return deps.local ? mailboxMailer : makeSmtpMailer(deps);
 }

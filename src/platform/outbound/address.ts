@@ -1,8 +1,8 @@
 /**
- * Which addresses may be called: public unicast ones, and those the operator allows by name or range. It judges addresses only;
- * it never resolves a name and never connects. An address that carries an IPv4 address inside (mapped, compatible, 6to4, NAT64,
- * Teredo, ISATAP) is refused as it is, and when a range allows it, the address inside is judged as well.
- * Source: the specification's "Outbound", rule 4; the IANA special-purpose address registries.
+ * Decides which IP addresses may be called: public unicast addresses, and those that the operator allows by name or range. It never resolves a
+ * name and never connects. An address that embeds an IPv4 address (mapped, compatible, 6to4, NAT64, Teredo, ISATAP) is rejected; if a range
+ * allows it, the embedded address must be allowed too. Source: the specification's "Outbound", rule 4; the IANA special-purpose address
+ * registries.
  */
 import { isIP } from "node:net";
 import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
@@ -18,15 +18,15 @@ export interface AllowList {
 
 type AddressVerdict =
   | { allowed: true }
-  /** `kind` in words: "a loopback address". */
+  /** `kind` is a phrase: "a loopback address". */
   | { allowed: false; kind: string };
 
 const IPV4_NAT64_PREFIXES = ["64:ff9b::/96", "64:ff9b:1::/48"].map((text) => ipaddr.IPv6.parseCIDR(text));
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Never called, whatever the operator allows: where clouds answer with a machine's own credentials. Link-local addresses, which hold
- * most of them, are never called at all. 168.63.129.16 is public in form.
+ * Never called, whatever the operator allows: clouds serve a machine's credentials there. Most are link-local addresses, which are never
+ * called at all. 168.63.129.16 looks public.
  */
 const METADATA_ADDRESSES = new Set(
   [
@@ -62,7 +62,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   teredo: "a Teredo address",
 };
 
-/** Reads the operator's list of host names and CIDR ranges (a lone address is a range of one). Throws on a malformed range. */
+/** Parses the operator's list of host names and CIDR ranges; a single address is a range of one. Throws for a malformed range. */
 export function parseAllowList(entries: readonly string[]): AllowList {
   const names = new Set<string>();
   const ranges: Range[] = [];
@@ -75,8 +75,8 @@ export function parseAllowList(entries: readonly string[]): AllowList {
 }
 
 /**
- * Judges one resolved address of `host` (lower case, no trailing dot). A text that is no plain address (a zone such as `%eth0`, say) is
- * never allowed.
+ * Evaluates one resolved address of `host` (lower case, no trailing dot). A text that is not a plain address, for example one with a zone such
+ * as `%eth0`, is never allowed.
  */
 export function evaluateAddress(address: string, host: string, allow: AllowList): AddressVerdict {
   if (isIP(address) === 0 || address.includes("%")) return { allowed: false, kind: "no plain address" };
@@ -91,7 +91,7 @@ export function evaluateAddress(address: string, host: string, allow: AllowList)
   return isInRanges(ip, allow) && innerIsAllowed ? { allowed: true } : rejectKind(addressKind);
 }
 
-/** The address in one canonical spelling, for comparing; null when the text is none. */
+/** Returns the canonical spelling of an address, for comparison; null if the text is not an address. */
 export function canonicalAddress(text: string): string | null {
   return isIP(text) === 0 || text.includes("%") ? null : ipaddr.process(text).toNormalizedString();
 }
@@ -100,7 +100,7 @@ function rejectKind(kind: string): AddressVerdict {
   return { allowed: false, kind: KIND_WORDS[kind] ?? "a reserved address" };
 }
 
-/** `public`, or why not. */
+/** Returns `public` or the kind of a non-public address. */
 function classifyAddress(ip: Ip): string {
   const range = ip.range();
   if (range !== "unicast") return range;
@@ -117,7 +117,7 @@ function isInRanges(ip: Ip, allow: AllowList): boolean {
   return allow.ranges.some((range) => range[0].kind() === ip.kind() && ip.match(range));
 }
 
-/** Every IPv4 address an IPv6 one carries, by the transition mechanism its prefix names. */
+/** Lists the IPv4 addresses that an IPv6 address embeds, by the transition mechanism of its prefix. */
 function findEmbedded(ip: Ip): IPv4[] {
   if (ip.kind() === "ipv4") return [];
   const v6 = ip as IPv6;

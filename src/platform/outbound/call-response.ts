@@ -1,6 +1,6 @@
 /**
- * What is kept of an answer: its status, the first of its headers that hold no secret by their name, and of its body text that can be stored
- * and shown, at most 4 KB of valid UTF-8, cut at a character. An answer that is compressed although none was asked for is not unpacked.
+ * What is stored of a response: its status, headers whose names suggest no secret, and at most 4 KB of its body as valid UTF-8. A compressed
+ * body is not unpacked, because the request asked for none.
  */
 import { MAX_KEPT_ANSWER_BYTES, MAX_KEPT_HEADER_CHARS } from "../../base/limit.ts";
 import { cutToLine, cutUtf8 } from "../../base/text.ts";
@@ -8,10 +8,10 @@ import { cutToLine, cutUtf8 } from "../../base/text.ts";
 const MAX_HEADERS = 24;
 const MAX_HEADER_CHARS = 200;
 const HEADER_NAME = /^[a-z0-9-]{1,64}$/;
-/** A value under such a name may let somebody in, or is long and says nothing of the call. */
+/** Headers with such a name may grant access, or are long and say nothing about the call. */
 const OMITTED_HEADER =
   /cookie|auth|token|secret|key|sign|session|credential|passw|csrf|xsrf|jwt|nonce|assertion|otp|^content-security-policy|^report-to$|^nel$/;
-/** What follows the path of an address, and who stands before its host. */
+/** The query of a URL, and the user name before its host. */
 const QUERY = /[?#][^\s,;<>"']*/g;
 const USER = /\/\/[^\s/@]*@/g;
 
@@ -31,7 +31,7 @@ export class CallResponse {
     this.#coding = coding === "" || coding === "identity" ? null : cutUtf8(coding, 40);
   }
 
-  /** By their names in lower case, in the order they came. */
+  /** The stored headers, by lower-case name in order of arrival. */
   get headers(): Readonly<Record<string, string>> {
     const entries: [name: string, value: string][] = [];
     let left = MAX_KEPT_HEADER_CHARS;
@@ -46,18 +46,18 @@ export class CallResponse {
     return Object.fromEntries(entries);
   }
 
-  /** Takes the body's next bytes. */
+  /** Appends the next bytes of the body. */
   append(chunk: Uint8Array): void {
     this.#chunks.push(chunk);
     this.#size += chunk.byteLength;
   }
 
-  /** Nothing that may still come would be kept. */
+  /** True once no further bytes would be stored. */
   get isComplete(): boolean {
     return this.#coding !== null || this.#size > MAX_KEPT_ANSWER_BYTES;
   }
 
-  /** The text of what has come. */
+  /** The stored text of the body so far. */
   get body(): string {
     if (this.#coding !== null) return `[a ${this.#coding} compressed answer, not kept]`;
     const bytes = Buffer.concat(this.#chunks).subarray(0, MAX_KEPT_ANSWER_BYTES);
@@ -67,12 +67,12 @@ export class CallResponse {
   }
 }
 
-/** An address without its query, which may be as good as a password. */
+/** Removes the query of a URL, which may be as sensitive as a password. */
 function shownValue(value: string): string {
   return cutToLine(value, MAX_HEADER_CHARS).replace(QUERY, "?…").replace(USER, "//…@");
 }
 
-/** The declared charset's decoder; UTF-8 where none is declared or it is not known. */
+/** Returns the decoder of the declared charset, or UTF-8 if none is declared or known. */
 function decoderOf(contentType: string): TextDecoder {
   const charset = /;\s*charset="?([\w-]{1,40})/i.exec(contentType)?.[1] ?? "utf-8";
   try {

@@ -1,9 +1,8 @@
 /**
- * What may be called. A URL, before any name is resolved: https, a host name rather than an address, not the service itself, no credentials,
- * no template; only in local development may http and the loopback names be used. And the addresses its name stands for, asked for and judged
- * anew on every attempt: one that may not be called refuses them all, as a name that answers with a public and a private address is an attack
- * or a mistake. What a name server answered may be given again for as long as that answer holds (its TTL). It never connects.
- * Source: the specification's "Outbound", rule 4.
+ * Decides which URLs may be called, and resolves their addresses. Before any lookup, a URL must be https with a host name that is not the
+ * service itself, without credentials or a template; only local development may use http and loopback names. On every attempt all addresses of
+ * the name are checked again. One forbidden address rejects them all, because a name with public and private addresses is an attack or a
+ * mistake. Answers of name servers may be reused for their TTL. Source: the specification's "Outbound", rule 4.
  */
 import { getServers, setServers } from "node:dns";
 import { lookup as systemLookup } from "node:dns/promises";
@@ -27,12 +26,12 @@ interface UrlContext {
 }
 
 export interface CallTarget {
-  /** The URL to post to, its host in lower case without a trailing dot. */
+  /** The URL to call, its host in lower case without a trailing dot. */
   url: URL;
-  /** Host name, never brackets. */
+  /** The host name, without brackets. */
   host: string;
   port: number;
-  /** A loopback name of local development: pinned to loopback, never looked up. */
+  /** A loopback name in local development: always resolved to loopback. */
   loopback: boolean;
 }
 
@@ -45,16 +44,16 @@ const PRIVATE_SUFFIX = /\.(local|internal|lan|home|corp|intranet|private|home\.a
 const EVERY_ADDRESS = new Set(["0.0.0.0", "::"]);
 const NUMERIC_HOST = /^https?:\/\/(?:[^/?#]*@)?(?:\[|(?:[^/?#:]*\.)?(?:\d+|0x[0-9a-f]*)\.?(?:[:/?#]|$))/i;
 
-/** The first rule the URL breaks, or null. */
+/** Finds the first rule that the URL violates. */
 export function checkCallUrl(text: string, context: UrlContext): UrlViolation | null {
   const target = readCallTarget(text, context);
   return "code" in target ? target : null;
 }
 
 /**
- * Whether no server calls this URL unless its operator allows the name: plain http, a loopback name, a name without a dot, or one under a
- * suffix that public name servers never answer for (RFC 6762, RFC 8375, ICANN's .internal). It resolves nothing, so a public name may still
- * turn out to be private.
+ * Reports whether a server calls this URL only if its operator allows the name: plain http, a loopback name, a name without a dot, or one
+ * under a suffix that public name servers never answer (RFC 6762, RFC 8375, ICANN's .internal). It resolves nothing, so a public name may
+ * still be private.
  */
 export function isLocalOnlyUrl(text: string): boolean {
   const target = readCallTarget(text, { local: false, ownHosts: [] });
@@ -62,7 +61,7 @@ export function isLocalOnlyUrl(text: string): boolean {
   return isLoopbackName(target.host) || !target.host.includes(".") || PRIVATE_SUFFIX.test(target.host);
 }
 
-/** The target to call, or the first rule the URL breaks. */
+/** Parses the target to call, or returns the first rule that the URL violates. */
 export function readCallTarget(text: string, { local, ownHosts }: UrlContext): CallTarget | UrlViolation {
   const url = parseWebUrl(text);
   if ("code" in url) return url;
@@ -75,7 +74,7 @@ export function readCallTarget(text: string, { local, ownHosts }: UrlContext): C
   }
   const host = plainHost(url.hostname);
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
-  // No certificate is good for a loopback address, so https to one is refused like any other address.
+  // No certificate is valid for a loopback address, so https to one is rejected like any other address.
   const loopback = local && isLoopbackName(host) && (isIP(host) === 0 || url.protocol === "http:");
   if (url.protocol !== "https:" && !loopback) {
     return {
@@ -93,7 +92,7 @@ export function readCallTarget(text: string, { local, ownHosts }: UrlContext): C
   return { url, host, port, loopback };
 }
 
-/** The entry for `ownHosts` that an origin or listener (`https://relay.example`, `http://127.0.0.1:8787`) stands for. */
+/** Converts an origin or listener (`https://relay.example`, `http://127.0.0.1:8787`) into an entry for `ownHosts`. */
 export function ownHostOf(origin: string): string {
   const url = new URL(origin);
   const host = plainHost(url.hostname);
@@ -101,7 +100,7 @@ export function ownHostOf(origin: string): string {
   return `localhost:${url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port}`;
 }
 
-/** Whether a resolved address at this port is one of the service's own hosts written as an address. */
+/** Reports whether a resolved address at this port is one of the service's own hosts. */
 function isOwnAddress(address: string, port: number, ownHosts: readonly string[]): boolean {
   const canonical = canonicalAddress(address);
   return canonical !== null && ownHosts.some((own) => isOwnHost(canonical, port, own));
@@ -145,7 +144,7 @@ function isLoopbackName(host: string): boolean {
   return LOOPBACK_NAMES.has(host) || host.endsWith(".localhost");
 }
 
-/** Loopback names, and the listener on every address, are one host. */
+/** Loopback names and a listener on all addresses count as the same host. */
 function isOwnHost(host: string, port: number, own: string): boolean {
   const [ownHost, ownPort] = splitPort(own.trim());
   if (ownPort !== null && ownPort !== port) return false;
@@ -161,7 +160,7 @@ function canonicalHost(host: string): string {
   return isLoopbackName(host) || EVERY_ADDRESS.has(host) ? "localhost" : (canonicalAddress(host) ?? host);
 }
 
-/** Every address of a name, IPv4 and IPv6; rejects or answers none when the name does not resolve. */
+/** Looks up all IPv4 and IPv6 addresses of a name. Rejects or returns none if the name does not resolve. */
 export type AddressLookup = (host: string) => Promise<readonly string[]>;
 
 interface ResolveContext {
@@ -170,13 +169,13 @@ interface ResolveContext {
   ownHosts: readonly string[];
 }
 
-/** System look-ups that wait for their turn; one more is not asked. */
+/** The most system lookups that wait; further ones fail at once. */
 const MAX_WAITING_LOOKUPS = 16;
 
-/** Nobody answered within the time that is given to it. */
+/** The error code of a lookup without an answer in time. */
 const LOOKUP_TIMEOUT = "DNS_ETIMEOUT";
 
-/** No network, or name servers that are silent, away, broken or refuse to answer: it says nothing of the name. */
+/** Errors without an answer about the name: no network, or name servers that are silent, unreachable, broken or refuse. */
 const UNANSWERED: ReadonlySet<string> = new Set([
   LOOKUP_TIMEOUT,
   "EAI_AGAIN",
@@ -185,11 +184,11 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   "DNS_EREFUSED",
 ]);
 
-/** What this machine knows of names. */
+/** How this machine resolves names. */
 interface Machine {
-  /** The system's own resolver: hosts file, name servers, and whatever else it was given. */
+  /** The system's resolver: hosts file, name servers and other configured sources. */
   askSystem: AddressLookup;
-  /** /etc/resolv.conf as it is now; throws where there is none. */
+  /** The current /etc/resolv.conf; throws if there is none. */
   readNameServers(): string;
 }
 
@@ -200,15 +199,14 @@ const THIS_MACHINE: Machine = {
 };
 
 /**
- * Every address of a host name, as hosts file and name servers say, asked without a thread: the system's own resolver holds one of very few
- * for ten seconds where a name's servers are silent, and every other call would wait behind it. What they do not know the system is asked
- * for, one at a time, as it may know names by other ways. It comes first for the machine's own names, those without a dot and those that the
- * operator allows: their servers are no stranger's, and their addresses change sooner (a container made anew) than an answer's TTL, for
- * which this process keeps it, says.
+ * Creates a lookup that asks the hosts file and name servers without a thread. The system's resolver would hold one of a few threads for ten
+ * seconds for a silent server, and block every other call. Names that the servers do not know are then asked of the system, one at a time,
+ * because it may have other sources. The system is asked first for local names: those without a dot and those that the operator allows. Their
+ * servers are trusted, and their addresses may change before the TTL ends, for example when a container is recreated.
  */
 export function makeLookup({ names }: AllowList, machine: Machine = THIS_MACHINE): AddressLookup {
   return async (host) => {
-    // A stranger's name may hold the system, so that none waits behind one.
+    // An unknown name may block the system's resolver, so local names do not wait behind one.
     const systemFirst = (names.has(host) || !host.includes(".")) && strangers === 0;
     if (systemFirst) {
       try {
@@ -229,7 +227,7 @@ export function makeLookup({ names }: AllowList, machine: Machine = THIS_MACHINE
   };
 }
 
-/** Whether a look-up failed without an answer, so that the name may be right. */
+/** Reports whether a lookup failed without an answer, so that the name may be correct. */
 export function isUnanswered(error: unknown): boolean {
   return UNANSWERED.has(codeOf(error));
 }
@@ -243,17 +241,17 @@ async function askServers(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** The name servers as they were taken over last, in the machine's own spelling; null: those of the start are asked. */
+/** The name servers that were adopted last; null: those of the start are used. */
 let adopted: string | null = null;
 
-/** Name servers that the machine was given after a start, as in another network, are taken over; whether they are others. */
+/** Adopts changed name servers, for example after the machine joined another network. Returns whether they changed. */
 function refreshServers(machine: Machine): boolean {
   try {
     const said = [...machine.readNameServers().matchAll(/^nameserver\s+(\S+)/gm)];
     const servers = said.map(([, server = ""]) => server);
-    // One of a network card's own (`fe80::1%eth0`) cannot be taken over, as its card is not kept.
+    // A server address with a zone (`fe80::1%eth0`) cannot be adopted, because its interface would be lost.
     if (servers.length === 0 || servers.some((server) => server.includes("%"))) return false;
-    // Those of the start are known in another spelling, so that they may be taken over once although they are the same.
+    // The servers of the start may be spelled differently, so the same servers may be adopted once.
     if (servers.join() === (adopted ?? getServers().join())) return false;
     setServers(servers);
     adopted = servers.join();
@@ -265,7 +263,7 @@ function refreshServers(machine: Machine): boolean {
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 let waiting = 0;
-/** Look-ups of names that the name servers did not know, among those that wait. */
+/** How many waiting lookups are for names that the name servers did not know. */
 let strangers = 0;
 
 async function askSystemLast(host: string, machine: Machine, before: unknown): Promise<readonly string[]> {
@@ -292,7 +290,7 @@ async function runInTurn(ask: () => Promise<readonly string[]>): Promise<readonl
   }
 }
 
-/** The checked addresses, at least one, in the order to try; or the rule that refuses them. */
+/** Returns the checked addresses in the order to try, at least one, or the rule that rejects them. */
 export async function resolveTarget(
   target: CallTarget,
   { lookup, allow, ownHosts }: ResolveContext,

@@ -1,7 +1,7 @@
 /**
- * The one way out to a called URL: rules, addresses, a connection pinned to one of them, one signed POST, the beginning of the answer, all
- * within 10 seconds. It follows no redirect, uses no proxy and stores nothing. A status that arrived counts, also where the body after it
- * drips on past the 10 seconds. Source: the specification's "Outbound".
+ * Calls an endpoint URL: rules, addresses, a connection pinned to one address, one signed POST, and the beginning of the response, all within
+ * 10 seconds. It follows no redirect, uses no proxy and stores nothing. A status that arrived counts, even if its body takes longer. Source:
+ * the specification's "Outbound".
  */
 import { createHmac } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -28,14 +28,14 @@ import {
 
 export interface CallRequest {
   url: string;
-  /** The exact bytes to post, signed as they are. */
+  /** The exact body, signed as it is. */
   body: string;
   signingSecret: string;
   /** Local development: http to localhost is allowed. */
   local: boolean;
 }
 
-/** The request as it left: its signature without what signs, which would be as good as the notice to whoever reads it. */
+/** The request as sent, without the signature value, because a reader could replay the request with it. */
 export interface SentRequest {
   method: "POST";
   url: string;
@@ -43,7 +43,7 @@ export interface SentRequest {
 }
 
 export type CallOutcome =
-  /** The URL answered: 2xx is `ok`. `body`: its first 4 KB as text; `headers`: those that may be kept. */
+  /** The endpoint responded; `ok`: with 2xx. `body`: the first 4 KB as text. `headers`: those that may be stored. */
   | {
       kind: "answered";
       ok: boolean;
@@ -52,15 +52,15 @@ export type CallOutcome =
       body: string;
       request?: SentRequest;
     }
-  /** An address rule refused it: https_only, ip_literal, own_host, unresolvable, private_address. */
+  /** An address rule rejected it: https_only, ip_literal, own_host, unresolvable, private_address. */
   | {
       kind: "refused";
       code: UrlRule;
       message: string;
-      /** The URL as written breaks the rule, so that no other answer of the name servers mends it. */
+      /** The URL itself violates the rule, so another DNS answer would not help. */
       final?: true;
     }
-  /** No answer: timeout, connection or TLS failure. `request`: it left all the same. */
+  /** No response: timeout, connection or TLS failure. `request`: it was sent nevertheless. */
   | {
       kind: "unreachable";
       code: "timeout" | "connection_failed" | "tls_failed";
@@ -69,42 +69,42 @@ export type CallOutcome =
     };
 
 export interface OutboundCaller {
-  /** Posts the notice, redirects not followed, within 10 seconds, pinned to the address checked. Never throws. */
+  /** Posts the notice within 10 seconds, pinned to the checked address, without following redirects. Never throws. */
   call(request: CallRequest): Promise<CallOutcome>;
 }
 
 interface PooledCaller extends OutboundCaller {
-  /** Loads and compiles what the first call would wait for, by a post to this server itself (`own`: where it is reached from here), whatever that answers. */
+  /** Loads and compiles what the first call needs, by a post to this server itself. `own`: its URL; the response does not matter. */
   warmUp(own: URL): Promise<void>;
-  /** Closes the connections that wait; from now on none is kept. */
+  /** Closes idle connections and stops pooling. */
   close(): void;
 }
 
 export interface CallerOptions {
-  /** The service's own hosts as of now: `name` (every port) or `name:port`; see `ownHostOf`. */
+  /** The service's current hosts: `name` (every port) or `name:port`; see `ownHostOf`. */
   ownHosts: () => readonly string[];
-  /** Private targets the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
+  /** Private targets that the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
   allowPrivate: readonly string[];
   clock: Clock;
-  /** Every address of a host name; `makeLookup` unless given. */
+  /** Looks up all addresses of a host name; `makeLookup` by default. */
   lookup?: AddressLookup;
-  /** PEM certificates of authorities trusted besides the built-in ones. */
+  /** PEM certificates of authorities that are trusted in addition to the built-in ones. */
   certificateAuthorities?: readonly string[];
 }
 
-/** One call on its way. */
+/** One call in progress. */
 interface Call {
   request: CallRequest;
   target: CallTarget;
-  /** Aborted when its time is over. */
+  /** Aborted at the timeout. */
   signal: AbortSignal;
-  /** What has come of the answer, from its status on. */
+  /** The response so far, from its status on. */
   answer: CallResponse | null;
-  /** The request that left last; null: none has. */
+  /** The request that was sent last; null: none was. */
   sent: SentRequest | null;
 }
 
-/** Makes the caller. Throws on a malformed range in `allowPrivate`. */
+/** Creates the caller. Throws for a malformed range in `allowPrivate`. */
 export function createCaller(options: CallerOptions): PooledCaller {
   const { clock, ownHosts, certificateAuthorities = [] } = options;
   const allow = parseAllowList(options.allowPrivate);
@@ -119,7 +119,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
     const waiting = kept.take(target.url.origin, "code" in addresses ? [] : addresses);
     if ("code" in addresses) return rejectTarget(addresses.code, addresses.message);
     if (waiting !== null) {
-      // A close that has arrived is told in the loop's next turn.
+      // The event loop reports a received close in its next turn.
       await new Promise(setImmediate);
       const begunMs = clock.monotonicMs();
       const posted = await post(call, waiting);
@@ -196,7 +196,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
       await trust();
       const host = own.hostname.replace(/^\[|\]$/g, "");
       const target = { url: own, host, port: Number(own.port), loopback: false };
-      // Judged as every address is, whatever comes of it.
+      // Runs the checks only to compile them; their result does not matter.
       readCallTarget(own.href, { local: true, ownHosts: ownHosts() });
       await resolveTarget(target, { lookup, allow, ownHosts: [] });
       const deadline = new AbortController();
@@ -212,14 +212,14 @@ export function createCaller(options: CallerOptions): PooledCaller {
   };
 }
 
-/** The word of a server that closed an idle connection comes within a round trip; one that took longer may have worked on the notice. */
+/** A server that closed an idle connection reports it within a round trip. A later error may mean that it processed the notice. */
 const CLOSED_IDLE_WITHIN_MS = 1_000;
 const CLOSE_ERRORS: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
 /**
- * Whether a connection that had waited was closed by its server meanwhile, so that the notice goes over a new one: it surely never left, or
- * it left as the connection was being closed and not one byte came back. The second is no proof that nobody read it; the notice's id is there
- * for that, as it is for the attempt that would follow a minute later.
+ * Reports whether the server had closed an idle connection, so that the notice is sent over a new one: either the notice certainly was not
+ * sent, or the close arrived at once and without any response. The second case does not prove that the server did not read it; the notice's id
+ * lets it detect the duplicate, as for a retry.
  */
 function wasClosedIdle(posted: Posted, tookMs: number): boolean {
   if (posted.kind === "answered" || posted.reached === "answering") return false;
@@ -233,7 +233,7 @@ function toOutcome({ target, signal }: Call, posted: Posted): CallOutcome {
   return { kind: "unreachable", code: "connection_failed", message: formatBrokenResponse(target, posted) };
 }
 
-/** What came over an open connection in the place of a whole answer: the library's own codes say nothing to whoever runs that server. */
+/** Formats why an open connection gave no complete response. The library's own codes would not help the operator of that server. */
 function formatBrokenResponse(
   { host, port }: CallTarget,
   { error, reached }: Posted & { kind: "failed" },
@@ -298,7 +298,7 @@ function explain(target: CallTarget, error: unknown, signal: AbortSignal): CallO
   };
 }
 
-/** The work's answer, or the signal's reason as soon as it is aborted. */
+/** Resolves with the work's result, or rejects with the signal's reason once it is aborted. */
 function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -307,8 +307,8 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
 }
 
 /**
- * The value of `X-Service-Signature`, `t=<unix_seconds>,v1=<hex>`: HMAC-SHA256 of `<timestamp>.<raw body>`, keyed by the signing secret's text
- * as UTF-8 bytes, whole, its prefix included. Source: the specification's "Outbound", rule 1.
+ * Returns the value of `X-Service-Signature`, `t=<unix_seconds>,v1=<hex>`: HMAC-SHA256 of `<timestamp>.<raw body>`, keyed by the complete text
+ * of the signing secret (with its prefix) as UTF-8. Source: the specification's "Outbound", rule 1.
  */
 export function signNotice(secret: string, body: string, nowMs: number): string {
   const seconds = Math.floor(nowMs / 1000);

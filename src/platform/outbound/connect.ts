@@ -1,13 +1,13 @@
 /**
- * Connects to addresses that were checked, and to nothing else: the socket is given an address, never a name, so nothing can resolve the
- * name again. Over TLS the host name stays what is asked for (SNI) and what the certificate is checked against.
+ * Connects only to checked addresses: the socket gets an address and never a name, so the name cannot be resolved again. TLS still uses the
+ * host name for SNI and for the certificate check.
  */
 import { isIP, connect as netConnect, type Socket } from "node:net";
 import type { connect as ConnectTls, SecureContext } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { canonicalAddress } from "./address.ts";
 
-/** How long one of several addresses may take to connect before the next is tried. */
+/** How long one address may take to connect before the next one is tried. */
 const NEXT_ADDRESS_AFTER_MS = 2_500;
 const MAX_ADDRESSES_TRIED = 4;
 
@@ -16,10 +16,10 @@ interface Tls {
   secureContext: SecureContext;
 }
 
-/** Loads TLS when it is first asked for: reading the built-in authorities takes longer than all else of a start. */
+/** Loads TLS on first use, because reading the built-in authorities takes longer than the rest of the start. */
 type Trust = () => Promise<Tls>;
 
-/** Whom a certificate is trusted by: the built-in authorities, and PEM certificates of further ones. */
+/** Creates the trust: the built-in authorities and further ones in PEM. */
 export function makeTrust(certificateAuthorities: readonly string[]): Trust {
   let loaded: Promise<Tls> | null = null;
   const load = async (): Promise<Tls> => {
@@ -34,7 +34,7 @@ export function makeTrust(certificateAuthorities: readonly string[]): Trust {
   };
 }
 
-/** What to connect to: the host's name is for the certificate alone. */
+/** The target; the host name is only for the certificate. */
 interface ConnectTarget {
   host: string;
   port: number;
@@ -42,13 +42,13 @@ interface ConnectTarget {
 
 interface ConnectOptions {
   clock: Clock;
-  /** TLS from the first byte, where it is given. */
+  /** TLS from the first byte; null: plain TCP. */
   trust: Trust | null;
-  /** Ends the attempt; its reason is the error. */
+  /** Aborts the attempt; its reason becomes the error. */
   signal: AbortSignal;
 }
 
-/** An open connection to the first of `addresses` that takes one. Rejects with the last one's error; a TLS error ends it at once. */
+/** Connects to the first address that accepts. Rejects with the last error; a TLS error ends the attempts at once. */
 export async function connectPinned(
   target: ConnectTarget,
   addresses: readonly string[],
@@ -120,12 +120,12 @@ function isPinned(socket: Socket, address: string): boolean {
   return remote !== undefined && canonicalAddress(remote) === canonicalAddress(address);
 }
 
-/** Whether an error is about the certificate or the handshake rather than the way there. */
+/** Reports whether an error concerns the certificate or the handshake rather than the network. */
 export function isTlsError(error: unknown): boolean {
   return /CERT|SSL|TLS|SIGNED|ISSUER|SIGNATURE|HOSTNAME|EPROTO|CRL|CHAIN/.test(errorCode(error));
 }
 
-/** The code of a system or TLS error, or its name: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+/** Returns the code of a system or TLS error, or its name: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;

@@ -1,6 +1,6 @@
 /**
- * One open connection to an address that was checked: notices are posted over it one after another. undici speaks HTTP on it; it never opens
- * a connection itself and never sends anything a second time.
+ * One open connection to a checked address, over which notices are posted one after another. undici speaks HTTP on it, but never opens a
+ * connection and never sends a request again.
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -9,17 +9,17 @@ import type { Clock } from "../../base/clock.ts";
 import { CallResponse } from "./call-response.ts";
 import { InterimResponses } from "./interim-response.ts";
 
-/** How long a connection waits for its next notice; many servers close theirs after five seconds. */
+/** How long an idle connection is pooled; many servers close theirs after five seconds. */
 const IDLE_MS = 4_000;
-/** A server that says how long it waits (`Keep-Alive: timeout=5`) is left that much earlier. */
+/** A connection is closed this much earlier than the server announces (`Keep-Alive: timeout=5`). */
 const IDLE_MARGIN_MS = 1_000;
 
 const MAX_KEPT = 64;
 const MAX_KEPT_PER_ORIGIN = 8;
-/** However busy, a connection is opened anew after this time, so that its certificate is looked at again. */
+/** A connection is reopened after this time, so that its certificate is checked again. */
 const MAX_AGE_MS = 30_000;
 
-/** Statuses that go on, of one answer: without an end of them the loop would do nothing else for as long as a call may take. */
+/** The most interim statuses of one response. Without a limit, an endless series would block the event loop. */
 const MAX_INTERIM = 100;
 export const NO_LAST_STATUS = "no last status";
 
@@ -30,15 +30,15 @@ interface Notice {
   signature: string;
 }
 
-/** What is told while a notice is posted. */
+/** Callbacks during a post. */
 interface PostCallbacks {
-  /** It is being written to the connection. */
+  /** Called when the request is written to the connection. */
   onSent(): void;
-  /** The status has arrived; the answer grows as its body comes. */
+  /** Called when the status arrived; the response grows with its body. */
   onAnswer(answer: CallResponse): void;
 }
 
-/** The headers that a notice is posted with, beside its length and host. */
+/** Returns the headers of a notice, without length and host. */
 export function headersOf(signature: string): Readonly<Record<string, string>> {
   return {
     "content-type": "application/json",
@@ -48,7 +48,7 @@ export function headersOf(signature: string): Readonly<Record<string, string>> {
   };
 }
 
-/** How far a post came: nothing has left, or it left without a word in return, or an answer had begun. */
+/** Progress of a post: not sent, sent without any response, or response begun. */
 type PostProgress = "nothing" | "sent" | "answering";
 
 export type Posted =
@@ -56,15 +56,15 @@ export type Posted =
   | { kind: "failed"; error: unknown; reached: PostProgress };
 
 interface ConnectionOptions {
-  /** Scheme, host and port; over TLS the host is the name that the certificate was checked against. */
+  /** Scheme, host and port. With TLS, the certificate was checked against this host. */
   origin: string;
-  /** Where it goes, as the name was resolved. */
+  /** The resolved address. */
   address: string;
   /** Monotonic. */
   nowMs: number;
 }
 
-/** Loaded by the first call, or soon after a start: it takes longer than a call does. */
+/** Loads the HTTP client with the first call or soon after the start, because loading takes longer than a call. */
 export async function loadClient(): Promise<typeof Client> {
   return (await import("undici/lib/dispatcher/client.js")).default;
 }
@@ -90,7 +90,7 @@ export class Connection {
     this.#interim = new InterimResponses(socket);
     let isGiven = false;
     this.#client = new UndiciClient(origin, {
-      // Not at once, as undici is not ready for it then; and not again, once the connection is gone.
+      // Deferred, because undici is not ready yet. A second call means that the connection is gone.
       connect: (_options, callback) =>
         queueMicrotask(() => {
           if (isGiven) return callback(new Error("the connection was closed"), null);
@@ -105,7 +105,7 @@ export class Connection {
     });
   }
 
-  /** False once either side has closed it, or an answer said that it is the last one. */
+  /** False once either side closed it or a response announced the end. */
   get isOpen(): boolean {
     return !this.#socket.destroyed;
   }
@@ -119,10 +119,7 @@ export class Connection {
     void this.#client.destroy().catch(() => {});
   }
 
-  /**
-   * Posts once. An answer that is read to its end leaves the connection open for the next notice where the server does too; any other closes
-   * it.
-   */
+  /** Posts once. A response that is read to its end leaves the connection open if the server does too; any other closes it. */
   post({ path, body, signature }: Notice, { onSent, onAnswer }: PostCallbacks): Promise<Posted> {
     return new Promise((resolve) => {
       let reached: PostProgress = "nothing";
@@ -173,18 +170,18 @@ export class Connection {
   }
 }
 
-/** Without loading TLS, which a service that calls nobody never needs. */
+/** Checks without loading TLS, which a service without calls never needs. */
 function isTls(socket: Socket): socket is TLSSocket {
   return "getPeerCertificate" in socket;
 }
 
 /**
- * Connections that wait some seconds for the next notice to the same origin. One is used again only for an attempt whose own look-up gave its
- * address and whose rules allowed it; at an origin that resolves elsewhere meanwhile, or may no longer be called, it is closed.
+ * Idle connections, reused for the next notice to the same origin. A connection is reused only if the current lookup returned its address and
+ * the rules allow it; otherwise it is closed.
  */
 export class ConnectionPool {
   readonly #clock: Clock;
-  /** The one that was used last stands last. */
+  /** The most recently used connection is last. */
   #waiting: Connection[] = [];
   #isClosed = false;
 
@@ -196,7 +193,7 @@ export class ConnectionPool {
     return this.#waiting.length;
   }
 
-  /** The connection to one of these checked addresses that was used last, for this attempt alone; null when there is none. */
+  /** Takes the most recently used connection to one of these checked addresses out of the pool; null: there is none. */
   take(origin: string, addresses: readonly string[]): Connection | null {
     let found: Connection | null = null;
     for (const one of this.#waiting.toReversed()) {
@@ -208,7 +205,7 @@ export class ConnectionPool {
     return found;
   }
 
-  /** Lets a connection wait that has been answered over, or closes it. */
+  /** Returns an idle connection to the pool, or closes it. */
   keep(connection: Connection): void {
     this.#waiting.push(connection);
     if (this.#isClosed || !this.#isUsable(connection)) this.#close(connection);
@@ -219,7 +216,7 @@ export class ConnectionPool {
     if (this.#waiting.length > MAX_KEPT && oldest !== undefined) this.#close(oldest);
   }
 
-  /** Closes all that wait, and from now on every one that comes. */
+  /** Closes all idle connections, and from now on every returned one. */
   close(): void {
     this.#isClosed = true;
     for (const one of this.#waiting) one.close();
@@ -239,7 +236,7 @@ export class ConnectionPool {
     connection.close();
   }
 
-  /** It closed by itself, or is no longer to wait. */
+  /** Removes a connection that closed or must not be reused. */
   forget(connection: Connection): void {
     const at = this.#waiting.indexOf(connection);
     if (at !== -1) this.#waiting.splice(at, 1);

@@ -1,23 +1,23 @@
 /**
- * Takes `100 Continue` out of what a connection reads. No notice asks for one, but old servers send it before the answer to every POST, a client
- * is to pass over it (RFC 9110, 15.2), and undici ends the connection at it and has no setting; every other interim status it passes over by
- * itself. Only the beginning of an answer is looked at.
+ * Removes `100 Continue` responses from what a connection reads. No notice asks for one, but old servers send it before every response to a
+ * POST. A client must skip it (RFC 9110, 15.2), while undici closes the connection and has no setting for that. It skips other interim
+ * statuses itself.
  */
 import type { Socket } from "node:net";
 
 const CONTINUES = ["HTTP/1.1 100 ", "HTTP/1.1 100\r", "HTTP/1.0 100 ", "HTTP/1.0 100\r"];
 const HEAD_CHARS = 13;
 const HEAD_END = "\r\n\r\n";
-/** As much as undici takes of an answer's headers. */
+/** The limit of undici for response headers. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 export class InterimResponses {
-  /** Read at the beginning of an answer, and not told from an interim one yet; null: an answer has begun. */
+  /** Bytes at the beginning of a response that may still be an interim one; null: the response began. */
   #held: Buffer | null = null;
   #onInterim = (): void => {};
 
-  /** From now on what is read of the socket has no such status. */
+  /** Filters what is read from the socket from now on. */
   constructor(socket: Socket) {
     const read = socket.read.bind(socket);
     socket.read = (size?: number): Buffer | null => {
@@ -30,13 +30,13 @@ export class InterimResponses {
     };
   }
 
-  /** The next bytes begin an answer; `onInterim` is told of each status that is passed over. */
+  /** Expects a response next. `onInterim` is called for each skipped status. */
   await(onInterim: () => void): void {
     this.#held = NOTHING;
     this.#onInterim = onInterim;
   }
 
-  /** The answer's beginning, once it is there. */
+  /** Returns the beginning of the response, or null until it is complete. */
   #passOver(bytes: Buffer): Buffer | null {
     let rest = bytes;
     for (;;) {

@@ -1,7 +1,7 @@
 /**
- * The local secrets file `service/.secrets.json`: the secrets the service made in local development, by relay name, and those that servers made at a sync, kept out of version
- * control. It is written whole or not at all, one change after the other; it never leaves this machine, and sync never reads it.
- * Source: the specification's "Secrets"; decisions, section 1.
+ * The local secrets file `service/.secrets.json`, excluded from version control: the secrets of local development by relay name, and those
+ * that servers created at a sync. It is written atomically, one change after another, and sync never uploads it. Source: the specification's
+ * "Secrets"; decisions, section 1.
  */
 import { lstat, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,40 +18,40 @@ export const SECRETS_FILE = ".secrets.json";
 const IGNORE_FILE_NAME = ".gitignore";
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** By relay. */
+/** Secrets by relay name. */
 type Secrets = Map<string, LocalSecrets>;
 
-/** The secrets of local development, and those that servers made when files were synced to them, by `<address>/<app>/<environment>`. */
+/** The file's content: secrets of local development, and of servers by `<address>/<app>/<environment>`. */
 interface SecretsFile {
   local: Secrets;
   servers: Map<string, Secrets>;
 }
 
-/** What a relay's name never holds. */
+/** Part of every server key and of no relay name. */
 const IN_ADDRESS = "://";
 
-/** What the file holds for every relay here; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
+/** Reads the secrets of local development; empty if there is no file. Throws `invalid_input` for an unreadable file. */
 export async function readLocalSecrets(serviceDir: string): Promise<Secrets> {
   const text = await readIfThere(join(serviceDir, SECRETS_FILE));
   return text === null ? new Map() : parseSecrets(text).local;
 }
 
-/** The same of what a server made, at the first of these places that the file names. */
+/** Reads the secrets that a server created, for the first of these places that the file names. */
 export async function readServerSecrets(serviceDir: string, places: readonly string[]): Promise<Secrets> {
   const text = await readIfThere(join(serviceDir, SECRETS_FILE));
   const { servers } = text === null ? { servers: new Map<string, Secrets>() } : parseSecrets(text);
   return places.map((place) => servers.get(place)).find((contents) => contents !== undefined) ?? new Map();
 }
 
-/** The last change under way for each directory, so that two never read the same state. */
+/** The last pending change by directory, so that changes run one after another. */
 const pendingEdits = new Map<string, Promise<void>>();
 
-/** Sets the given secrets of a relay and keeps its others; creates the file, and its line in .gitignore, where there is none. */
+/** Sets the given secrets of a relay and keeps its others. Creates the file and its line in .gitignore if needed. */
 export function setLocalSecrets(serviceDir: string, relayName: string, secrets: LocalSecrets): Promise<void> {
   return editFile(serviceDir, ({ local }) => mergeSecrets(local, relayName, secrets));
 }
 
-/** As `setLocalSecrets`, what a server made for its relays. */
+/** Sets the secrets that a server created for its relays, as `setLocalSecrets`. */
 export function setServerSecrets(
   serviceDir: string,
   server: string,
@@ -153,12 +153,12 @@ function rejectUnusable(path: string): Refusal {
   );
 }
 
-/** Adds a file of the service directory to its .gitignore. */
+/** Adds a file of the service directory to its .gitignore. Throws `invalid_input` if .gitignore is a link. */
 export async function addToGitignore(serviceDir: string, file: string): Promise<void> {
   const path = join(serviceDir, IGNORE_FILE_NAME);
   const text = (await readIfThere(path)) ?? "";
   if (text.split(/\r?\n/).includes(file)) return;
-  // What a link names may lie anywhere, and whoever placed the link may have meant a file that is not theirs to change.
+  // A link may point to a file that the user does not want to be changed.
   if (await isLink(path)) {
     throw new Refusal(
       "invalid_input",
@@ -166,7 +166,7 @@ export async function addToGitignore(serviceDir: string, file: string): Promise<
     );
   }
   const gap = text === "" || text.endsWith("\n") ? "" : "\n";
-  // The second line covers a draft that a crash left behind.
+  // The second line covers a temporary file that a crash left.
   await writeFile(path, `${text}${gap}${file}\n${file}.*\n`);
 }
 
@@ -178,7 +178,7 @@ async function isLink(path: string): Promise<boolean> {
 async function readIfThere(path: string): Promise<string | null> {
   try {
     const found = await stat(path);
-    // Opening a pipe waits for ever, and a device has no end.
+    // Opening a pipe blocks, and a device has no end.
     if (!found.isFile() || found.size > MAX_FILE_BYTES) throw rejectUnusable(path);
     return await readFile(path, "utf8");
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The master key: 32 bytes from the environment, or from the file master.key in the data directory, made there the first time, whole or
- * not at all and never over one that exists. It never changes a key. Source: decisions, sections 1 and 6.
+ * The master key: 32 bytes from the environment variable or from the file master.key in the data directory. The file is created once,
+ * atomically, and never overwritten. Source: decisions, sections 1 and 6.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
@@ -12,19 +12,22 @@ import { decodeText } from "../../base/text.ts";
 const FILE_NAME = "master.key";
 const KEY_BYTES = 32;
 
-/** The 32 bytes of the master key; `fromEnvironment` (RELAY_MASTER_KEY) wins over the file. Refuses with `invalid_input` a wrong length. */
+/**
+ * Loads the master key, and creates the file if there is none. `fromEnvironment` (RELAY_MASTER_KEY) takes precedence. Throws `invalid_input`
+ * for a key of the wrong length.
+ */
 export async function loadMasterKey(dataDir: string, fromEnvironment: string | null): Promise<Uint8Array> {
   if (fromEnvironment !== null) return readKey(fromEnvironment, "RELAY_MASTER_KEY");
   const path = masterKeyFile(dataDir);
   const found = await readIfThere(path);
   if (found !== null) return readKey(found, path);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  // Another process may have been first, and then its key stands.
+  // Another process may have created the file first; then its key is used.
   writeKeyFile(path, randomBytes(KEY_BYTES), { replace: false });
   return readKey(await readFile(path, "utf8"), path);
 }
 
-/** As `loadMasterKey`, but makes none: null where there is none. */
+/** Finds the master key without creating one. */
 export async function findMasterKey(
   dataDir: string,
   fromEnvironment: string | null,
@@ -35,12 +38,12 @@ export async function findMasterKey(
   return found === null ? null : readKey(found, path);
 }
 
-/** Where the data directory keeps it. */
+/** Returns the path of the key file. */
 export function masterKeyFile(dataDir: string): string {
   return join(dataDir, FILE_NAME);
 }
 
-/** The key that a text says; `source` names the text in the refusal (`invalid_input`). */
+/** Parses a key. `source` names the text in the error (`invalid_input`). */
 export function readKey(text: string, source: string): Uint8Array {
   const bare = text.trim();
   const key = decodeText(bare, "hex") ?? decodeText(bare, "base64");
@@ -57,7 +60,7 @@ async function readIfThere(path: string): Promise<string | null> {
   } catch (error) {
     const code = fileErrorCode(error);
     if (code === "ENOENT") return null;
-    // A container's mount of a file that is not there makes a folder.
+    // A container's mount of a missing file creates a directory.
     throw new Refusal(
       "invalid_input",
       `${path} cannot be read (${code}): it must be a file that the server's user may read, the one this data was sealed with.`,
@@ -65,7 +68,7 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Writes a key as hex, whole or not at all. Answers false where a file stands there already that may not be replaced. */
+/** Writes a key as hex, atomically. Returns false if a file exists that may not be replaced. */
 export function writeKeyFile(file: string, key: Uint8Array, options: { replace: boolean }): boolean {
   return writeOwnFile(file, `${Buffer.from(key).toString("hex")}\n`, options);
 }

@@ -1,7 +1,6 @@
 /**
- * A sender's public key as people paste it: hex, base64 or a PEM block, of the kind the recipe's algorithm needs. It turns one into
- * the form that is stored, and says what is wrong with anything else; it never makes a key and never echoes one.
- * Source: the specification's "Secrets"; recipes, "Encodings and keys".
+ * Parses a sender's public key as users paste it (hex, base64 or a PEM block) into the stored form, or says what is wrong. It never creates or
+ * repeats a key. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
 import { Refusal } from "../../base/refusal.ts";
@@ -13,7 +12,7 @@ const KEY_WORDS: Readonly<Record<PublicKeyAlgorithm, string>> = {
 };
 const PLACE_WORDS = "in hex, base64 or a PEM block";
 
-/** What precedes the point in an SPKI (RFC 8410, RFC 5480). */
+/** The bytes before the point in an SPKI (RFC 8410, RFC 5480). */
 const ED25519_SPKI_HEAD = Buffer.from("302a300506032b6570032100", "hex");
 const P256_SPKI_HEAD = Buffer.from("3059301306072a8648ce3d020106082a8648ce3d030107034200", "hex");
 const X25519_OID = Buffer.from("06032b656e", "hex");
@@ -25,7 +24,7 @@ const LONGEST_TEXT = 20_000;
 
 const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END ([A-Z0-9 ]+)-----$/;
 
-/** The SPKI DER of a pasted public key. Refuses with `invalid_input`, saying which rule. */
+/** Returns the SPKI DER of a pasted public key. Throws `invalid_input` and names the violated rule. */
 export function readPublicKey(algorithm: PublicKeyAlgorithm, pasted: string): Buffer {
   const text = pasted.trim();
   if (text === "") throw reject(`The public key is empty: paste ${KEY_WORDS[algorithm]} ${PLACE_WORDS}.`);
@@ -52,7 +51,7 @@ function readPem(algorithm: PublicKeyAlgorithm, text: string): KeyObject {
   return readDer(algorithm, der);
 }
 
-/** Hex is tried first: a text of hex digits only is never meant as base64. */
+/** Tries hex first, because a text of hex digits is never meant as base64. */
 function readBare(algorithm: PublicKeyAlgorithm, text: string): KeyObject {
   const bare = text.replace(/[\r\n]+/g, "");
   const bytes = decodeText(bare, "hex") ?? decodeText(bare, "base64");
@@ -105,7 +104,7 @@ function open(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
   return key;
 }
 
-/** Only ever called on what is no private key: createPublicKey would take one. */
+/** Must not be called with a private key, which createPublicKey would accept. */
 function createKey(der: Buffer): KeyObject | null {
   for (const type of ["spki", "pkcs1"] as const) {
     try {
@@ -131,7 +130,7 @@ function isP256Spki(der: Buffer): boolean {
   return der.length === P256_SPKI_HEAD.length + P256_POINT_BYTES && head.equals(P256_SPKI_HEAD);
 }
 
-/** The whole length of a DER SEQUENCE as its own first bytes tell it; bytes after it are not part of the key. */
+/** Returns the length of a DER SEQUENCE as its header states it; further bytes are not part of the key. */
 function derLength(der: Buffer): number {
   const first = der[1] ?? 0;
   if (first < 0x80) return 2 + first;
@@ -141,18 +140,18 @@ function derLength(der: Buffer): number {
 
 const P = 2n ** 255n - 19n;
 const Y_OF_ORDER_8 = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
-/** Of the eight points of small order, under which anyone can forge signatures. */
+/** The y coordinates of the eight points of small order, under which signatures can be forged. */
 const SMALL_ORDER_Y: ReadonlySet<bigint> = new Set([0n, 1n, P - 1n, Y_OF_ORDER_8, P - Y_OF_ORDER_8]);
 
-/** Whether 32 bytes are a point of the curve, written the one canonical way, and not of small order; the platform takes them all. RFC 8032, 5.1. */
+/** Reports whether 32 bytes are a point on the curve in canonical form and not of small order. The platform does not check this. RFC 8032, 5.1. */
 function isUsableEd25519Point(bytes: Uint8Array): boolean {
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`) & (2n ** 255n - 1n);
   if (y >= P || SMALL_ORDER_Y.has(y)) return false;
-  // There is an x where (y² − 1) / (d·y² + 1) is a square, d = −121665/121666; Euler's criterion says so of the product as well.
+  // A point exists if (y² − 1) / (d·y² + 1) is a square, with d = −121665/121666. Euler's criterion tests this for the product as well.
   return power((y * y - 1n) * (121666n - 121665n * y * y) * 121666n, (P - 1n) / 2n) === 1n;
 }
 
-/** Modulo P. */
+/** Raises to a power modulo P. */
 function power(base: bigint, exponent: bigint): bigint {
   let result = 1n;
   let square = ((base % P) + P) % P;

@@ -1,7 +1,6 @@
 /**
- * Secrets at rest: AES-256-GCM under keys derived from the master key, each sealed text bound to what it belongs to, and a keyed
- * digest that compares two secrets without opening either, and a shorter one that may be shown. It never writes anything and never shows a key.
- * Source: decisions, section 6 ("secrets at rest"); NIST SP 800-38D; RFC 5869.
+ * Secrets at rest: AES-256-GCM under keys derived from the master key. Each sealed text is bound to its context. Keyed digests compare secrets
+ * without opening them, and shorter fingerprints may be shown. Source: decisions, section 6 ("secrets at rest"); NIST SP 800-38D; RFC 5869.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
 
@@ -10,7 +9,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const SHOWN_HEX = 16;
-/** Of 6 bits each. */
+/** Characters of 6 bits each. */
 const VERIFY_TOKEN_CHARS = 32;
 
 export class Sealer {
@@ -27,7 +26,7 @@ export class Sealer {
     this.#verifyTokenKey = deriveKey(masterKey, "verify token");
   }
 
-  /** Seals a text. `context` says what it belongs to (`receiver:<relay id>`), and the same is needed to unseal it. */
+  /** Seals a text. `context` names its owner (`receiver:<relay id>`) and is required to unseal it. */
   seal(text: string, context: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv("aes-256-gcm", this.#sealKey, nonce).setAAD(Buffer.from(context));
@@ -35,7 +34,7 @@ export class Sealer {
     return Buffer.concat([Buffer.of(FORMAT), nonce, ...sealed, cipher.getAuthTag()]);
   }
 
-  /** Opens what `seal` made with the same context and master key; throws an Error on anything else. */
+  /** Opens a sealed text with the same context and master key. Throws otherwise. */
   unseal(bytes: Uint8Array, context: string): string {
     const sealed = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const textStart = 1 + NONCE_BYTES;
@@ -53,22 +52,22 @@ export class Sealer {
     }
   }
 
-  /** What may be shown of a secret: `hmac:` and the first 64 bits, in hex, of a keyed hash that is used for nothing else. */
+  /** Returns a fingerprint that may be shown: `hmac:` and the first 64 bits, in hex, of a keyed hash with its own key. */
   fingerprint(text: string): string {
     const hash = createHmac("sha256", this.#fingerprintKey).update(text).digest("hex");
     return `hmac:${hash.slice(0, SHOWN_HEX)}`;
   }
 
   /**
-   * What a sender says so that its question is known as the one that the owner registered: the same as long as the relay is there, told by the
-   * master key and the relay's id alone, and good for nothing else, so that it may be shown whenever somebody asks.
+   * Returns the verify token that the owner registers at a sender. It depends only on the master key and the relay's id and has no other use,
+   * so it may be shown at any time.
    */
   verifyToken(relayId: string): string {
     const hash = createHmac("sha256", this.#verifyTokenKey).update(relayId).digest("base64url");
     return `vt_${hash.slice(0, VERIFY_TOKEN_CHARS)}`;
   }
 
-  /** A keyed hash of a text, the same for the same text: 32 bytes. */
+  /** Returns a keyed hash of a text: 32 bytes. */
   digest(text: string): Uint8Array {
     return createHmac("sha256", this.#digestKey).update(text).digest();
   }
@@ -81,18 +80,18 @@ function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", masterKey, "", `relay-service ${purpose}`, KEY_BYTES));
 }
 
-/** What a fingerprint of an earlier version begins with: a plain hash, against which guesses can be tested. */
+/** The prefix of fingerprints of earlier versions: plain hashes, against which guesses can be tested. */
 export const UNKEYED_FINGERPRINT = "sha256:";
 
-/** Of a public key: `SHA256:` and the base64 of the SHA-256 of its SPKI DER, as OpenSSH writes one. */
+/** Formats a public key's fingerprint as OpenSSH does: `SHA256:` and the base64 of the SHA-256 of its SPKI DER. */
 function fingerprintPublicKey(spki: Uint8Array): string {
   return `SHA256:${createHash("sha256").update(spki).digest("base64").replace(/=+$/, "")}`;
 }
 
 /**
- * Of a secret or public key as it is stored: what may be shown and logged of it, enough to tell two apart and nothing more. A secret's is
- * keyed by the master key, so that nobody without it tests guesses against one; equal secrets show equal ones wherever they stand, which is
- * how an owner sees that two places hold the same. A public key is no secret: its own is the plain one that every other tool shows.
+ * Formats the fingerprint of a stored secret or public key for display and logs. A secret's fingerprint is keyed by the master key, so that
+ * guesses cannot be tested without it; equal secrets have equal fingerprints, which shows an owner that two places hold the same one. A public
+ * key has its usual fingerprint.
  */
 export function fingerprintStored(
   sealer: Sealer,

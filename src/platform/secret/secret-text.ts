@@ -1,7 +1,7 @@
 /**
- * The text of a secret: made here, 256 random bits in characters that survive headers, queries and shells, or pasted by a person, the sender's
- * shared secret or its public key where the recipe checks one. It decides by the rules alone and gives the text to store; it never echoes a
- * value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
+ * The text of a secret: generated (256 random bits in characters that are safe in headers, queries and shells) or pasted by a user (a shared
+ * secret or a public key). It checks the rules and returns the text to store, and never repeats a value. Source: the specification's
+ * "Secrets"; recipes, "Encodings and keys".
  */
 import { createHash, randomBytes } from "node:crypto";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../../base/limit.ts";
@@ -11,19 +11,19 @@ import { readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;
 
-/** A receiver secret for a scheme; for `hooks` in the Standard Webhooks form, `whsec_` and base64, for `adyen` in hex. */
+/** Generates a receiver secret: `whsec_` and base64 for `hooks` (Standard Webhooks), hex for `adyen`, otherwise `rcv_`. */
 export function mintReceiverSecret(schemeName: string): string {
   const bytes = randomBytes(SECRET_BYTES);
   if (schemeName === "adyen") return bytes.toString("hex");
   return schemeName === "hooks" ? `whsec_${bytes.toString("base64")}` : `rcv_${bytes.toString("base64url")}`;
 }
 
-/** A signing secret for `call_url` notices. */
+/** Generates a signing secret for `call_url` notices. */
 export function mintSigningSecret(): string {
   return `sgn_${randomBytes(SECRET_BYTES).toString("base64url")}`;
 }
 
-/** The fields of `verify` that say what its secret is. */
+/** The fields of `verify` that determine the kind of its secret. */
 export interface SecretFields {
   scheme: string;
   algorithm?: string;
@@ -31,7 +31,7 @@ export interface SecretFields {
 
 interface PastedSecret {
   kind: "pasted" | "public_key";
-  /** The text to seal: the secret itself, or the public key's SPKI DER in base64. */
+  /** The text to seal: the secret, or the SPKI DER of a public key in base64. */
   stored: string;
 }
 
@@ -39,32 +39,32 @@ const HOOKS_PREFIX = "whsec_";
 const MAX_PASTED_SECRET_CHARS = 4096;
 const NOT_IN_A_SECRET = /[^\x20-\x7e]/u;
 
-/** Reads a pasted secret or public key for a scheme. Refuses with `invalid_input`, saying which rule. */
+/** Reads a pasted secret or public key for a scheme. Throws `invalid_input` and names the violated rule. */
 export function readPastedSecret(fields: SecretFields, value: string): PastedSecret {
   const algorithm = publicKeyAlgorithm(fields);
   if (algorithm !== null) {
     return { kind: "public_key", stored: readPublicKey(algorithm, value).toString("base64") };
   }
   const secret = value.trim();
-  // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
+  // Checked first, so that a PEM block is rejected as a key and not for its line breaks.
   if (isKeyedByText(fields) && isKeyText(secret))
     throw reject(fields.scheme === "signature" ? KEY_AS_SECRET : KEY_AS_OTHER_SECRET);
   checkSecret(secret);
   return { kind: "pasted", stored: READ_BY_FORM[fields.scheme]?.(secret) ?? secret };
 }
 
-/** Whether HMAC takes the secret's own text as its key, or the bytes that it writes in hex. */
+/** Reports whether the HMAC key is the secret's text or the bytes that the text encodes in hex. */
 function isKeyedByText({ scheme }: SecretFields): boolean {
   return scheme !== "shared_token" && scheme !== "hooks";
 }
 
-/** Of schemes whose secrets have a form of their own. */
+/** Readers of schemes whose secrets have a special form. */
 const READ_BY_FORM: Readonly<Record<string, (secret: string) => string>> = {
   hooks: readHooksSecret,
   adyen: readHexSecret,
 };
 
-/** Whether a stored text can be the secret of such a `verify`, by whatever rules it was pasted. */
+/** Reports whether a stored text can be the secret of such a `verify`, whatever rules it was pasted under. */
 export function isUsableSecret(fields: SecretFields, text: string): boolean {
   if (publicKeyAlgorithm(fields) === null && READ_BY_FORM[fields.scheme] === undefined)
     return !isKeyedByText(fields) || !isKeyText(text);
@@ -107,7 +107,7 @@ function checkSecret(secret: string): void {
   if (isRepeatedPattern(secret)) throw reject(REPEATED);
 }
 
-/** What a character is that no secret holds, in words. */
+/** Names a character that no secret may hold. */
 function nameCharacter(character: string): string {
   if (character === "\t") return "a tab";
   if (character === "\n" || character === "\r") return "a line break";
@@ -118,7 +118,7 @@ function nameCharacter(character: string): string {
 
 const REPEATED = "The secret is a repeated pattern, which is easy to guess: use a random one.";
 
-/** With its padding, whether or not it was pasted so: two writings of one HMAC key must not pass for two secrets. */
+/** Normalizes the padding, so that two spellings of one HMAC key do not count as two secrets. */
 function readHooksSecret(secret: string): string {
   if (!secret.startsWith(HOOKS_PREFIX)) {
     throw reject(
@@ -136,7 +136,7 @@ function readHooksSecret(secret: string): string {
   return `${HOOKS_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
 }
 
-/** In lower case and without the zeros that HMAC fills up with anyway, as two writings of one key must not pass for two secrets. */
+/** Normalizes case and trailing zeros (which HMAC adds anyway), so that two spellings of one key do not count as two secrets. */
 function readHexSecret(secret: string): string {
   const bytes = decodeText(secret, "hex");
   if (bytes === null) {
@@ -149,7 +149,7 @@ function readHexSecret(secret: string): string {
 
 const HMAC_BLOCK_BYTES = 64;
 
-/** The shortest key that HMAC-SHA256 takes for this one: it hashes what is longer than a block, and fills up with zeros what is shorter. */
+/** Returns the shortest equivalent key: HMAC-SHA256 hashes a key longer than a block and pads a shorter one with zeros. */
 function shortenHmacKey(key: Buffer): Buffer {
   const used = key.length > HMAC_BLOCK_BYTES ? createHash("sha256").update(key).digest() : key;
   return used.subarray(0, used.findLastIndex((byte) => byte !== 0) + 1);
@@ -162,7 +162,7 @@ function isLongEnough(secret: string): boolean {
 }
 
 /**
- * Whether the text is a shorter one written at least twice, the last turn possibly cut off. The smallest period comes from the longest
+ * Reports whether the text repeats a shorter one at least twice, the last time possibly cut. The smallest period follows from the longest
  * border (Knuth, Morris, Pratt), in linear time.
  */
 function isRepeatedPattern(text: string): boolean {

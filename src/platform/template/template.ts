@@ -1,8 +1,8 @@
 /**
- * Dotted paths into JSON, and texts with {{dotted.paths}} that are filled in from an event. Numeric segments index arrays; only own properties
- * are ever read, so `__proto__` and `constructor` name nothing unless the payload itself holds them. There are no expressions, no filters and
- * no escapes, a rendered value is never rendered again, and a `{{` that is never closed is plain text.
- * Source: the specification's "Triggers" (map) and "Templates"; recipes, "Reading the event".
+ * Dotted paths into JSON, and texts with {{dotted.paths}} that are filled in from an event. Numeric segments index arrays. Only own properties
+ * are read, so `__proto__` and `constructor` resolve to nothing unless the payload has them. There are no expressions, filters or escapes. A
+ * rendered value is not rendered again, and an unclosed `{{` is plain text. Source: the specification's "Triggers" (map) and "Templates";
+ * recipes, "Reading the event".
  */
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../../base/json.ts";
 import { MAX_JSON_DEPTH, MAX_RENDERED_CHARS } from "../../base/limit.ts";
@@ -13,17 +13,16 @@ export const MAX_PATH_SEGMENTS = 32;
 export const MAX_PATH_CHARS = 500;
 
 export interface Path {
-  /** As written. */
   readonly text: string;
   /** At least one, none empty. */
   readonly segments: readonly string[];
 }
 
-/** One segment: no dots, braces or control characters, no white space at its ends (inside, as in `First name`, is fine). */
+/** One segment: no dots, braces or control characters, and no white space at its ends (`First name` is valid). */
 const SEGMENT = /^(?!\s)[^.{}\p{Cc}]+(?<!\s)$/u;
 const ARRAY_INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
-/** The path a text writes (`data.items.0.id`), or null when it is not one: an empty segment, a brace, too long, too deep. */
+/** Parses a path (`data.items.0.id`). Returns null for an empty segment, a brace, or a path that is too long or too deep. */
 export function parsePath(text: string): Path | null {
   if (text.length === 0 || text.length > MAX_PATH_CHARS) return null;
   const segments = text.split(".");
@@ -31,12 +30,12 @@ export function parsePath(text: string): Path | null {
   return segments.every((segment) => SEGMENT.test(segment)) ? { text, segments } : null;
 }
 
-/** What the path names, or undefined when it names nothing. A JSON null is null, which is something. */
+/** Resolves a path. Returns undefined if it resolves to nothing; a JSON null is a value. */
 export function readPath(value: Json, path: Path): Json | undefined {
   return readSegments(value, path.segments);
 }
 
-/** As `readPath`, for a list of segments; none of them name the value itself. */
+/** Resolves a list of segments; an empty list resolves to the value itself. */
 function readSegments(value: Json, segments: readonly string[]): Json | undefined {
   let found: Json | undefined = value;
   for (const segment of segments) {
@@ -46,7 +45,7 @@ function readSegments(value: Json, segments: readonly string[]): Json | undefine
   return found;
 }
 
-/** As `readPath`, for a form's fields: a field whose literal name is the whole path wins over the path. */
+/** Resolves a path in a form: a field whose literal name is the complete path takes precedence. */
 export function readField(value: Json, path: Path): Json | undefined {
   if (isJsonObject(value) && Object.hasOwn(value, path.text)) return value[path.text];
   return readPath(value, path);
@@ -58,11 +57,11 @@ function readSegment(value: Json, segment: string): Json | undefined {
 }
 
 interface TemplatePath {
-  /** As written between the braces, without the spaces around it. */
+  /** The text between the braces, trimmed. */
   readonly text: string;
-  /** What it reads from: `event`, `mapped`, `record`, `person`, `tick`. */
+  /** The root it reads from: `event`, `mapped`, `record`, `person`, `tick`. */
   readonly root: string;
-  /** Below the root, at least one. */
+  /** The segments below the root, at least one. */
   readonly segments: readonly string[];
 }
 
@@ -74,18 +73,18 @@ interface Template {
 const MAX_CACHED_TEMPLATES = 2_000;
 const MAX_CACHED_TEXT_CHARS = 16 * 1024;
 
-/** What an expression, a filter, a call or a quoted name would need; none of it stands in a template path. */
+/** Characters of expressions, filters, calls and quotes, none of which a template path may contain. */
 const EXPRESSION = /[\s|()"'`=<>!?&+*,;%^~\\]/;
 
 const parsed = new Map<string, Template | string>();
 
-/** Whether the text holds something that would be filled in (or refused): an opening with its closing. */
+/** Reports whether the text contains `{{` followed by `}}`. */
 export function hasTemplate(text: string): boolean {
   const open = text.indexOf("{{");
   return open >= 0 && text.includes("}}", open + 2);
 }
 
-/** Every path the text names, as written, in order; none when the text is not a valid template. */
+/** Lists the paths of a template in order; none if the text is not a valid template. */
 function listTemplatePaths(text: string): string[] {
   const template = parseTemplate(text);
   if (typeof template === "string") return [];
@@ -99,7 +98,7 @@ interface TemplateUse {
   path: string;
 }
 
-/** Every path that the templates of a value name, each with the field it stands in; `field` is the value's own. */
+/** Lists the paths in all templates of a value, each with its field. `field` is the value's own. */
 export function listTemplateUses(value: Json, field: string): TemplateUse[] {
   if (typeof value === "string") return listTemplatePaths(value).map((path) => ({ field, path }));
   if (typeof value !== "object" || value === null) return [];
@@ -107,9 +106,9 @@ export function listTemplateUses(value: Json, field: string): TemplateUse[] {
 }
 
 /**
- * The text with its paths filled in from `scope` (`{ event, mapped, person, … }`). A path that names nothing, or null, renders empty
- * and is told to `onMissing`; an object or array renders as JSON; integers keep every digit. A text that is not a valid template is
- * answered as it is. The result is cut at MAX_RENDERED_CHARS. `form`: `event` is a form's fields.
+ * Renders a template from `scope` (`{ event, mapped, person, … }`). A path that resolves to nothing or null renders empty and is reported to
+ * `onMissing`. An object or array renders as JSON, and integers keep every digit. An invalid template is returned unchanged. The result is cut
+ * at MAX_RENDERED_CHARS. `form`: `event` holds the fields of a form.
  */
 export function renderTemplate(
   text: string,
@@ -120,7 +119,7 @@ export function renderTemplate(
   return render(text, { scope, form, onMissing, written: new Map(), charsLeft: MAX_RENDERED_CHARS });
 }
 
-/** The value with every text inside rendered; names, numbers and structure stay as they are. */
+/** Renders every text in a value. Names, numbers and structure stay. */
 export function renderData(
   value: Json,
   scope: JsonObject,
@@ -131,8 +130,8 @@ export function renderData(
 }
 
 /**
- * The text of an identifier: as `renderTemplate`, but null when a path names nothing, or no text and no number (an object, a list, true and
- * false identify nothing), or when a path or the whole has nothing to see: white space, control and invisible characters alone.
+ * Renders an identifier. Returns null if a path resolves to nothing or to a value that is neither text nor number, or if a path or the result
+ * shows nothing: only white space, control or invisible characters.
  */
 export function renderIdentifier(text: string, scope: JsonObject, form = false): string | null {
   const template = hasTemplate(text) ? parseTemplate(text) : text;
@@ -144,14 +143,14 @@ export function renderIdentifier(text: string, scope: JsonObject, form = false):
     }
   }
   const rendered = renderTemplate(text, scope, () => undefined, form);
-  // Half a surrogate pair is lost where text is stored, and two identifiers would be one.
+  // Databases replace half a surrogate pair, so two identifiers could become equal.
   return rendered.isWellFormed() && isVisible(rendered) ? rendered : null;
 }
 
-/** Control, format, unassigned and private characters, separators, what is ignorable by default, and the empty Braille pattern. */
+/** Control, format, unassigned and private characters, separators, default-ignorable characters, and the empty Braille pattern. */
 const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]+/gu;
 
-/** Whether a text shows anything: more than white space, control and invisible characters. */
+/** Reports whether a text has visible characters. */
 export function isVisible(text: string | null): boolean {
   return text !== null && text.replace(INVISIBLE, "") !== "";
 }
@@ -160,7 +159,7 @@ interface Rendering {
   readonly scope: JsonObject;
   readonly form: boolean;
   readonly onMissing: (path: string) => void;
-  /** JSON texts of objects and lists by their path: a text may name one a hundred times. */
+  /** JSON texts by path, because a template may use a path a hundred times. */
   readonly written: Map<string, string>;
   charsLeft: number;
 }
@@ -202,7 +201,7 @@ function renderPath(path: TemplatePath, { scope, form, onMissing, written }: Ren
   return known;
 }
 
-/** In a form's fields a literal dotted name wins over the path; in JSON it never stands for one. */
+/** Reads a path from the scope. In a form, a literal dotted name takes precedence; in JSON it is never used. */
 function readScope(path: TemplatePath, scope: JsonObject, form: boolean): Json | undefined {
   const root = Object.hasOwn(scope, path.root) ? scope[path.root] : undefined;
   if (root === undefined) return undefined;
@@ -212,7 +211,7 @@ function readScope(path: TemplatePath, scope: JsonObject, form: boolean): Json |
   return readSegments(root, path.segments);
 }
 
-/** The template a text writes, or one sentence saying why it is none. Results are kept, so that parsing the same text again costs nothing. */
+/** Parses a template, or returns one sentence that says why it is invalid. Results are cached. */
 export function parseTemplate(text: string): Template | string {
   const known = parsed.get(text);
   if (known !== undefined) return known;
@@ -223,7 +222,7 @@ export function parseTemplate(text: string): Template | string {
   return template;
 }
 
-/** Problems of a templated text: an opening that is never closed, and anything but a plain path between double braces. */
+/** Lists the problems of a templated text: an unclosed opening, and anything but a plain path between braces. */
 export function checkTemplateText(field: string, text: string): Problem[] {
   const template = parseTemplate(text);
   if (typeof template === "string")
@@ -271,7 +270,7 @@ function parseTemplatePath(between: string): TemplatePath | string {
   return { text, root, segments };
 }
 
-/** The longest beginning of at most `max` code units that ends between characters. */
+/** Returns at most the first `max` code units, without splitting a character. */
 function cutChars(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
