@@ -1,5 +1,6 @@
 /**
- * Grants: who holds which entitlement, since when, until when, and from what. Append-only: a grant that ends is marked, never removed.
+ * Grants: which person holds which entitlement, from when, until when, and from what source. Append-only: a grant that ends is marked and
+ * never removed.
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
@@ -34,10 +35,10 @@ export const ACCESS_GRANT = defineTable({
     id: text(),
     environmentId: integer(),
     personId: text(),
-    /** As held: `access:<slug>`, a plan's name, a product's key. */
+    /** The granted key: `access:<slug>`, a plan's name, a product's key. */
     entitlement: text(),
     source: text<GrantSource>(),
-    /** What the source is: the relay's name, the purchase's or subscription's id, the key or owner in words. */
+    /** The relay's name, the id of the purchase or subscription, or the formatted key or owner. */
     sourceRef: orNull(text()),
     relayName: orNull(text()),
     eventId: orNull(text()),
@@ -46,13 +47,13 @@ export const ACCESS_GRANT = defineTable({
     expiresAt: orNull(integer()),
     revokedAt: orNull(integer()),
     revokedBy: orNull(text()),
-    /** Its place in the order of arrival: access-order.ts. null: an earlier version gave it. */
+    /** Its place in the order of arrival (access-order.ts); null: an earlier version granted it. */
     arrival: orNull(integer()),
   },
 });
 type GrantRow = RowOf<typeof ACCESS_GRANT>;
 
-/** A grant as the API shows one. */
+/** A grant as the API shows it. */
 export const grantView = Type.Object({
   id: Type.String(),
   person: Type.String(),
@@ -70,7 +71,7 @@ export const grantView = Type.Object({
 });
 export type GrantView = Static<typeof grantView>;
 
-/** What a person may use: `until` is the last end of the live grants, null when one has none or nothing is held. */
+/** A person's access. `until`: the last expiry of the live grants; null if one never expires or there is none. */
 export const accessView = Type.Object({
   granted: Type.Boolean(),
   suspended: Type.Boolean(),
@@ -79,7 +80,7 @@ export const accessView = Type.Object({
 });
 type AccessSummary = Omit<Static<typeof accessView>, "suspended">;
 
-/** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
+/** Shows a person's access. A suspended person has none until they are active again, whatever they hold. */
 export function viewAccess(status: PersonStatus, held: AccessSummary): Static<typeof accessView> {
   if (status !== "suspended") return { suspended: false, ...held };
   return { suspended: true, granted: false, until: null, grants: held.grants };
@@ -95,9 +96,9 @@ export function viewGrant(row: GrantRow, nowMs: number): GrantView {
 }
 
 export interface Grant extends Pick<GrantRow, GrantOrigin> {
-  /** The event's number; without an event, the newest event's. */
+  /** The event's number; without an event, the number of the newest event. */
   arrival: number;
-  /** Milliseconds since the epoch, or null for no end. */
+  /** Milliseconds since the epoch; null: never. */
   expiresAtMs: number | null;
   nowMs: number;
 }
@@ -111,17 +112,17 @@ type GrantOrigin =
   | "eventId"
   | "reason";
 
-/** A grant as it was written, and the event that ended it immediately because that event arrived later; null: the grant is live. */
+/** A written grant. `endedByEvent`: the event that ended it at once because that event arrived later; null: the grant is live. */
 type WrittenGrant = GrantRow & { endedByEvent: string | null };
 
 /**
- * Writes the grant. A grant whose event arrived before an event that revoked the entitlement ends as it begins. Takes `entitlement` as held:
+ * Writes a grant. If a later event revoked the entitlement already, the grant ends at once. `entitlement` is the granted key, as
  * entitlement.ts resolves it.
  */
 export async function grantAccess(tx: Writer, grant: Grant): Promise<WrittenGrant> {
   const { environmentId, personId, entitlement, source, sourceRef, relayName, eventId, reason, arrival } =
     grant;
-  // What is given without an event comes after every event there is.
+  // A grant without an event comes after every existing event.
   const mark = eventId === null ? null : await findRevocationAfter(tx, grant);
   const row: GrantRow = {
     id: newId("grt", grant.nowMs),
@@ -145,13 +146,13 @@ export async function grantAccess(tx: Writer, grant: Grant): Promise<WrittenGran
 
 export interface ManualGrant
   extends Pick<Grant, "environmentId" | "personId" | "entitlement" | "reason" | "expiresAtMs" | "nowMs"> {
-  /** Who, in words: `key:<id>`, `owner:<email>`. */
+  /** The formatted actor: `key:<id>`, `owner:<email>`. */
   by: string;
 }
 
 /**
- * Grants through the API, the dashboard or a command, by the entitlement's name; audited, but for the reason. Its source is always `hand`; no key and no owner can mint another.
- * Refuses with `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
+ * Grants through the API, the dashboard or a command, by the entitlement's name. Audited without the reason. The source is always `hand`, so
+ * that keys and owners cannot fake another one. Throws `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
  */
 export async function grantManually(tx: Writer, { by, ...grant }: ManualGrant): Promise<WrittenGrant> {
   const { environmentId, personId, reason, expiresAtMs, nowMs } = grant;
@@ -181,15 +182,15 @@ export async function grantManually(tx: Writer, { by, ...grant }: ManualGrant): 
 interface AccessQuery {
   environmentId: number;
   personId: string;
-  /** As held; null: any. */
+  /** The granted key; null: any. */
   entitlement: string | null;
   nowMs: number;
 }
 
-/** From so many live grants of one entitlement on the newest of them are found in the person's order, as all would have to be sorted. */
+/** From this many live grants of one entitlement, the newest are found in the person's order, because sorting all would be slow. */
 const MANY_GRANTS = 500;
 
-/** The live grants, the newest first. */
+/** Lists the live grants, newest first. */
 export async function listLiveGrants(tx: Reader, holding: AccessQuery, limit = -1): Promise<GrantRow[]> {
   const { environmentId, personId, entitlement, nowMs } = holding;
   const inOrder = entitlement === null || (limit > 0 && (await hasManyGrants(tx, holding)));
@@ -217,17 +218,17 @@ async function hasManyGrants(
   return row?.held === MANY_GRANTS;
 }
 
-/** Of someone who holds very many, the newest are shown; `granted` and `until` are of all. */
+/** The most grants that are shown; `granted` and `until` cover all. */
 const MAX_SHOWN_GRANTS = 200;
 
-/** What the live grants amount to, and the newest of them. Whether the person is suspended is not asked. */
+/** Summarizes the live grants and shows the newest. Ignores whether the person is suspended. */
 export async function checkAccess(tx: Reader, holding: AccessQuery): Promise<AccessSummary> {
   const { granted, until } = await findAccess(tx, holding);
   const shown = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
   return { granted, until, grants: shown.map((row) => viewGrant(row, holding.nowMs)) };
 }
 
-/** What the live grants amount to: out of an index alone, so that it costs little whatever a person was granted. */
+/** Summarizes the live grants from an index only, so that it stays fast however many there are. */
 export async function findAccess(
   tx: Reader,
   holding: AccessQuery,
@@ -241,7 +242,7 @@ export async function findAccess(
   return { granted, until: toIsoOrNull(until) };
 }
 
-/** Every grant a person ever had, ended ones too, newest first. */
+/** Lists every grant of a person, including ended ones, newest first. */
 export async function listGrants(
   tx: Reader,
   at: { environmentId: number; personId: string; nowMs: number },
@@ -252,7 +253,7 @@ export async function listGrants(
   return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, at.nowMs));
 }
 
-/** Who holds an entitlement now: its live grants, or all live grants where none is named, newest first. */
+/** Lists the live grants of an entitlement, or of all, newest first. */
 export async function listHolders(
   tx: Reader,
   at: { environmentId: number; entitlement: string | undefined; nowMs: number },
@@ -273,8 +274,8 @@ export async function listHolders(
 }
 
 /**
- * For `revoke_access`: ends the live grants that the person got before the event arrived, whatever their source, and leaves the event's mark.
- * Answers the grants it ended, and those it kept because they came later.
+ * Implements `revoke_access`: records the revocation and ends the live grants that the person got before the event arrived, whatever their
+ * source. Returns the ended grants, and the later ones that stay.
  */
 export async function revokeAccess(
   tx: Writer,
@@ -293,7 +294,7 @@ export async function revokeAccess(
   return { ended, kept: held.filter((row) => !ended.includes(row)) };
 }
 
-/** Ends the live grants that one purchase or subscription gave, and no others; answers how many. */
+/** Ends the live grants of one purchase or subscription. Returns how many. */
 export function revokeGrantsOfSource(
   tx: Writer,
   of: { environmentId: number; source: GrantSource; sourceRef: string; by: string; nowMs: number },
@@ -305,12 +306,12 @@ export function revokeGrantsOfSource(
   );
 }
 
-/** A later arrival gave a live grant again: it is as new as that. */
+/** Moves a live grant to a later place in the order of arrival, because a later event granted it again. */
 export async function updateGrantArrival(tx: Writer, id: string, arrival: number): Promise<void> {
   await tx.post("UPDATE access_grant SET arrival = ?2 WHERE id = ?1", id, arrival);
 }
 
-/** An event that arrived earlier gave the same: the source's live grants take its place in the order of arrival, and end where that asks for it. */
+/** Moves the live grants of a source to an earlier arrival, because an earlier event granted the same. Grants that a revocation then follows end. */
 export async function reorderGrants(
   tx: Writer,
   of: { environmentId: number; source: GrantSource; sourceRef: string; arrival: number; nowMs: number },
@@ -326,8 +327,8 @@ export async function reorderGrants(
 }
 
 /**
- * An owner, a key or a command ends one grant by id, whatever gave it; audited. One that ended before stays as it is. Answers it as it is then.
- * Refuses with `not_found`.
+ * Ends one grant by id for an owner, a key or a command, whatever its source; audited. A grant that ended before stays as it is. Returns the
+ * grant afterwards. Throws `not_found`.
  */
 export async function endGrantManually(tx: Writer, change: Change, grantId: string): Promise<GrantRow> {
   const { environmentId, by, nowMs } = change;

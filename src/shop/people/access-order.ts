@@ -1,49 +1,49 @@
 /**
- * Access follows the order of arrival, in whatever order events run. Every grant keeps the arrival number of its event; a purchase by receipt and a
- * grant by hand keep the number of the newest event at that moment, and so stand between it and the next. `revoke_access` of an event ends what the
- * person got before that event arrived, and leaves a mark: a grant whose event arrived before the mark is recorded and ended immediately. In
- * undisturbed order this is the specification's "ends every live grant".
- * Source: decisions section 3, "Order, corrections and refunds", "access goes by arrival, as plans do".
+ * Access follows the order in which events arrived, whatever order they ran in. A grant keeps the arrival number of its event. A grant by
+ * receipt or by hand keeps the number of the newest event at that time, so it lies between that event and the next. `revoke_access` ends what
+ * the person got before its event arrived, and records the revocation. A grant whose event arrived before a recorded revocation ends at once.
+ * In normal order this equals the specification's "ends every live grant". Source: decisions section 3, "Order, corrections and refunds",
+ * "access goes by arrival, as plans do".
  */
 import { readNumberedId } from "../../base/id.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
 
-/** One mark for each event and entitlement. The retention deletes a mark when no event is left that arrived before it. */
+/** One row for each event and entitlement. Retention deletes a row once no earlier event is left. */
 const ACCESS_REVOCATION = defineTable({
   name: "access_revocation",
   key: ["personId", "entitlement", "arrival"],
   columns: {
     personId: text(),
-    /** As held: `access:<slug>`, a plan's name, a product's key. */
+    /** The granted key: `access:<slug>`, a plan's name, a product's key. */
     entitlement: text(),
-    /** The event's number. */
+    /** The number of the event. */
     arrival: integer(),
     environmentId: integer(),
     eventId: text(),
-    /** In words: `relay:<name>`. */
+    /** The formatted actor: `relay:<name>`. */
     revokedBy: text(),
   },
 });
 type AccessRevocation = RowOf<typeof ACCESS_REVOCATION>;
 
-/** The event whose action revokes. `arrivedAtMs`: when it arrived, for grants of earlier versions, which have no number. */
+/** The event that revokes. `arrivedAtMs` serves grants of earlier versions, which have no number. */
 export interface RevokingEvent {
   id: string;
   arrival: number;
   arrivedAtMs: number;
 }
 
-/** What decides whether a grant came before an event. */
+/** The properties of a grant that place it before or after an event. */
 interface GrantArrival {
-  /** null: an earlier version gave it. */
+  /** null: an earlier version granted it. */
   arrival: number | null;
-  /** null: a receipt or a person's hand gave it. */
+  /** null: granted by a receipt or by hand. */
   eventId: string | null;
   grantedAt: number;
 }
 
-/** Whether the person got the grant before the event arrived. An earlier action of the same event came before it too. */
+/** Reports whether a grant came before the event. An earlier action of the same event also came before it. */
 export function isGrantedBefore(
   { arrival, eventId, grantedAt }: GrantArrival,
   event: RevokingEvent,
@@ -53,27 +53,27 @@ export function isGrantedBefore(
   return eventId === null ? number < event.arrival : number <= event.arrival;
 }
 
-/** The number of the newest event there ever was; 0: none. What is done by hand now comes after that event and before the next. */
+/** Finds the number of the newest event; 0: none. A manual change now comes after that event and before the next. */
 export async function findNewestArrival(tx: Reader): Promise<number> {
   const row = await tx.get<{ seq: number }>(NEWEST, 0);
   return row?.seq ?? 0;
 }
 
-/** The newest event may be deleted, and is remembered then. */
+/** The newest event may be deleted, so event_last remembers its number. */
 const NEWEST =
   "SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq FROM event_last";
 
-/** Says why a grant ended as it began, and how to give it by hand. */
+/** Formats why a grant ended at once, and how to grant it by hand. */
 export function formatEndedByLaterEvent(entitlement: string, endedByEvent: string, personId: string): string {
   return `The grant of ${entitlement} was recorded and ended immediately, because this event arrived before ${endedByEvent}, which revoked it: access goes by the order of arrival. To give it anyway, use the dashboard or relay people grant ${personId} ${entitlement}.`;
 }
 
-/** Leaves the event's mark; a second one of the same event changes nothing. */
+/** Records the event's revocation; a second one of the same event changes nothing. */
 export async function recordRevocation(tx: Writer, mark: AccessRevocation): Promise<void> {
   await ACCESS_REVOCATION.insert(tx, mark, "ON CONFLICT DO NOTHING");
 }
 
-/** The first mark behind this arrival, which ends a grant of it; null: none. */
+/** Finds the first revocation after this arrival, which ends a grant of that arrival. */
 export function findRevocationAfter(
   tx: Reader,
   { personId, entitlement, arrival }: Pick<AccessRevocation, "personId" | "entitlement" | "arrival">,
@@ -83,10 +83,10 @@ export function findRevocationAfter(
   return ACCESS_REVOCATION.get(tx, rest, { personId, entitlement, arrival });
 }
 
-/** Rows that one step of the retention deletes. */
+/** Rows that one step of retention deletes. */
 const STEP_ROWS = 250;
 
-/** Deletes the oldest marks that no event is left to arrive before. Answers whether there may be more. */
+/** Deletes revocations that no remaining event precedes. Returns whether there may be more. */
 export async function deleteSpentRevocations(tx: Writer): Promise<boolean> {
   const sql = `DELETE FROM access_revocation WHERE (person_id, entitlement, arrival) IN (SELECT person_id, entitlement, arrival FROM access_revocation
     WHERE arrival < coalesce((SELECT min(seq) FROM event), ?1) ORDER BY arrival LIMIT ?2)`;

@@ -1,6 +1,6 @@
 /**
- * Credits: an append-only ledger. Each line holds the balance after it, so the last line is the balance; one writer at a time keeps that
- * true. A line with a once-key applies once per person and key. The balance never falls below zero. Relays add and never spend.
+ * Credits: an append-only ledger. Each line holds the balance after it, so the last line is the current balance; a single writer keeps this
+ * consistent. A line with a once-key applies once per person and key. The balance never falls below zero. Relays only add credits.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -25,20 +25,20 @@ export const CREDIT = defineTable({
     environmentId: integer(),
     personId: text(),
     amount: integer(),
-    /** After this line. */
+    /** The balance after this line. */
     balance: integer(),
     reason: text(),
     source: text<Static<typeof creditSource>>(),
     relayName: orNull(text()),
     eventId: orNull(text()),
-    /** `ref:<ref>`, `key:<key>`, `purchase:<id>`, `refund:<id>`; null applies every time. */
+    /** `ref:<ref>`, `key:<key>`, `purchase:<id>`, `refund:<id>`; null: the line applies every time. */
     onceKey: orNull(text()),
     createdAt: integer(),
   },
 });
 type CreditRow = RowOf<typeof CREDIT>;
 
-/** A ledger line as the API shows one; `key` is the caller's own idempotency key. */
+/** A ledger line as the API shows it; `key` is the caller's idempotency key. */
 export const creditView = Type.Object({
   id: Type.String(),
   amount: Type.Integer(),
@@ -57,12 +57,12 @@ export function viewCredit(row: CreditRow): CreditView {
   return show(creditView, { ...row, relay: row.relayName, key });
 }
 
-/** A line to add: `amount` is an integer other than 0; negative spends. */
+/** A line to add. `amount` is an integer other than 0; a negative one spends. */
 export type CreditLine = Omit<CreditRow, "seq" | "id" | "balance" | "createdAt"> & { nowMs: number };
 
 /**
- * Adds a line, or answers the first line of the same once-key with `applied: false`.
- * Refuses with `credits_short`, and with `invalid_input` where the key was used for another amount. It asks nothing about the person.
+ * Adds a line, or returns the first line of the same once-key with `applied: false`. Does not check the person. Throws `credits_short`, and
+ * `invalid_input` if the key was used for another amount.
  */
 export async function addCredits(
   tx: Writer,
@@ -100,16 +100,16 @@ export async function addCredits(
 
 interface ManualCredit extends Change {
   personId: string;
-  /** An integer other than 0; negative spends. */
+  /** An integer other than 0; a negative one spends. */
   amount: number;
   reason: string;
-  /** The caller's idempotency key: the same key twice applies once. */
+  /** The caller's idempotency key: the same key applies once. */
   key: string;
 }
 
 /**
- * As `addCredits`, by API, dashboard or command, audited: a suspended person neither gains nor spends. Refuses with `not_found`, `person_suspended`,
- * `credits_short` and `invalid_input`.
+ * Adds credits through the API, the dashboard or a command, audited. A suspended person neither gains nor spends. Throws `not_found`,
+ * `person_suspended`, `credits_short` and `invalid_input`.
  */
 export async function addCreditsManually(
   tx: Writer,
@@ -144,8 +144,8 @@ export async function addCreditsManually(
 }
 
 /**
- * Takes back up to `amount` credits, never more than the person still has: a refund of credits already spent takes what is left.
- * The line may read 0. Same once-key: the first line.
+ * Takes back up to `amount` credits, at most what the person still has, so the line may be 0. Returns the first line of the same once-key if
+ * there is one.
  */
 export async function refundCredits(
   tx: Writer,
@@ -159,7 +159,7 @@ export async function refundCredits(
   return { line: row, applied: true };
 }
 
-/** The line a once-key stands for, or null. */
+/** Finds the line of a once-key. */
 export async function findCreditByKey(
   tx: Reader,
   personId: string,
@@ -169,7 +169,7 @@ export async function findCreditByKey(
   return CREDIT.get(tx, "WHERE person_id = $personId AND once_key = $onceKey", { personId, onceKey });
 }
 
-/** 0 for someone without a line. */
+/** Finds the balance; 0 for a person without a line. */
 export async function findBalance(tx: Reader, environmentId: number, personId: string): Promise<number> {
   const last = await tx.get<{ balance: number }>(
     `SELECT balance FROM credit WHERE person_id = $personId AND environment_id = $environmentId
@@ -179,7 +179,7 @@ export async function findBalance(tx: Reader, environmentId: number, personId: s
   return last?.balance ?? 0;
 }
 
-/** The ledger with its balance, newest first. */
+/** Lists one page of the ledger, newest first, with the balance. */
 export async function listCredits(
   tx: Reader,
   { environmentId, personId }: { environmentId: number; personId: string },

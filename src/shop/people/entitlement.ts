@@ -1,7 +1,7 @@
 /**
- * Entitlements: what may be held. `access:<slug>` from the catalog of access slugs that is kept here, a product or a plan. A product stands
- * for the key it grants, so that granting, revoking and checking by the product's name all speak of one thing. Taking a slug out of the
- * catalog ends no grant; while live grants hold it, it is refused unless asked for with `force`.
+ * Entitlements, which grants name: `access:<slug>` from the catalog of access slugs in this file, a product, or a plan. A product stands for
+ * the key it grants, so granting, revoking and checking by its name mean the same key. Deleting a slug ends no grant; while live grants hold
+ * it, deletion requires `force`.
  */
 import { type Static, Type } from "typebox";
 import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../../base/limit.ts";
@@ -17,16 +17,16 @@ import { ENDLESS, endsLaterSql, UNREVOKED } from "./live-grant.ts";
 
 interface Entitlement {
   kind: "access" | "product" | "plan";
-  /** As written: `access:<slug>`, a product or plan name. */
+  /** The name: `access:<slug>`, or a product or plan name. */
   name: string;
   title: string;
-  /** What stands on the grant: the name itself, or a product's key. */
+  /** The granted key: the name, or a product's key. */
   key: string;
 }
 
 const ACCESS = "access:";
 
-/** The entitlement of this name, or null when it is no access slug, product or plan here (`entitlement_unknown`). */
+/** Finds the access slug, product or plan of this name. */
 export async function findEntitlement(
   tx: Reader,
   environmentId: number,
@@ -50,7 +50,7 @@ export async function findEntitlement(
   return plan === null ? null : { kind: "plan", name, title: plan.title, key: name };
 }
 
-/** Refuses with `entitlement_unknown`. */
+/** Finds an entitlement. Throws `entitlement_unknown`. */
 export async function requireEntitlement(
   tx: Reader,
   environmentId: number,
@@ -65,7 +65,7 @@ export function formatEntitlementUnknown(name: string): string {
   return `\`entitlement\` names ${name}, which is no access slug, product or plan here: create it in the dashboard or with relay catalog set, or name one that exists.`;
 }
 
-/** What a grant of `name` is held under; a name that is not in the catalog (any more) stands for itself. */
+/** Returns the key that a grant of `name` holds; a name that is not in the catalog is its own key. */
 export async function resolveEntitlementKey(
   tx: Reader,
   environmentId: number,
@@ -81,7 +81,7 @@ const ACCESS_SLUG = defineTable({
 });
 type AccessSlugRow = RowOf<typeof ACCESS_SLUG>;
 
-/** `entitlement`: what a grant and a check name, `access:<slug>`. */
+/** `entitlement`: the name for grants and checks, `access:<slug>`. */
 export const accessSlugView = Type.Object({
   slug: Type.String(),
   title: Type.String(),
@@ -102,13 +102,13 @@ export function findAccessSlug(
   return ACCESS_SLUG.find(tx, { environmentId, slug });
 }
 
-/** All of them, by slug. */
+/** Lists all access slugs, by slug. */
 export async function listAccessSlugs(tx: Reader, environmentId: number): Promise<AccessSlugView[]> {
   const rest = "WHERE environment_id = $environmentId ORDER BY slug";
   return (await ACCESS_SLUG.all(tx, rest, { environmentId })).map(viewAccessSlug);
 }
 
-/** A page of them, newest first. */
+/** Lists one page of access slugs, newest first. */
 export async function pageAccessSlugs(
   tx: Reader,
   environmentId: number,
@@ -117,13 +117,13 @@ export async function pageAccessSlugs(
   return await pageByName(tx, ACCESS_SLUG, "slug", environmentId, request, viewAccessSlug);
 }
 
-/** A slug as it is written; an absent title is the slug. */
+/** A slug as the caller gives it; an absent title is the slug. */
 interface AccessEntry {
   slug: string;
   title?: string | undefined;
 }
 
-/** Creates a slug or changes its title. Refuses with `invalid_input`, also a slug too many. */
+/** Creates a slug or changes its title. Throws `invalid_input`, also for one slug too many. */
 export async function putAccessSlug(
   tx: Writer,
   environmentId: number,
@@ -138,7 +138,7 @@ export async function putAccessSlug(
   if ((row?.count ?? 0) > MAX_ACCESS_SLUGS) throw rejectTooMany();
 }
 
-/** Makes the catalog exactly `entries`: others are deleted by the rule of `deleteAccessSlug`. */
+/** Replaces the catalog with `entries`. Other slugs are deleted by the rule of `deleteAccessSlug`. */
 export async function putAccessSlugs(
   tx: Writer,
   environmentId: number,
@@ -186,7 +186,7 @@ function rejectTooMany(): Refusal {
   );
 }
 
-/** Refuses with `not_found`, and with `in_use` while someone holds it, unless forced: then their grants live on by name. */
+/** Deletes a slug. Throws `not_found`, and `in_use` while people hold it unless forced; then their grants stay under its name. */
 export async function deleteAccessSlug(
   tx: Writer,
   environmentId: number,
@@ -207,7 +207,7 @@ export async function deleteAccessSlug(
   if (deleted === 0) throw new Refusal("not_found", `No access slug ${slug} exists in this environment.`);
 }
 
-/** Holders are counted so far; nobody needs the exact number of more. */
+/** Counting stops here, because the message does not need the exact number. */
 const MAX_COUNTED = 1_000;
 
 async function countHolders(tx: Reader, environmentId: number, slug: string, nowMs: number): Promise<number> {

@@ -1,10 +1,7 @@
-/**
- * When a grant is live: neither revoked nor expired. Says so once, for a row at hand and for SQL over `access_grant`, because a grant that one
- * query takes for live and another for ended is access that is shown and refused.
- */
+/** Defines a live grant: neither revoked nor expired. One definition for rows and for SQL, so that no query shows access that another one denies. */
 import type { Reader } from "../../store/port.ts";
 
-/** Whether the grant is live; a grant is not live any more at the moment it expires. Times in milliseconds since the epoch. */
+/** Reports whether a grant is live; it is not live at the moment it expires. Times in milliseconds since the epoch. */
 export function isLive(
   { revokedAt, expiresAt }: { revokedAt: number | null; expiresAt: number | null },
   nowMs: number,
@@ -12,24 +9,24 @@ export function isLive(
   return revokedAt === null && (expiresAt === null || expiresAt > nowMs);
 }
 
-/** The SQL of both halves. `now`: the parameter that holds the moment, such as `$nowMs`. */
+/** SQL of both conditions. `now`: the parameter that holds the time, such as `$nowMs`. */
 export const UNREVOKED = "revoked_at IS NULL";
 export const ENDLESS = "expires_at IS NULL";
 export function endsLaterSql(now: string): string {
   return `expires_at > ${now}`;
 }
 
-/** The SQL of a grant that has not expired. */
+/** Returns the SQL of an unexpired grant. */
 export function unexpiredSql(now: string): string {
   return `(${ENDLESS} OR ${endsLaterSql(now)})`;
 }
 
-/** The SQL of a live grant. */
+/** Returns the SQL of a live grant. */
 export function liveSql(now: string): string {
   return `${UNREVOKED} AND ${unexpiredSql(now)}`;
 }
 
-/** How many live grants of the entitlement one purchase gave, and whether the person holds a live one from elsewhere. */
+/** Counts the live grants of one purchase, and reports whether the person holds a live one from another source. */
 export async function countGrantsOfSource(
   tx: Reader,
   of: {
@@ -52,18 +49,18 @@ export async function countGrantsOfSource(
   return { own: row?.own ?? 0, hasOther: row?.other === 1 };
 }
 
-/** What some unrevoked grants tell of their ends, as an index answers it: whether one has no end (1) or none such (0), and the last end. */
+/** The expiry of a set of unrevoked grants, from an index: whether one never expires (1 or 0), and the last expiry. */
 export interface Ends {
   endless: number;
   until: number | null;
 }
 
-/** The SQL of `Ends` over `grants`, a FROM clause whose WHERE takes unrevoked grants. */
+/** Returns the SQL of `Ends` over `grants`, a FROM clause whose WHERE selects unrevoked grants. */
 export function endsSql(grants: string): string {
   return `EXISTS (SELECT 1 FROM ${grants} AND ${ENDLESS}) AS endless, (SELECT max(expires_at) FROM ${grants}) AS until`;
 }
 
-/** Whether one of the grants is live, and until when one is; `until` is null where there is no end, and where none is live. */
+/** Reports whether one of the grants is live, and until when. `until` is null if a grant never expires or none is live. */
 export function readEnds(ends: Ends | null, nowMs: number): { granted: boolean; until: number | null } {
   if (ends?.endless === 1) return { granted: true, until: null };
   const until = ends?.until ?? null;

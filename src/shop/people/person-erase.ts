@@ -1,8 +1,8 @@
 /**
- * Erasing a person: everything personal goes, what the books need keeps a tombstone id. First, in one transaction, the person is nobody and
- * the address cannot come back with an event that arrived before; then the rows that are theirs go in steps, so that a person with a hundred
- * thousand of them holds nobody up. What others hold of the address is the sweep's (maintenance/erasure-sweep.ts). The one list of what an
- * erasure touches, which is why it reaches into tables of other rooms. The caller writes with origin `erasure`, so that no relay hears of it.
+ * Erases a person: personal data is removed, and books keep a tombstone id. First, one transaction clears the person and blocks the address
+ * for events that arrived before. Then steps remove the person's rows, so that a person with a hundred thousand rows blocks no other work.
+ * Texts elsewhere that contain the address are the erasure sweep's (maintenance/erasure-sweep.ts). This file is the only list of what an
+ * erasure touches, so it reaches into tables of other modules. The caller writes with origin `erasure`, so that no relay is triggered.
  */
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../../store/port.ts";
@@ -17,13 +17,13 @@ const ERASURE = defineTable({
     seq: given(),
     environmentId: integer(),
     personId: text(),
-    /** `digestAddress` of it. */
+    /** `digestAddress` of the erased address. */
     emailDigest: bytes(),
-    /** Events up to this one arrived before. */
+    /** The newest event that arrived before the erasure. */
     eventSeq: integer(),
-    /** `Sought`, sealed; null once nothing of it is left. */
+    /** `ErasureTarget`, sealed; null once the erasure is complete. */
     sought: orNull(bytes()),
-    /** Or when the newest event arrived, where that is later: the clock was set back since, and what is dated until then is of before. */
+    /** The time of the erasure, or the arrival of the newest event if that is later: then the clock was set back. */
     erasedAt: integer(),
   },
 });
@@ -31,26 +31,26 @@ const ERASURE = defineTable({
 export interface Erasure {
   environmentId: number;
   personId: string;
-  /** In words: `key:<id>`, `owner:<email>`. */
+  /** The formatted actor: `key:<id>`, `owner:<email>`. */
   by: string;
   nowMs: number;
 }
 
-/** What an erasure looks for, wherever it may stand. */
+/** What an erasure searches for in stored data. */
 export interface ErasureTarget {
   personId: string;
   email: string;
-  /** Who has the same address in the other spelling of its domain and stays: it is written over in rows of the erased person alone. */
+  /** Another person who has the same address with its domain spelled differently. The address is then redacted only in rows of the erased person. */
   namesake?: string | null;
   tokens: string[];
-  /** Who asked for it, in words. */
+  /** The formatted actor who requested it. */
   by: string;
 }
 
-/** An erasure that is not over. */
+/** An erasure in progress. */
 export type OpenErasure = Omit<RowOf<typeof ERASURE>, "sought"> & { sought: ErasureTarget };
 
-/** How many of each a step touched. */
+/** How many rows of each kind a step touched. */
 export interface ErasureCount {
   records: number;
   grants: number;
@@ -59,15 +59,15 @@ export interface ErasureCount {
   mails: number;
 }
 
-/** Rows a step deletes or blanks, and bytes of records it reads: a few milliseconds. */
+/** Rows that a step changes, and bytes of records it reads: a few milliseconds of work. */
 const STEP_ROWS = 200;
 const STEP_BYTES = 256 * 1024;
 const MAX_SOUGHT_TOKENS = 200;
 
 /**
- * The person is nobody from here on, and what is left to do is written down. Where somebody else here has the address, in the other spelling
- * of its domain, what came under it is theirs: no event that names it ends for this. Refuses with `not_found`. Answers the status they had, and
- * the id of that other person.
+ * Starts the erasure: clears the person and records what is left to do. If another person has the address with its domain spelled differently,
+ * events with that address belong to them and stay allowed. Returns the person's former status and the id of that other person. Throws
+ * `not_found`.
  */
 export async function erasePerson(
   tx: Writer,
@@ -89,7 +89,7 @@ export async function erasePerson(
   await ERASURE.insert(tx, {
     environmentId,
     personId,
-    // An id is no address: nothing ends for it.
+    // A digest of the id matches no address, so no event is blocked.
     emailDigest: digestAddress(sealer, namesake === null ? email : personId),
     eventSeq: last?.seq ?? 0,
     sought: sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
@@ -104,7 +104,7 @@ export async function erasePerson(
   return { status, namesake };
 }
 
-/** Whether an event that arrived as `eventSeq` names an address that was erased since. */
+/** Reports whether the event arrived before the address that it names was erased. */
 export async function isErasedAddress(
   tx: Reader,
   environmentId: number,
@@ -116,25 +116,25 @@ export async function isErasedAddress(
   return (await tx.get(sql, environmentId, digest, eventSeq)) !== null;
 }
 
-/** Whether this id is the tombstone of someone who was erased. */
+/** Reports whether the id is the tombstone of an erased person. */
 export async function isErasedPerson(tx: Reader, environmentId: number, personId: string): Promise<boolean> {
   const sql = "SELECT 1 FROM person WHERE id = ?1 AND environment_id = ?2 AND status = 'erased'";
   return (await tx.get(sql, personId, environmentId)) !== null;
 }
 
-/** Whether the token is still filed for someone who was erased; it goes with the rows that were theirs. */
+/** Reports whether the token still belongs to an erased person. The token is deleted with the person's rows. */
 export async function isErasedToken(tx: Reader, environmentId: number, token: string): Promise<boolean> {
   const sql = `SELECT 1 FROM person_token JOIN person ON person.id = person_id
     WHERE person_token.environment_id = ?1 AND token = ?2 AND status = 'erased'`;
   return (await tx.get(sql, environmentId, token)) !== null;
 }
 
-/** What an address is compared by once it is erased: a keyed hash, so that a copy of the database does not tell it. */
+/** Returns the digest that erased addresses are compared by. It is keyed, so that a copy of the database does not reveal the address. */
 export function digestAddress(sealer: Pick<Sealer, "digest">, email: string): Uint8Array {
   return sealer.digest(`erased address: ${toEmailKey(email.trim())}`);
 }
 
-/** The erasures that are not over, oldest first, at most `limit`. */
+/** Lists erasures in progress, oldest first, at most `limit`. */
 export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number): Promise<OpenErasure[]> {
   const rows = await ERASURE.all(tx, "WHERE sought IS NOT NULL ORDER BY seq LIMIT $limit", { limit });
   return rows.flatMap(({ sought, ...row }) => {
@@ -145,13 +145,13 @@ export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number
   });
 }
 
-/** Nothing of it is left: what was looked for is forgotten too, and only the keyed hash stays. */
+/** Completes an erasure: deletes the search target, and keeps only the keyed digest. */
 export async function endErasure(tx: Writer, seq: number): Promise<void> {
   await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1", seq);
   await tx.run("UPDATE erasure SET sought = NULL WHERE seq = ?1", seq);
 }
 
-/** A hash lives as long as events that arrived before it do; the oldest come first. */
+/** Deletes digests that no remaining event needs; the oldest come first. */
 export async function deleteSpentErasures(tx: Writer): Promise<void> {
   await tx.run(
     `DELETE FROM erasure WHERE seq IN (SELECT seq FROM erasure WHERE seq > 0 ORDER BY seq LIMIT ?1)
@@ -160,15 +160,15 @@ export async function deleteSpentErasures(tx: Writer): Promise<void> {
   );
 }
 
-/** Where the steps stand: the last record addressed to them that was looked at. */
+/** The position of the steps: the last record addressed to the person that was read. */
 export interface EraseCursor {
   recordSeq: number;
 }
 
 /**
- * One step of erasing the rows that are theirs: the records they own and those the app addressed to them (a record another person wrote to
- * them stays that person's), tokens, live grants, subscriptions, the text of their mails. Answers what it touched and where to go on, or null
- * at the end. Ledger, grants and receipts stay under the id.
+ * Erases one step of the person's rows: records they own and records that the app addressed to them (records from other people stay), tokens,
+ * live grants, subscriptions, and the text of their mails. Returns what it touched and where to continue, or null at the end. Ledger, grants
+ * and receipts stay under the id.
  */
 export async function eraseRows(
   tx: Writer,
@@ -191,7 +191,7 @@ export async function eraseRows(
 
 const OF_PERSON = "WHERE person_id = $personId AND environment_id = $environmentId";
 
-/** Beside the records, in the order they go. null: nobody counts them. */
+/** The rows to erase after the records, in order. null: not counted. */
 const ROWS_OF_PERSON: readonly (readonly [what: keyof ErasureCount | null, sql: string])[] = [
   [
     "tokens",
@@ -230,7 +230,7 @@ interface RecordSize {
   bytes: number;
 }
 
-/** Looks at the next of their records, deletes those that are theirs and notes the files they held; null: there are no more. */
+/** Deletes the next records of the person and records their files. Returns null if there are none left. */
 async function deleteRecords(
   tx: Writer,
   { environmentId, personId }: Erasure,

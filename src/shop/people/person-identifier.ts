@@ -1,7 +1,7 @@
 /**
- * What a person is known by beside their id: the address, id or store account token that an event's map names (`person_email`, `person_id`,
- * `person_token`), and the tokens that the app filed with an app store, so that a purchase there finds its way back. Only an address creates
- * anyone; a token names one person and never moves to another by itself. Source: the specification's "Map names with meaning".
+ * Identifiers of a person other than their id: the address, id or store account token that an event's map names (`person_email`, `person_id`,
+ * `person_token`), and the tokens that the app registered with an app store. Only an address creates a person. A token names one person and
+ * never moves by itself. Source: the specification's "Map names with meaning".
  */
 import { type Static, Type } from "typebox";
 import { MAX_ACCOUNT_TOKEN_CHARS } from "../../base/limit.ts";
@@ -26,18 +26,18 @@ import { invitePerson } from "./person-invite.ts";
 interface PersonKeyLookup {
   environmentId: number;
   key: PersonKey;
-  /** The mapped value as text; null: the path named nothing. */
+  /** The mapped value as text; null: the path resolved to nothing. */
   value: string | null;
-  /** Who creates a person by address: `relay:<name>`. */
+  /** The formatted actor that creates a person: `relay:<name>`. */
   createdBy: string;
   nowMs: number;
   invitesPerDay: number;
   event: Arrival;
-  /** Of an address, as erased ones are kept. */
+  /** Digests an address as erased ones are stored. */
   digestAddress: (email: string) => Uint8Array;
 }
 
-/** When the event that names a person arrived. */
+/** The arrival of the event that names a person. */
 export interface Arrival {
   seq: number;
   /** Milliseconds since the epoch. */
@@ -45,8 +45,8 @@ export interface Arrival {
 }
 
 /**
- * The person, suspended ones too; null: nobody (`person_not_found`); `erased`: someone who was erased since the event arrived, and is not
- * made anew. Throws the refusal `invite_capped`, having written nothing.
+ * Resolves a person, including suspended ones. Returns null if there is none (`person_not_found`), and `erased` for a person who was erased
+ * after the event arrived; they are not created again. Throws `invite_capped` before it writes anything.
  */
 export async function resolvePersonKey(
   tx: Writer,
@@ -70,7 +70,7 @@ export async function resolvePersonKey(
   }
 }
 
-/** Who was there when the event arrived and still is, was not erased in between; about anyone else the erasures are asked. */
+/** Resolves an address. A person who existed when the event arrived was not erased since; otherwise the erasures are checked. */
 async function resolveAddress(
   tx: Writer,
   lookup: PersonKeyLookup,
@@ -112,7 +112,7 @@ interface TokenFiling {
   token: string;
 }
 
-/** Files a token; filing it again for the same person changes nothing. Refuses `invalid_input`, `not_found`, `token_taken`. */
+/** Files a token for a person; filing it again for the same person changes nothing. Throws `invalid_input`, `not_found`, `token_taken`. */
 export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: number }): Promise<TokenView> {
   const { environmentId, personId, token, nowMs } = filing;
   if (token === "" || token.length > MAX_ACCOUNT_TOKEN_CHARS || breaksOneLine(token) !== null) {
@@ -138,11 +138,11 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
 interface ManualToken {
   personId: string;
   token: string;
-  /** Of the token, which alone the audit gets. */
+  /** Returns the token's fingerprint for the audit. */
   fingerprint(token: string): string;
 }
 
-/** As `fileToken`, by API, dashboard or command, audited where it is new. */
+/** Files a token through the API, the dashboard or a command; audited if it is new. */
 export async function fileTokenManually(
   tx: Writer,
   change: Change,
@@ -157,7 +157,7 @@ export async function fileTokenManually(
   return { token: filed, filed: true };
 }
 
-/** As `removeToken`, by API, dashboard or command, audited. */
+/** Removes a token through the API, the dashboard or a command; audited. */
 export async function removeTokenManually(
   tx: Writer,
   change: Change,
@@ -168,7 +168,7 @@ export async function removeTokenManually(
   await writeAudit(tx, { ...change, action: "person.token_removed", target: `person:${personId}`, before });
 }
 
-/** Takes a person's token back. Refuses with `not_found`. */
+/** Removes a person's token. Throws `not_found`. */
 export async function removeToken(
   tx: Writer,
   { environmentId, personId, token }: TokenFiling,

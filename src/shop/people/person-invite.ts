@@ -1,7 +1,7 @@
 /**
- * The one door through which people are created: by an invite, by an event whose map names `person_email`, or by signing up with a code.
- * Invites and events spend one cap per environment and UTC day, sign-ups another, so that strangers who sign up never keep a buyer's paid
- * event from its person. Each new person is audited here. It never sends mail and never changes a person who exists.
+ * Creates people: by an invite, by an event whose map names `person_email`, or by signing up with a code. Invites and events share one daily
+ * cap per environment and UTC day. Sign-ups have another, so that strangers who sign up never block a buyer's event. Each new person is
+ * audited. This file sends no mail and never changes an existing person.
  */
 import { toIso } from "../../base/clock.ts";
 import { newId } from "../../base/id.ts";
@@ -14,12 +14,12 @@ import { findPersonByEmail, PERSON, type PersonRow, parseEmailAddress, toEmailKe
 interface NewPerson {
   environmentId: number;
   email: string;
-  /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`. */
+  /** The formatted actor: `relay:<name>`, `key:<id>`, `owner:<email>`. */
   createdBy: string;
   nowMs: number;
 }
 
-/** A daily counter: its column and how its cap, from the configuration's limits, is refused. */
+/** A daily counter: its column, its cap, and the error of the cap. */
 interface DayCount {
   column: "count" | "signups";
   perDay: number;
@@ -28,8 +28,8 @@ interface DayCount {
 }
 
 /**
- * The person with this address: the one who exists, else a new one with status `invited`.
- * Refuses with `invalid_input` (not an address) and `invite_capped` (with `resetAt`), having written nothing.
+ * Finds the person with this address, or creates one with status `invited`. Throws `invalid_input` (not an address) and `invite_capped` (with
+ * `resetAt`), before it writes anything.
  */
 export function invitePerson(
   tx: Writer,
@@ -43,7 +43,7 @@ export function invitePerson(
   });
 }
 
-/** As `invitePerson`, for somebody who proved that the address is theirs; refuses with `signup_capped`. */
+/** Finds or creates a person who proved that the address is theirs. Throws `signup_capped`. */
 export function signUpPerson(
   tx: Writer,
   { signupsPerDay, ...person }: NewPerson & { signupsPerDay: number },
@@ -81,7 +81,7 @@ async function findOrCreate(
     updatedAt: nowMs,
   };
   await PERSON.insert(tx, person);
-  // By id alone: the audit outlives an erasure, an address must not.
+  // By id only: the audit outlives an erasure, and an address must not.
   await writeAudit(tx, {
     environmentId,
     nowMs,
@@ -118,7 +118,7 @@ async function countOne(
      ON CONFLICT (environment_id, utc_day) DO UPDATE SET ${column} = invite_count.${column} + 1`,
     { environmentId, utcDay, invites, signups: 1 - invites },
   );
-  // Counts of days long past serve nobody; two days' grace for a clock that was set back.
+  // Old counts are useless; two days are kept in case the clock is set back.
   const sql = "DELETE FROM invite_count WHERE environment_id = ?1 AND utc_day < ?2";
   await tx.run(sql, environmentId, toUtcDay(nowMs - 2 * DAY_MS));
 }

@@ -1,6 +1,6 @@
 /**
- * Lists of people with what each has now: newest first by a filter, a bounded number of rows looked at a page, or found by index alone: a
- * whole address or its beginning, an id, a store account token.
+ * Lists people with what each has now: by a filter (newest first, with a bounded number of rows read per page), or by index only (an address
+ * or its beginning, an id, a store account token).
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
@@ -24,24 +24,24 @@ import {
 } from "./person.ts";
 import { findPersonByToken } from "./person-identifier.ts";
 
-/** A person as lists show one: with whether they may use anything now, and their credits. */
+/** A person in a list, with their current access and credits. */
 export const personItem = Type.Object({
   ...personView.properties,
-  /** `until`: the last end of what they hold; null where something has none. A suspended person may use nothing. */
+  /** `until`: the last expiry; null if a grant never expires. A suspended person has no access. */
   access: Type.Object({ granted: Type.Boolean(), until: timeOrNull }),
   credits: Type.Integer(),
 });
 export type PersonItem = Static<typeof personItem>;
 
 interface PersonFilter {
-  /** Part of the address, in any case, or the beginning of an id. */
+  /** A part of the address, in any case, or the beginning of an id. */
   q?: string | undefined;
   status?: PersonStatus | undefined;
-  /** Whether they may use anything at `nowMs`. */
+  /** Whether the person has access at `nowMs`. */
   access?: { granted: boolean; nowMs: number } | undefined;
 }
 
-/** Newest first. */
+/** Lists one page of people, newest first. */
 export async function listPersons(
   tx: Reader,
   environmentId: number,
@@ -50,7 +50,7 @@ export async function listPersons(
 ): Promise<Page<PersonView>> {
   const given = filter.q?.trim().toLowerCase() ?? "";
   const q = toEmailKey(given);
-  // A domain in punycode is shown as it was given.
+  // A punycode domain is shown as it was given, so both spellings are searched.
   const sought = {
     sql: "(instr(email_key, ?) > 0 OR instr(lower(email), ?) > 0 OR substr(id, 1, length(?)) = ?)",
     values: [q, given, q, q],
@@ -72,15 +72,15 @@ export async function listPersons(
   return await walkPage(tx, PERSON, request, walk, viewPerson);
 }
 
-/** Asked of each person by itself: with an offset it cannot become a join, which might be led by the environment alone. */
+/** The OFFSET stops the planner from turning the subquery into a join, which could scan the environment. */
 const MAY_USE = `(status <> 'suspended' AND EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
   WHERE person_id = person.id AND environment_id = person.environment_id
     AND ${liveSql("?")} LIMIT 1 OFFSET 0))`;
 
-/** Behind every address that begins alike. */
+/** Sorts after every address with the same beginning. */
 const LAST_CHAR = "\u{10ffff}";
 
-/** Who is meant by the text, by index alone: first whom it names whole, then those whose address begins with it, in the order of addresses. */
+/** Finds people by index only: first the person whom the text names exactly, then those whose address begins with it, by address. */
 export async function findPersons(
   tx: Reader,
   environmentId: number,
@@ -101,7 +101,7 @@ export async function findPersons(
        AND (substr(email_key, 1, length($begin)) = $begin OR instr(lower(email), $shownAs) > 0) ORDER BY email_key LIMIT $most`,
     {
       environmentId,
-      // What is next stands in the cursor.
+      // The cursor holds the next address.
       from: after ?? whose,
       below: whose + LAST_CHAR,
       begin,
@@ -116,19 +116,22 @@ export async function findPersons(
   return { items: found.map(viewPerson), next: beyond === undefined ? null : makeCursor(beyond.emailKey) };
 }
 
-/** The text from its @ on, where its domain is in punycode: cut short it is no domain, and may be how an address was given. */
+/**
+ * Returns the text from its @ on, if its domain is in punycode. A shortened punycode domain cannot be decoded, but an address may have been
+ * given in that form.
+ */
 function readPunycode(text: string): string | null {
   return /@(?:.*\.)?xn--[^@]*$/.exec(text.trim().toLowerCase())?.[0] ?? null;
 }
 
-/** By id or token; a whole address is the first that begins with itself. */
+/** Finds a person by id, token or complete address. */
 async function findNamed(tx: Reader, environmentId: number, text: string): Promise<PersonRow | null> {
   if (isId("per", text)) return await findPerson(tx, environmentId, text);
   if (!text.includes("@")) return await findPersonByToken(tx, environmentId, text);
   return toPunycodeKey(text) === null ? null : await findPersonByEmail(tx, environmentId, text);
 }
 
-/** The same people with what each has now. */
+/** Adds the current access and credits of each person. */
 export async function addHoldings(
   tx: Reader,
   page: Page<PersonView>,

@@ -1,6 +1,6 @@
 /**
- * People of an app: their addresses, finding, listing, changing. An erased person is nobody here: every finder passes over the tombstone.
- * Creating is person-invite.ts, erasing person-erase.ts; this file never creates and never deletes.
+ * People of an app: addresses, finding, changing. No finder returns an erased person. Creation is in person-invite.ts, erasure in
+ * person-erase.ts.
  */
 import { domainToASCII, domainToUnicode } from "node:url";
 import { type Static, Type } from "typebox";
@@ -23,7 +23,7 @@ import { defineTable, integer, json, type RowOf, text } from "../../store/table.
 export const personStatus = oneOf(["invited", "active", "suspended"]);
 export type PersonStatus = Static<typeof personStatus>;
 
-/** A tombstone, `erased` and without an address, is never read as such a row. */
+/** Rows of an erased person have no address and are never read as this type. */
 export const PERSON = defineTable({
   name: "person",
   key: ["id"],
@@ -31,11 +31,11 @@ export const PERSON = defineTable({
     id: text(),
     environmentId: integer(),
     email: text(),
-    /** `toEmailKey` of it. */
+    /** `toEmailKey` of the address. */
     emailKey: text(),
     status: text<PersonStatus>(),
     attributes: json<JsonObject>(),
-    /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`. */
+    /** The formatted actor: `relay:<name>`, `key:<id>`, `owner:<email>`. */
     createdBy: text(),
     createdAt: integer(),
     updatedAt: integer(),
@@ -43,7 +43,7 @@ export const PERSON = defineTable({
 });
 export type PersonRow = RowOf<typeof PERSON>;
 
-/** A person as the API shows one. */
+/** A person as the API shows it. */
 export const personView = Type.Object({
   id: Type.String(),
   email: Type.String(),
@@ -64,13 +64,13 @@ export function findPerson(tx: Reader, environmentId: number, personId: string):
   return PERSON.get(tx, rest, { environmentId, personId });
 }
 
-/** The person as a sentence names them. */
+/** Formats a person for a sentence. */
 export async function formatPerson(tx: Reader, environmentId: number, personId: string): Promise<string> {
   const person = await findPerson(tx, environmentId, personId);
   return person?.email ?? `a person who was erased (${personId})`;
 }
 
-/** Compared without regard to letters' case. One of an earlier version may stand under their domain in punycode. */
+/** Finds a person by address, ignoring case. People of earlier versions may be stored under their domain in punycode. */
 export async function findPersonByEmail(
   tx: Reader,
   environmentId: number,
@@ -82,12 +82,12 @@ export async function findPersonByEmail(
   return punycode === null ? found : await PERSON.get(tx, rest, { environmentId, emailKey: punycode });
 }
 
-/** The address that a caller meant. A `+` in a query arrives as a space, and no address contains a space. */
+/** Reads an address from a query, where a `+` arrives as a space; no address contains a space. */
 export function readSentAddress(text: string): string {
   return text.trim().replaceAll(" ", "+");
 }
 
-/** Somebody else here with the address in the other spelling of its domain: only two of an earlier version stand so. null: nobody. */
+/** Finds another person with the same address but another spelling of its domain. Only earlier versions could create both. */
 export async function findNamesake(
   tx: Reader,
   { id, environmentId, email }: Pick<PersonRow, "id" | "environmentId" | "email">,
@@ -98,7 +98,7 @@ export async function findNamesake(
   return await PERSON.get(tx, rest, { environmentId, letters: toEmailKey(email), punycode, id });
 }
 
-/** Refuses with `not_found`. */
+/** Finds a person. Throws `not_found`. */
 export async function requirePerson(tx: Reader, environmentId: number, personId: string): Promise<PersonRow> {
   const person = await findPerson(tx, environmentId, personId);
   if (person === null)
@@ -106,7 +106,7 @@ export async function requirePerson(tx: Reader, environmentId: number, personId:
   return person;
 }
 
-/** By address, id, or a token that the app filed for them. */
+/** Finds a person by address, id or token. */
 async function findPersonNamed(tx: Reader, environmentId: number, name: string): Promise<PersonRow | null> {
   const person = name.includes("@")
     ? await findPersonByEmail(tx, environmentId, readSentAddress(name))
@@ -118,7 +118,7 @@ async function findPersonNamed(tx: Reader, environmentId: number, name: string):
   return filed === null ? null : await findPerson(tx, environmentId, filed.id);
 }
 
-/** As `findPersonNamed`. Refuses with `not_found`. */
+/** Finds a person as `findPersonNamed` does. Throws `not_found`. */
 export async function requirePersonNamed(
   tx: Reader,
   environmentId: number,
@@ -129,10 +129,7 @@ export async function requirePersonNamed(
   throw rejectUnknownPerson(name);
 }
 
-/**
- * The id of the person that a filter names, if it names one. Refuses with `invalid_input`: somebody unknown is a mistake to be told, not
- * nobody's empty list.
- */
+/** Resolves the person of a filter to an id. Throws `invalid_input` for an unknown person, because an empty list would hide the mistake. */
 export async function readPersonFilter(
   store: Store,
   environmentId: number,
@@ -144,10 +141,7 @@ export async function readPersonFilter(
   throw new Refusal("invalid_input", `person is not valid: ${rejectUnknownPerson(name).message}`);
 }
 
-/**
- * The id of the person that a filter names by address, id or token, where the list also shows what stays of somebody erased. Refuses with
- * `invalid_input`, as `readPersonFilter`.
- */
+/** Resolves the person of a filter to an id, for lists that also show data of erased people: accepts a tombstone's id. Throws `invalid_input`. */
 export async function readPersonId(
   tx: Reader,
   environmentId: number,
@@ -169,7 +163,7 @@ export function rejectUnknownPerson(name: string): Refusal {
   );
 }
 
-/** Refuses with `not_found`, and with `person_suspended` for a suspended person. */
+/** Finds a person who is not suspended. Throws `not_found` and `person_suspended`. */
 export async function requireActingPerson(
   tx: Reader,
   environmentId: number,
@@ -187,11 +181,11 @@ export async function requireActingPerson(
 
 interface PersonChange {
   status?: "active" | "suspended" | undefined;
-  /** Names given are set, a name given null is removed, others stay. */
+  /** Given names are set, null removes a name, and other names stay. */
   attributes?: Json | undefined;
 }
 
-/** Suspends, activates, changes attributes; answers the row before and after. Refuses with `not_found` and `invalid_input`. */
+/** Suspends or activates a person, or changes attributes. Returns the row before and after. Throws `not_found` and `invalid_input`. */
 export async function updatePerson(
   tx: Writer,
   at: { environmentId: number; personId: string; nowMs: number },
@@ -211,7 +205,10 @@ export async function updatePerson(
   return { before, after: { ...before, ...changes } };
 }
 
-/** As `updatePerson`, by API, dashboard or command; audited, with the names alone of attributes that change. Answers the row after. */
+/**
+ * Changes a person through the API, the dashboard or a command; audited with the names of the changed attributes, without their values.
+ * Returns the row after.
+ */
 export async function changePersonManually(
   tx: Writer,
   change: Change,
@@ -232,7 +229,7 @@ export async function changePersonManually(
   return after;
 }
 
-/** An invited person signed in for the first time. Anyone else stays as they are. */
+/** Marks an invited person as active at their first sign-in. Other statuses stay. */
 export async function markSignedIn(
   tx: Writer,
   at: { environmentId: number; personId: string; nowMs: number },
@@ -280,16 +277,16 @@ function breaksValue(value: Json, depth: number): string | null {
   return null;
 }
 
-/** Printable ASCII atoms and dots, or letters beyond ASCII (RFC 6531); none of `"(),:;<>@[\]` and no white space. */
+/** Printable ASCII atoms and dots, or letters beyond ASCII (RFC 6531), without `"(),:;<>@[\]` and white space. */
 const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\p{L}\p{M}\p{N}-]+$/u;
-/** Of a domain in lower case. */
+/** Matches a lower-case domain that is not plain ASCII or is in punycode. */
 const INTERNATIONAL = /[^\p{ASCII}]|(?:^|\.)xn--/u;
 const LABEL = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u;
 
 /**
- * The address with outer spaces trimmed, or null when it is not one: one @, bounded lengths, no white space, no control characters, none of
- * the characters that mean something in a mail header. Deliberately narrower than RFC 5322 (no quoted local parts, no comments, no address
- * literals); no mail server is asked.
+ * Parses an address: trims it, and returns null unless it has one @, bounded lengths, and no white space, control characters or characters
+ * with a meaning in a mail header. Deliberately narrower than RFC 5322 (no quoted local parts, comments or address literals). Asks no mail
+ * server.
  */
 export function parseEmailAddress(text: string): string | null {
   const address = text.trim();
@@ -302,24 +299,24 @@ export function parseEmailAddress(text: string): string | null {
   return labels.length >= 2 && labels.every((label) => LABEL.test(label)) ? address : null;
 }
 
-/** What two spellings of one address share: letters' case, composition and a domain in punycode do not tell people apart. */
+/** Returns the key by which addresses are compared: case, Unicode composition and punycode do not matter. */
 export function toEmailKey(address: string): string {
   const key = address.normalize("NFC").toLowerCase();
   return isInternational(key) ? (withDomain(key, domainToUnicode) ?? key) : key;
 }
 
-/** The address with its domain in punycode, where that is another spelling; null: there is none. */
+/** Returns the address with its domain in punycode; null if there is no such spelling. */
 export function toPunycodeKey(address: string): string | null {
   const key = address.normalize("NFC").toLowerCase();
   return isInternational(key) ? withDomain(key, domainToASCII) : null;
 }
 
-/** Only such a domain has two spellings. */
+/** Reports whether the domain has a second spelling. */
 function isInternational(key: string): boolean {
   return INTERNATIONAL.test(key.slice(key.lastIndexOf("@") + 1));
 }
 
-/** null: it is no domain. */
+/** Replaces the spelling of the domain; null if it is not a domain. */
 function withDomain(key: string, spell: (domain: string) => string): string | null {
   const at = key.lastIndexOf("@");
   const domain = at === -1 ? "" : spell(key.slice(at + 1));

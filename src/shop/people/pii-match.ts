@@ -1,32 +1,32 @@
 /**
- * Finding one person in stored texts: their address in any letters' case, also percent-encoded and behind JSON's escapes, never as a part of
- * somebody's longer address; their id and their account tokens. It reads and rewrites text and knows no table.
+ * Finds and redacts one person in stored texts: their address in any case, also percent-encoded or JSON-escaped, but not as a part of a longer
+ * address; their id and account tokens. It knows no table.
  */
 import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../../base/json.ts";
 import { toEmailKey, toPunycodeKey } from "./person.ts";
 import type { ErasureTarget } from "./person-erase.ts";
 
 const ERASED = "erased";
-/** A hyphen is none outside of brackets, and escaped there it is no pattern at all. */
+/** A hyphen is special only inside brackets; an escaped one is invalid in a `u` pattern. */
 const SPECIAL = /[\\^$.*+?()[\]{}|/]/;
 const LITERAL = /^[\p{L}\p{N}]$/u;
 const ESCAPED = /\\+(?:u([0-9a-fA-F]{4})|(\/))/g;
-/** What makes the characters before or after an address a longer one: a dot or a hyphen counts where it leads on to a name's last label. */
+/** Context that makes the match a part of a longer address. A dot or hyphen counts only if it leads to a last domain label. */
 const LONGER_BEFORE = "(?<![\\p{L}\\p{N}._+-](?<!%[0-9a-f]{2}))";
 const LONGER_AFTER =
   "(?![\\p{L}\\p{N}]|(?:-[\\p{L}\\p{N}-]*)?(?:\\.[\\p{L}\\p{N}-]+)*\\.(?:\\p{L}{2,}|xn--[\\p{L}\\p{N}-]+)(?![\\p{L}\\p{N}-]))";
 
-/** How an address is written over. */
+/** How an address is redacted. */
 interface Redaction {
-  /** Two texts must not become one. */
+  /** Redact with the person's id, so that two different texts stay different. */
   unique?: boolean;
-  /** The text is the person's own: also as a part of what could be a longer address, such as `order-ada@example.com-7`. */
+  /** The text belongs to the person, so also redact a part of what could be a longer address, such as `order-ada@example.com-7`. */
   own?: boolean;
 }
 
 export class PiiMatcher {
   readonly personId: string;
-  /** Somebody who stays has the address too. */
+  /** Another person has the address too. */
   readonly isShared: boolean;
   readonly #emailKey: string;
   readonly #tokens: ReadonlySet<string>;
@@ -49,14 +49,14 @@ export class PiiMatcher {
     this.#whole = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");
   }
 
-  /** Whether the text holds the address, perhaps within a longer one. */
+  /** Reports whether the text contains the address, possibly within a longer one. */
   holdsAddress(text: string): boolean {
     const plain = this.#plain(text);
     if (this.#anywhere.test(plain)) return true;
     return plain.includes("\\") && this.#anywhere.test(readEscapes(plain));
   }
 
-  /** Whether the text holds their id or one of their tokens. */
+  /** Reports whether the text contains the id or a token. */
   holdsId(text: string): boolean {
     return text.includes(this.personId) || this.#tokens.values().some((token) => text.includes(token));
   }
@@ -70,7 +70,7 @@ export class PiiMatcher {
     return this.#tokens.has(scalarText(value)?.trim() ?? "");
   }
 
-  /** The text with the address written over; behind JSON's escapes too, which are read for that. */
+  /** Redacts the address in a text, also behind JSON escapes, which are then decoded. */
   redact(text: string, { unique = false, own = false }: Redaction = {}): string {
     const plain = this.#plain(text);
     const shown = plain.includes("\\") && !this.#anywhere.test(plain) ? readEscapes(plain) : plain;
@@ -81,7 +81,7 @@ export class PiiMatcher {
     return redacted === shown ? text : redacted;
   }
 
-  /** As `redact`, in every text and name of a JSON value. */
+  /** Redacts every text and name of a JSON value. */
   redactJson(value: Json, how: Redaction = {}): Json {
     if (typeof value === "string") return this.redact(value, how);
     if (Array.isArray(value)) return value.map((item) => this.redactJson(item, how));
@@ -91,7 +91,7 @@ export class PiiMatcher {
     );
   }
 
-  /** As `redact`, of a stored text that may be JSON. */
+  /** Redacts a stored text that may be JSON. */
   redactStored(text: string, how: Redaction = {}): string {
     if (!/^[[{]/.test(text)) return this.redact(text, how);
     try {
@@ -106,7 +106,7 @@ export class PiiMatcher {
   }
 }
 
-/** The character as it may stand in a text, percent-encoded where an address in a URL is. */
+/** Returns the pattern of a character, plain or percent-encoded as in a URL. */
 function spell(char: string): string {
   if (LITERAL.test(char)) return char;
   const encoded = Array.from(

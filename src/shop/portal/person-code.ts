@@ -1,15 +1,13 @@
 /**
- * E-mailed sign-in codes: six digits, ten minutes, several valid together. The store holds a keyed digest alone. It decides whether a code
- * is right, never who the person is; and what its mail says. A server's row of that mail holds the code blanked, as rows are read by keys and
- * backups; local development's mailbox is how the code arrives, so there it stands.
- *
- * Whoever asks for a code ends no other one, and whoever types wrong ones burns only what they may: a code takes five wrong tries from the
- * network that asked for it, and three from all others together, so that a stranger leaves the five of the person's own network alone.
- *
- * Guessing stays hopeless: a code is compared at most 5 + 3 = 8 times with a wrong one, and an address gets at most 10 codes an hour
- * (further ones only where its person signed in before). So of 80 comparisons an hour, each right once in 1,000,000, an attacker with any
- * number of networks expects one in 12,500 hours, and has an even chance after 8,664 hours: a year, in which the person gets ten mails an
- * hour. On all addresses of an environment together the 100 codes of an hour allow 800 comparisons.
+ * E-mailed sign-in codes: six digits, valid for ten minutes, several at a time. The store holds only a keyed digest. This file checks codes
+ * and writes their mail; it does not decide who the person is. On a server the stored mail has the code blanked, because keys and backups can
+ * read it. In local development the mailbox shows the code.
+ * A new code ends no earlier one, and a wrong guess costs only the guesser: a code allows five wrong tries from the network that requested it
+ * and three from all others together.
+ * Guessing stays hopeless. A code is compared with at most 5 + 3 = 8 wrong ones, and an address gets at most 10 codes an hour (more only where
+ * its person signed in before). With 80 comparisons an hour, each right once in 1,000,000, an attacker with any number of networks expects one
+ * hit in 12,500 hours, and has an even chance after 8,664 hours: a year in which the person gets ten mails an hour. All addresses of an
+ * environment together get 100 codes an hour, which allow 800 comparisons.
  */
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { type Clock, sleep } from "../../base/clock.ts";
@@ -33,7 +31,7 @@ import type { Reader, Store, Writer } from "../../store/port.ts";
 import { bytes, defineTable, given, integer, type RowOf, text } from "../../store/table.ts";
 import { findPersonByEmail, toEmailKey } from "../people/person.ts";
 
-/** Whose code, and from which network it is asked for or typed. */
+/** The address of a code, and the network that requests or enters it. */
 export interface CodeHolder {
   environmentId: number;
   email: string;
@@ -50,18 +48,18 @@ const PERSON_CODE = defineTable({
     codeDigest: bytes(),
     networkDigest: bytes(),
     wrongTries: integer(),
-    /** Wrong tries from networks that had not asked for it. */
+    /** Wrong tries from networks that did not request it. */
     foreignTries: integer(),
     expiresAt: integer(),
   },
 });
 
-/** A new code, each as likely as any other. */
+/** Generates a code; all are equally likely. */
 export function makeCode(): string {
   return String(randomInt(10 ** CODE_DIGITS)).padStart(CODE_DIGITS, "0");
 }
 
-/** Keeps the code beside the address's others, and forgets every code that has ended. Null keeps one that nobody can type. Answers its end. */
+/** Stores a code in addition to the address's others, and deletes expired codes. Null stores one that cannot be entered. Returns its expiry. */
 export async function storeCode(
   tx: Writer,
   sealer: Sealer,
@@ -84,8 +82,8 @@ export async function storeCode(
 }
 
 /**
- * Whether the code is one of the address's live ones, all of which it then uses up. A wrong try is counted on each code it was compared
- * with; so the caller must let the transaction commit, whatever the answer.
+ * Checks a code; a right one uses up all codes of the address. A wrong try is counted on each compared code, so the caller must commit the
+ * transaction in any case.
  */
 export async function redeemCode(
   tx: Writer,
@@ -116,12 +114,12 @@ export async function redeemCode(
   return false;
 }
 
-/** Of a network as an address's person uses it: the same address and network give the same, and nothing is learned of either. */
+/** Digests a network for an address. Equal inputs give equal digests, which reveal neither. */
 export function digestNetwork(sealer: Sealer, { environmentId, email, network }: CodeHolder): Uint8Array {
   return sealer.digest(`person network\n${environmentId}\n${toEmailKey(email)}\n${network}`);
 }
 
-/** Bound to environment and address, so that a digest says nothing about any other. */
+/** Binds the digest to environment and address, so that it says nothing about others. */
 function digestCode(
   sealer: Sealer,
   { environmentId, email }: Pick<CodeHolder, "environmentId" | "email">,
@@ -130,19 +128,19 @@ function digestCode(
   return sealer.digest(`person code\n${environmentId}\n${toEmailKey(email)}\n${code}`);
 }
 
-/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
+/** A person waits for the answer, and an idle connection ends after 30 seconds. */
 export const CODE_MAIL_WITHIN_MS = 20_000;
 
 interface CodeMail {
   appId: string;
   environmentId: number;
-  /** The address as it was given; a person who has it is mailed under their own spelling. */
+  /** The address as given; a person who has it is mailed under their own spelling. */
   email: string;
   code: string;
   nowMs: number;
 }
 
-/** Writes the mail as intended, to leave from this address; answers what to hand to the mailer. */
+/** Writes the mail as intended, from this sender. Returns the mail for the mailer. */
 export async function recordCodeMail(
   tx: Writer,
   mail: CodeMail,
@@ -170,12 +168,12 @@ export async function recordCodeMail(
   return { environmentId, emailId, from, to, subject, text };
 }
 
-/** Gives the sign-in mails sent to an address before anybody had it to the person who now does, so that an erasure finds them. */
+/** Assigns earlier sign-in mails of an address to the person who now has it, so that an erasure finds them. */
 export async function claimCodeMails(
   tx: Writer,
   of: { environmentId: number; personId: string; email: string; nowMs: number },
 ): Promise<void> {
-  // Codes live for minutes: what was sent before the last hour led to nothing.
+  // Codes are valid for minutes, so mails older than an hour led to no sign-in.
   await tx.run(
     `UPDATE email SET person_id = $personId WHERE environment_id = $environmentId AND created_at >= $after
        AND person_id IS NULL AND kind = 'account' AND lower(recipient) = lower($email)`,
@@ -188,18 +186,21 @@ export async function claimCodeMails(
   );
 }
 
-/** `code_not_sent`, for this reason. */
+/** Returns the rejection `code_not_sent` with its reason and remedy. */
 export function rejectCodeMail(why: string, todo: string): Refusal {
   return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
 }
 
-/** Why no code can leave, and the way out, both as parts of a sentence. */
+/** Why no code can be sent, and the remedy, both as parts of a sentence. */
 interface SenderProblem {
   why: string;
   todo: string;
 }
 
-/** The address that codes leave from, where `local` is whether mail stays in the mailbox; looked up before anyone looks at whose code it would be. */
+/**
+ * Finds the sender of codes. `local`: mail stays in the mailbox. It is looked up before the code's recipient, so that the answer does not
+ * depend on who has the address.
+ */
 export async function findCodeSender(
   tx: Reader,
   environment: Environment,
@@ -223,9 +224,9 @@ export async function findCodeSender(
     : { why: "this environment has no SMTP server", todo: "set one with relay settings set mail.smtp" };
 }
 
-/** Of the one address that was typed, or of the end of this process. */
+/** Troubles of the one typed address, or of the end of this process. */
 const SINGLE_MAIL_TROUBLES: readonly MailTrouble[] = ["recipient_refused", "stopped", "not_composed"];
-/** Such a server may take the next mail: failing for so long, it stands in the way of all. */
+/** Troubles after which the server may accept the next mail; if they last, they block all mail. */
 const TRANSIENT_TROUBLES: readonly MailTrouble[] = [
   "name_not_found",
   "connection_refused",
@@ -238,7 +239,10 @@ const TRANSIENT_TROUBLES: readonly MailTrouble[] = [
 ];
 const TRANSIENT_PERIOD_MS = 15 * MINUTE_MS;
 
-/** Whether a code's mail that failed for this reason says that none leaves: at once where it cannot mend itself, else once no other left for a while. */
+/**
+ * Reports whether a failed mail means that no code can be sent: at once for a permanent trouble, otherwise after no other mail was sent for a
+ * while.
+ */
 export async function blocksAllCodes(
   tx: Reader,
   { environmentId, nowMs }: { environmentId: number; nowMs: number },
@@ -263,15 +267,14 @@ function writeText(appName: string, code: string): string {
   );
 }
 
-/** So many of the newest sends say how a send goes, found among so many of the newest mails. */
+/** How many recent sends are compared, found among how many recent mails. */
 const SENDS_LOOKED_AT = 20;
 const MAILS_LOOKED_AT = 200;
 
 /**
- * Waits as long as one of the environment's newest codes took to be sent, and answers whether that one failed: so a code that is held back
- * is answered just as one that left, as late and as well. Without it the time of an answer would tell whether anybody has the address.
- * The rows say it, so that neither a restart nor another environment's mail server makes a difference. One that failed for its recipient
- * says nothing of others', and whoever asked for it may have chosen that recipient.
+ * Simulates sending a code that is held back: waits as long as a recent send took, and returns whether that one failed. Otherwise the duration
+ * of the answer would reveal whether a person has the address. Durations come from stored rows, so neither a restart nor another environment's
+ * mail server matters. Sends that failed for their recipient are excluded, because the caller may have chosen the recipient.
  */
 export async function simulateSend(store: Store, clock: Clock, environmentId: number): Promise<boolean> {
   const sends = await store.read((tx) =>

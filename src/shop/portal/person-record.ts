@@ -1,9 +1,8 @@
 /**
- * Records as a signed-in person reaches them: what record-right.ts lets them read and write, by the one way of every record. What
- * they may not read does not exist for them. Who else wrote a record is not told: those words may name an owner or a key.
- * And how much the people of an app may write in a minute, counted in memory: by person, by address (of IPv6 the /64) and by app, and the
- * events that such writes make where relays watch the collection. A write is counted before it is judged, so that refused ones cost their
- * sender too.
+ * Records for signed-in people, by the rules of record-right.ts. Records that a person may not read do not exist for them. The writer of a
+ * record is not shown, because it may name an owner or a key.
+ * It also limits writes per minute in memory: by person, by address (an IPv6 /64) and by app, and the events that such writes cause. A write
+ * is counted before it is checked, so that rejected writes count too.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Json } from "../../base/json.ts";
@@ -31,14 +30,14 @@ import { addressByPerson, listRecordsFor, mayRead, mayWrite } from "../records/r
 
 type PersonRecordView = Omit<RecordView, "by" | "odd">;
 
-/** A person at a collection. */
+/** A person and a collection. */
 export interface PersonAt {
   environmentId: number;
   personId: string;
   collection: string;
 }
 
-/** What the person may read of the collection, newest first. Refuses with `not_found` (no such collection). */
+/** Lists what the person may read of the collection, newest first. Throws `not_found` (no such collection). */
 export async function listPersonRecords(
   tx: Reader,
   at: PersonAt,
@@ -49,7 +48,7 @@ export async function listPersonRecords(
   return { items: page.items.map(withoutWriter), next: page.next };
 }
 
-/** Refuses with `not_found`, also what the person may not read. */
+/** Reads a record. Throws `not_found`, also for a record that the person may not read. */
 export async function readPersonRecord(
   tx: Reader,
   at: PersonAt,
@@ -59,8 +58,8 @@ export async function readPersonRecord(
 }
 
 /**
- * Writes a new record of which the person is the owner. Refuses with `not_found`, `forbidden` (only the app writes here), `data_invalid`
- * and `invalid_input` (nobody it can be sent to).
+ * Writes a new record that the person owns. Throws `not_found`, `forbidden` (only the app writes here), `data_invalid` and `invalid_input`
+ * (unknown recipient).
  */
 export async function createPersonRecord(
   tx: Writer,
@@ -76,7 +75,7 @@ export async function createPersonRecord(
   return show(await writeRecordIn(tx, collection, write));
 }
 
-/** Replaces the data of the person's own record; its address stays. Refuses with `not_found`, `forbidden` and `data_invalid`. */
+/** Replaces the data of the person's own record; its address stays. Throws `not_found`, `forbidden` and `data_invalid`. */
 export async function updatePersonRecord(
   tx: Writer,
   at: PersonAt,
@@ -90,7 +89,7 @@ export async function updatePersonRecord(
   return show((await updateRecord(tx, { environmentId, collection, recordId, data, by, nowMs })).after);
 }
 
-/** Deletes the person's own record. Refuses with `not_found` and `forbidden`. */
+/** Deletes the person's own record. Throws `not_found` and `forbidden`. */
 export async function deletePersonRecord(tx: Writer, at: PersonAt, recordId: string): Promise<void> {
   await requireWritable(tx, at, recordId);
   await deleteRecord(tx, { environmentId: at.environmentId, collection: at.collection, recordId });
@@ -113,7 +112,7 @@ async function requireWritable(tx: Reader, at: PersonAt, recordId: string): Prom
   throw new Refusal("forbidden", "You may read this record and not change it: only its owner may.");
 }
 
-/** One sentence for nobody, an erased and a suspended person: another person's state is not theirs to learn. */
+/** Throws the same error for an unknown, erased or suspended person, because their state must not be revealed. */
 async function requireReachable(tx: Reader, environmentId: number, personId: string): Promise<void> {
   const person = await findPerson(tx, environmentId, personId);
   if (person !== null && person.status !== "suspended") return;
@@ -135,11 +134,11 @@ interface ClientWriteDeps {
   store: Store;
   clock: Clock;
   limits: RaisableLimits;
-  /** Of several nodes: where the caps' places are drawn. */
+  /** With several nodes: where shared limits are counted. */
   places?: Places | null;
 }
 
-/** The caps in the order they are looked at, each with what it counts in words and the variable that raises it. */
+/** The caps in the order they are checked, each with what it counts and the variable that raises it. */
 const CAPS = {
   clientWritesPerPersonPerMinute: ["writes of one person", "RELAY_LIMIT_CLIENT_WRITES_PER_PERSON_PER_MINUTE"],
   clientWritesPerAddressPerMinute: [
@@ -164,7 +163,7 @@ type CapName = keyof typeof CAPS;
 export class ClientWrites {
   readonly #deps: ClientWriteDeps;
   readonly #caps: Readonly<Record<CapName, Limiter>>;
-  /** Which caps of which environment the owner was told of within the hour. */
+  /** Caps that the owner was notified of within the hour, by environment. */
   readonly #notices: Limiter;
 
   constructor(deps: ClientWriteDeps) {
@@ -180,7 +179,7 @@ export class ClientWrites {
     this.#notices = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
   }
 
-  /** Counts a write in every window; refuses with `writes_capped`, having counted nothing, where one is full. */
+  /** Counts a write in every window. Throws `writes_capped` and counts nothing if one is full. */
   async count(source: string, at: PersonAt, change: "created" | "updated" | "deleted"): Promise<void> {
     const events = await this.#deps.store.read((tx) => countWatchers(tx, at, change));
     const app = String(at.environmentId);
@@ -207,7 +206,7 @@ export class ClientWrites {
     );
   }
 
-  /** Stores what was counted. Refuses with `storage_capped`; that the environment is full is the owner's to hear. */
+  /** Runs a counted write. Throws `storage_capped`; if the environment is full, the owner is notified. */
   async store<Result>(at: PersonAt, work: (tx: Writer) => Promise<Result>): Promise<Result> {
     const { store, limits } = this.#deps;
     try {
@@ -228,7 +227,7 @@ export class ClientWrites {
     return this.#notifyOnce(environmentId, target, message, name);
   }
 
-  /** The owner hears of a full window, and of a full environment, once an hour, whoever filled it. */
+  /** Notifies the owner of a full window or environment, at most once an hour. */
   async #notifyOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
     if (this.#notices.take(`${environmentId} ${what}`) !== null) return;
     const { store, clock } = this.#deps;

@@ -1,6 +1,6 @@
 /**
- * Sessions of people signed in to an app: a random token that the client library keeps, its SHA-256 in the store. It decides when a
- * session ends; that a suspension or erasure ends them all is the schema's own trigger. A token is never stored or shown again.
+ * Sessions of people who are signed in to an app: the client library keeps a random token, the store its SHA-256. A trigger of the schema ends
+ * all sessions of a suspended or erased person. A token is shown once.
  */
 
 import { hashToken, newId, newToken } from "../../base/id.ts";
@@ -8,10 +8,10 @@ import { DAY_MS, PERSON_SESSION_LIFE_MS } from "../../base/limit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { bytes, defineTable, integer, type RowOf, text } from "../../store/table.ts";
 
-/** Tells a session's token from an app key, wherever one stands. */
+/** Matches a session's token, which no app key matches. */
 export const SESSION_TOKEN = /^ps_[A-Za-z0-9]{43}$/;
 const TOKEN_CHARS = 43;
-/** Sliding costs a write, so it happens at most this often. */
+/** Extending a session costs a write, so it happens at most this often. */
 const EXTENSION_INTERVAL_MS = DAY_MS;
 
 const PERSON_SESSION = defineTable({
@@ -36,7 +36,7 @@ const PERSON_NETWORK = defineTable({
   columns: { personId: text(), networkDigest: bytes(), seenAt: integer() },
 });
 
-/** Starts a session; the token stands nowhere else. It ends 30 days after it was last used. */
+/** Starts a session and returns its token. It ends 30 days after its last use. */
 export async function createPersonSession(
   tx: Writer,
   { environmentId, personId, nowMs }: { environmentId: number; personId: string; nowMs: number },
@@ -54,7 +54,7 @@ export async function createPersonSession(
   return { token, expiresAt };
 }
 
-/** The live session of a token in this environment, of a person who may act; else null. */
+/** Finds the live session of a token in this environment, of an active person. */
 export async function findPersonSession(
   tx: Reader,
   environmentId: number,
@@ -72,12 +72,12 @@ export async function findPersonSession(
   );
 }
 
-/** Whether the session has been used for so long since its end was last moved that `extendPersonSession` is due. */
+/** Reports whether `extendPersonSession` is due. */
 export function isPersonSessionExtensionDue(session: PersonSession, nowMs: number): boolean {
   return session.expiresAt - nowMs <= PERSON_SESSION_LIFE_MS - EXTENSION_INTERVAL_MS;
 }
 
-/** Moves the session's end to 30 days from now, and answers that end. */
+/** Extends the session to 30 days from now, and returns the new end. */
 export async function extendPersonSession(
   tx: Writer,
   session: PersonSession,
@@ -89,17 +89,16 @@ export async function extendPersonSession(
   return expiresAt;
 }
 
-/** Ends one session. */
 export async function endPersonSession(tx: Writer, sessionId: string): Promise<void> {
   await PERSON_SESSION.delete(tx, { id: sessionId });
 }
 
-/** Ends every session of the person; answers how many. */
+/** Ends all sessions of the person. Returns how many. */
 export function endPersonSessions(tx: Writer, personId: string): Promise<number> {
   return tx.run("DELETE FROM person_session WHERE person_id = ?1", personId);
 }
 
-/** Whether the person signed in from this network (its digest) within the last 30 days. */
+/** Reports whether the person signed in from this network (its digest) within 30 days. */
 export async function isKnownNetwork(
   tx: Reader,
   of: { personId: string; network: Uint8Array; nowMs: number },
@@ -108,7 +107,7 @@ export async function isKnownNetwork(
   return (await tx.get(sql, of.personId, of.network, of.nowMs - PERSON_SESSION_LIFE_MS)) !== null;
 }
 
-/** Notes that the person signed in from this network. */
+/** Records that the person signed in from this network. */
 export async function recordNetwork(
   tx: Writer,
   of: { personId: string; network: Uint8Array; nowMs: number },
@@ -118,7 +117,7 @@ export async function recordNetwork(
   await PERSON_NETWORK.insert(tx, row, onConflict);
 }
 
-/** Forgets sessions, codes and networks that have ended; for the daily cleaning. */
+/** Deletes expired sessions, codes and networks. The daily maintenance calls it. */
 export async function deleteEndedPersonSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM person_session WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM person_code WHERE expires_at <= ?1", nowMs);

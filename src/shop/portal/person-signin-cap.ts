@@ -1,7 +1,6 @@
 /**
- * How many codes may be asked for and how many tries made within an hour: per network address and IPv6 network, per e-mail
- * address, per e-mail address and network, and of an environment as a whole. Of the environment's codes no network takes what others need.
- * Whatever refuses, refuses every address alike, whether or not anybody has it. It never knows a code.
+ * Limits codes and sign-in attempts per hour: per network address and IPv6 network, per e-mail address, per both, and per environment. No
+ * network can use up the environment's codes. Every limit treats all addresses alike, whether or not a person has them.
  */
 import type { Clock } from "../../base/clock.ts";
 import {
@@ -20,19 +19,19 @@ import { Refusal } from "../../base/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
 
-/** One window that a request needs room in. */
+/** One window that must have room for the request. */
 interface Need {
   limiter: Limiter;
   name: string;
-  /** Until "wait until resetAt". */
+  /** The sentence before "wait until resetAt". */
   sentence: string;
-  /** How much it counts: 1 unless told. */
+  /** How much it counts; 1 by default. */
   amount?: number;
-  /** A bound of this window below its limiter's own. */
+  /** A limit below the limiter's own. */
   atMost?: number;
 }
 
-/** Whether the code may leave; if not, what is used up: the codes for addresses that no person here has, or the caller's network's part of them. */
+/** Whether the code may be sent, or which budget is used up: that for addresses without a person, or the caller's network's part of it. */
 type CodeAdmission = "sends" | "strangers full" | "network full";
 
 export class PersonSigninCap {
@@ -66,16 +65,16 @@ export class PersonSigninCap {
     this.#triesByNetwork = limiter("try network", MAX_SIGNINS_PER_NETWORK);
   }
 
-  /** Whether all of the environment's codes of the hour are asked for. */
+  /** Reports whether the environment's codes of the hour are used up. */
   isUsedUp({ environmentId }: CodeHolder): boolean {
     return this.#codes.fullUntil(String(environmentId)) !== null;
   }
 
   /**
-   * Counts a request for a code; refuses with `code_capped`, having counted nothing. A person who signed in from this network before
-   * (`isKnown`) is refused by no limit that others can fill, and counted in none of them. Answers whether the code may leave: not one for an
-   * address that nobody has (`isStranger`), once strangers, or those of this network, used up what the hour holds for them. Such a one takes
-   * nothing of the environment's hour, the rest of which is for the people it has.
+   * Counts a request for a code. Throws `code_capped` and then counts nothing. A person who signed in from this network before (`isKnown`) is
+   * neither limited by nor counted in windows that others can fill. Returns whether the code may be sent: for an address without a person
+   * (`isStranger`) only while the hour's budget for strangers, and this network's part of it, lasts. A held-back code takes nothing from the
+   * environment's budget, which is for its people.
    */
   async countCode(
     source: string,
@@ -99,7 +98,7 @@ export class PersonSigninCap {
       sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
     });
     if (!by.isKnown) {
-      // What is left for a network is known once its places are drawn.
+      // The network's remaining part is known once its places are drawn.
       if (crowd === null) await drawPlaces(this.#needsOfEnvironment(source, environment, 1));
       needs.push({
         limiter: this.#codesByEmail,
@@ -131,7 +130,7 @@ export class PersonSigninCap {
     ];
   }
 
-  /** Counts a try to sign in; refuses with `signin_capped`. */
+  /** Counts a sign-in attempt. Throws `signin_capped`. */
   countTry(source: string): Promise<void> {
     return take("signin_capped", needsFrom(source, this.#triesBySource, this.#triesByNetwork, "sign-ins"));
   }
@@ -147,7 +146,7 @@ function needsFrom(source: string, bySource: Limiter, byNetwork: Limiter, what: 
   });
 }
 
-/** Counts in every window, or refuses and counts in none. */
+/** Counts in every window, or throws and counts in none. */
 async function take(code: "code_capped" | "signin_capped", needs: readonly Need[]): Promise<void> {
   await drawPlaces(needs);
   const full = takeAll(needs);

@@ -1,7 +1,7 @@
 /**
- * Signing in to an app with an e-mailed code. Asking for a code goes the same way for every address and is answered the same, so that it
- * tells nobody who exists, also where a code is held back: for an address that nobody has, once strangers used up what an hour holds for
- * them, or where only invited people sign in. A person is created only once a code came back from their mailbox.
+ * Sign-in to an app with an e-mailed code. A request for a code takes the same path and gets the same answer for every address, so that it
+ * does not reveal who exists, even if the code is held back: for an address without a person, once strangers used up the hour's budget, or if
+ * only invited people may sign in. A person is created only after the code came back.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -40,10 +40,9 @@ import {
 import { createPersonSession, isKnownNetwork, recordNetwork } from "./person-session.ts";
 import { PersonSigninCap } from "./person-signin-cap.ts";
 
-/** The name of the settings' section. */
 export const SIGNIN_SECTION = "signin";
 
-/** Whether only people who exist (invited, or made by an event) may sign in; off unless set. */
+/** Reports whether only existing people (invited, or created by an event) may sign in; default: no. */
 export function isInvitedOnly(environment: Pick<Environment, "settings">): boolean {
   return readSettingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
 }
@@ -56,15 +55,15 @@ interface SigninDeps {
   /** Local development: mail stays in the mailbox and needs no sender domain. */
   local: boolean;
   limits: RaisableLimits;
-  /** Of several nodes: where the caps' places are drawn. */
+  /** With several nodes: where shared limits are counted. */
   places?: Places | null;
 }
 
-/** Where somebody signs in, and from where. */
+/** The app and environment of a sign-in, and its caller. */
 export interface SigninContext {
   appId: string;
   environmentId: number;
-  /** Who lets people in, in words: `key:<id>` of the app key. */
+  /** The formatted app key: `key:<id>`. */
   by: string;
   /** The caller's network address, for caps. */
   source: string;
@@ -76,7 +75,7 @@ interface SignedIn {
   expiresAt: number;
 }
 
-/** Who asks for a code: the person that has the address, and whether they signed in from this network before. */
+/** Who requests a code: the person with the address, and whether they signed in from this network before. */
 interface Asker {
   environment: Environment;
   person: PersonRow | null;
@@ -86,7 +85,7 @@ interface Asker {
 export class PersonSignin {
   readonly #deps: SigninDeps;
   readonly #cap: PersonSigninCap;
-  /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
+  /** Budgets that an owner was notified of within the hour, so that a flood of rejected requests writes nothing. */
   readonly #notices: Limiter;
 
   constructor(deps: SigninDeps) {
@@ -96,8 +95,8 @@ export class PersonSignin {
   }
 
   /**
-   * Mails a code to the address, whether or not anybody has it; earlier ones go on. Answers when the code ends. Refuses with
-   * `invalid_input` (no address), `code_capped` and `code_not_sent`.
+   * Mails a code to the address, whether or not a person has it; earlier codes stay valid. Returns when the code expires. Throws
+   * `invalid_input` (not an address), `code_capped` and `code_not_sent`.
    */
   async requestCode(context: SigninContext, given: string): Promise<{ expiresAt: number }> {
     const { store, clock, local } = this.#deps;
@@ -131,8 +130,8 @@ export class PersonSignin {
   }
 
   /**
-   * Starts a session for whoever holds the address's code, which is used up. Refuses with `invalid_input`, `signin_capped`,
-   * `code_invalid`, and to the holder of a right code alone with `person_suspended` and `signup_capped`.
+   * Starts a session if the code is right, which uses it up. Throws `invalid_input`, `signin_capped`, `code_invalid`, and only for a right
+   * code `person_suspended` and `signup_capped`.
    */
   async signIn(context: SigninContext, given: { email: string; code: string }): Promise<SignedIn> {
     const email = requireAddress(given.email);
@@ -143,7 +142,7 @@ export class PersonSignin {
     return done;
   }
 
-  /** Answers a refusal instead of throwing it where the tries must stay counted and the code used up. */
+  /** Returns a rejection instead of throwing it, so that the transaction commits the counted try or the used code. */
   async #redeem(
     tx: Writer,
     context: SigninContext,
@@ -156,7 +155,7 @@ export class PersonSignin {
     const nowMs = clock.now();
     const { person: known, environment } = await this.#findAsker(tx, holder);
     const isRight = await redeemCode(tx, sealer, holder, code, nowMs);
-    // A code mailed before the owner closed the door makes nobody new.
+    // A code sent before the app became invited-only creates no new person.
     if (!isRight || (known === null && isInvitedOnly(environment))) {
       return new Refusal(
         "code_invalid",
@@ -194,7 +193,7 @@ export class PersonSignin {
     return { environment, person, isKnown };
   }
 
-  /** The code in the store and, unless it is held back (no sender), its mail. */
+  /** Stores the code and, unless it is held back (no sender), its mail. */
   async #storeCode(
     tx: Writer,
     appId: string,
@@ -212,7 +211,7 @@ export class PersonSignin {
     return { mail, expiresAt: await storeCode(tx, sealer, holder, code, nowMs) };
   }
 
-  /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
+  /** Sends the mail and returns whether it certainly failed. An unknown result counts as sent. */
   async #send(mail: OutgoingMail): Promise<boolean> {
     const { store, mailer, clock } = this.#deps;
     const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
@@ -228,14 +227,17 @@ export class PersonSignin {
     return true;
   }
 
-  /** Whether the owner is to be told now of a budget that is used up: once an hour. Outside of a transaction, which may run twice. */
+  /**
+   * Reports whether to notify the owner of a used-up budget now, at most once an hour. Must be called outside of a transaction, which may run
+   * twice.
+   */
   #isNoticeDue(environment: Environment, limit: keyof typeof USED_UP): boolean {
     return (
       isAlertEnabled(environment, "codes_capped") && this.#notices.take(`${environment.id} ${limit}`) === null
     );
   }
 
-  /** Nobody else is told: whoever asked is answered as anyone. */
+  /** Alerts only the owner: the caller gets the usual answer. */
   async #notifyOwner(tx: Writer, environment: Environment, limit: keyof typeof USED_UP): Promise<void> {
     const { clock, limits } = this.#deps;
     await raiseAlert(tx, {
@@ -257,12 +259,12 @@ const USED_UP = {
     `One network used its part of the ${strangerCodesPerHour} sign-in codes an hour for addresses that no person here has. New people of that network get no code until the hour is over. All others still sign up. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
 };
 
-/** An IPv6 network is the /48: whoever holds one changes addresses at will. */
+/** An IPv6 network is the /48, because its holder changes addresses at will. */
 function holderOf({ environmentId, source }: SigninContext, email: string): CodeHolder {
   return { environmentId, email, network: siteOf(source) };
 }
 
-/** In one composition, so that two spellings that count as one address are one mailbox too. */
+/** Normalizes the composition, so that equal addresses reach the same mailbox. */
 function requireAddress(given: string): string {
   const email = parseEmailAddress(given.normalize("NFC"));
   if (email !== null) return email;

@@ -1,13 +1,13 @@
 /**
- * What somebody who uses an app is told where a route of the client library refuses: what happened, and what they can do. Nothing here names a
- * setting or a command: those are for the app's owner, whom the log tells.
+ * Messages of the client library's routes for an app's visitors: what happened, and what they can do. No message names a setting or command;
+ * those are for the app's owner and appear in the log.
  */
 import type { Refusal } from "../../base/refusal.ts";
 import type { RefusalCode } from "../../base/refusal-code.ts";
 
 const CONTACT_OWNER = "tell whoever runs this app";
 
-/** What is refused to a page that shows a secret key, for who builds it. */
+/** The rejection of a page that uses a secret key, for the developer. */
 export const SECRET_KEY_REFUSED =
   "A secret key is for servers and the management routes: use an app key (ak_…) here.";
 
@@ -18,7 +18,7 @@ function formatWhereSold({ extra }: Refusal): string {
   return typeof url === "string" ? `This is bought at another address: go to ${url}.` : UNSOLD;
 }
 
-/** Of the codes whose own sentence is for an owner or for who builds the app; every other one is told as it stands. */
+/** Messages of codes whose own message is for an owner or developer; other codes keep theirs. */
 const MESSAGES: Partial<Record<RefusalCode, (refusal: Refusal) => string>> = {
   unauthenticated: () => `This page's key of its service is missing or good no more: ${CONTACT_OWNER}.`,
   wrong_origin: () =>
@@ -46,7 +46,7 @@ const MESSAGES: Partial<Record<RefusalCode, (refusal: Refusal) => string>> = {
   internal: () => `Something went wrong in the app's service, not with you: try again, or ${CONTACT_OWNER}.`,
 };
 
-/** The refusal's sentence for who uses the app. */
+/** Formats a refusal for a visitor of the app. */
 export function formatForVisitor(refusal: Refusal): string {
   return MESSAGES[refusal.code]?.(refusal) ?? refusal.message;
 }
