@@ -7,7 +7,7 @@ import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
 import type { VerifyFields } from "../../src/rules/verify/contract.ts";
 import { bindScheme } from "../../src/rules/verify/registry.ts";
-import { findDifference } from "../../src/rules/verify/signature-diagnosis.ts";
+import { diagnoseSignature } from "../../src/rules/verify/signature-diagnosis.ts";
 import { bytes, type CallChange, makeCall, NOW_MS, outcome, RECEIVER_URL } from "../kit/sender-call.ts";
 
 const HEX_KEY = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056";
@@ -313,8 +313,8 @@ describe("the cause of a refusal names what has to be otherwise", () => {
   ) => {
     const text = readPastedSecret(verifyAs.scheme === "signature" && secret === telnyxKey ? { scheme: "telnyx" } : verifyAs, secret).stored;
     const call = makeCall({ ...sent, ...change });
-    const secrets = [{ text, isPublicKey: secret === telnyxKey, called }];
-    return await findDifference({ verify: verifyAs, call, headers: Object.entries(sent.headers), secrets }, async () => undefined);
+    const secrets = [{ text, isPublicKey: secret === telnyxKey, label: called }];
+    return await diagnoseSignature({ verify: verifyAs, call, headers: Object.entries(sent.headers), secrets }, async () => undefined);
   };
   test.each(SENDERS.map((sender) => [sender.scheme, sender] as const))(
     "%s: its clock, another secret, its scheme, a body written anew",
@@ -330,14 +330,14 @@ describe("the cause of a refusal names what has to be otherwise", () => {
         changes: ["the body as JSON without white space"],
       });
       if (scheme !== "telnyx") expect(await find(RECIPE, send(body, NOW_MS, secret), secret)).toMatchObject({ changes: [`scheme \`${scheme}\``] });
-      expect(await find({ scheme }, { ...send(body, NOW_MS, secret), body: "{}" }, secret)).toMatchObject({ changes: null, carriesProof: true });
+      expect(await find({ scheme }, { ...send(body, NOW_MS, secret), body: "{}" }, secret)).toMatchObject({ changes: null, hasProof: true });
       const [proof = ""] = sender.needs;
       const { [Object.keys(send(body, NOW_MS, secret).headers).find((name) => name.toLowerCase() === proof) ?? ""]: _, ...headers } = send(
         body,
         NOW_MS,
         secret,
       ).headers;
-      expect(await find({ scheme }, { headers, body }, secret)).toMatchObject({ changes: null, lacks: true });
+      expect(await find({ scheme }, { headers, body }, secret)).toMatchObject({ changes: null, lacksHeader: true });
     },
   );
   test("hubspot: the URL as it was called", async () => {
@@ -357,7 +357,7 @@ describe("the cause of a refusal names what has to be otherwise", () => {
     });
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody({}, "ab".repeat(20)) }, HEX_KEY)).toMatchObject({
       changes: null,
-      carriesProof: true,
+      hasProof: true,
     });
   });
 });

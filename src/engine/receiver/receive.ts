@@ -13,7 +13,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
 import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
 import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.ts";
-import { wayOf } from "../../rules/verify/recipe-hint.ts";
+import { signingMethodOf } from "../../rules/verify/signing-method.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import type { Health } from "../health/health.ts";
 import { type EventRunner, Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
@@ -351,7 +351,7 @@ function nameOutcome(answer: ReceiverAnswer): string {
 /** A scanner's call: it brings nothing at all that could be a signature, where the relay's sender brings one in a header. */
 function isStranger({ definition: { trigger } }: LiveRelay, { headers, search }: ReceiverRequest): boolean {
   if (trigger.kind !== "receiver") return false;
-  const way = wayOf(trigger.verify);
+  const way = signingMethodOf(trigger.verify);
   const elsewhere = way.fields.signatureField !== undefined || search !== "";
   if (elsewhere || way.headers.some((name) => headers.has(name))) return false;
   for (const name of headers.keys()) if (SIGNING_HEADER.test(name)) return false;

@@ -7,13 +7,12 @@ import { Refusal } from "../../base/refusal.ts";
 import { showText } from "../../base/shape.ts";
 import { cutUtf8, utf8Bytes } from "../../base/text.ts";
 import { explainToOwner } from "../../engine/receiver/rejection.ts";
-import { formatDifference } from "../../engine/receiver/rejection-cause.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceivedCall, Verified, VerifyFields } from "../../rules/verify/contract.ts";
 import { receiveCall } from "../../rules/verify/received-request.ts";
 import { bindScheme } from "../../rules/verify/registry.ts";
-import { readProof, type SecretAtHand } from "../../rules/verify/rejected-request.ts";
-import { findDifference } from "../../rules/verify/signature-diagnosis.ts";
+import { diagnoseSignature, formatDiagnosis } from "../../rules/verify/signature-diagnosis.ts";
+import { type KnownSecret, SignatureEvidence } from "../../rules/verify/signature-evidence.ts";
 import { joinSignedText } from "../../rules/verify/signature-proof.ts";
 import type { Steps } from "./step.ts";
 
@@ -30,7 +29,7 @@ export interface GivenRequest {
 interface SignatureQuestion {
   relay: ReceiverRelay;
   verify: VerifyFields;
-  secrets: readonly SecretAtHand[];
+  secrets: readonly KnownSecret[];
   given: GivenRequest;
   nowMs: number;
   turn: () => Promise<void>;
@@ -51,8 +50,8 @@ export async function simulateSignature(
     steps.unknown("signature", explainUnsigned(relay, secrets));
     return { call, verdict: null };
   }
-  const refused = { verify, call, headers: [...headers], secrets };
-  const proof = readProof(refused);
+  const rejected = { verify, call, headers: [...headers], secrets };
+  const proof = new SignatureEvidence(rejected).readOwnParts();
   const parts = [
     ...proof.signatures.map(({ place, encoding, bytes }) => ({
       part: "signature",
@@ -90,9 +89,9 @@ export async function simulateSignature(
     return { call, verdict };
   }
   const { code, cause, unmatched = false } = verdict;
-  const difference = code === "bad_signature" ? await findDifference(refused, turn) : null;
-  const more = difference === null ? "" : formatDifference(difference, unmatched);
-  const changes: Json = difference?.changes === null || difference === null ? null : [...difference.changes];
+  const diagnosis = code === "bad_signature" ? await diagnoseSignature(rejected, turn) : null;
+  const more = diagnosis === null ? "" : formatDiagnosis(diagnosis, unmatched);
+  const changes: Json = diagnosis?.changes == null ? null : [...diagnosis.changes];
   steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
   return { call, verdict: null };
 }
@@ -119,19 +118,19 @@ function nameOf({ header, field, key }: { header: string | null; field: string |
 /** Signs the request with the relay's own secret. Returns null where only the sender can sign. */
 export function signAsSender(
   verify: VerifyFields,
-  secrets: readonly SecretAtHand[],
+  secrets: readonly KnownSecret[],
   { body, contentType }: Pick<GivenRequest, "body" | "contentType">,
   receiverUrl: string,
   nowMs: number,
 ) {
-  const own = secrets.find(({ called }) => called === null);
+  const own = secrets.find(({ label }) => label === null);
   const scheme = bindScheme(verify);
   if (own === undefined || own.isPublicKey || scheme === null) return null;
   return scheme.sign(own.text, { body, contentType, receiverUrl, nowMs });
 }
 
-export function explainUnsigned(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
-  const keyed = secrets.some(({ called, isPublicKey }) => called === null && isPublicKey);
+export function explainUnsigned(relay: ReceiverRelay, secrets: readonly KnownSecret[]): string {
+  const keyed = secrets.some(({ label, isPublicKey }) => label === null && isPublicKey);
   if (keyed)
     return "The relay checks the sender's public key, and only the sender can sign: give the call's headers to see whether it verifies.";
   return `Nothing can be signed here: ${explainToOwner(relay, null).cause}.`;

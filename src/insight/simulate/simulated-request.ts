@@ -6,9 +6,9 @@ import { findEventToRun, readExpunged } from "../../engine/event/event.ts";
 import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../../engine/event/insert.ts";
 import { mapAgain } from "../../engine/event/remap.ts";
 import { rejectReusedSignature } from "../../engine/receiver/rejection.ts";
-import { listSecretsAtHand } from "../../engine/receiver/rejection-cause.ts";
 import { formatMismatch } from "../../engine/receiver/request.ts";
 import { findEarlierUse, signatureUse } from "../../engine/receiver/signature-memory.ts";
+import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
@@ -47,7 +47,7 @@ export async function receiveGivenRequest(
   steps: Steps,
 ): Promise<Occurrence> {
   const nowMs = deps.clock.now();
-  const secrets = await deps.store.read((tx) => listSecretsAtHand(tx, deps.sealer, relay));
+  const secrets = await deps.store.read((tx) => listKnownSecrets(tx, deps.sealer, relay));
   const { headers = null, search = "" } = input;
   const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search };
   const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };

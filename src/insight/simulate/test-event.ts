@@ -10,9 +10,9 @@ import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { makeWholePayload } from "../../engine/event/insert.ts";
 import { importEvents } from "../../engine/receiver/import.ts";
-import { listSecretsAtHand } from "../../engine/receiver/rejection-cause.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
+import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import type { LiveRelay, LiveRelays, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import { rejectUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
 import type { DataChangeTrigger } from "../../rules/trigger/data-change.ts";
@@ -146,7 +146,7 @@ async function signLine(
   { body, contentType, person }: Static<typeof testEventInput>,
   nowMs: number,
 ): Promise<Uint8Array> {
-  const secrets = await store.read((tx) => listSecretsAtHand(tx, sealer, relay));
+  const secrets = await store.read((tx) => listKnownSecrets(tx, sealer, relay));
   const likely =
     body !== undefined && /^\s*[[{]/.test(body.slice(0, 100))
       ? "application/json"

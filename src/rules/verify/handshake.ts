@@ -5,14 +5,13 @@
  * Source: Meta, "Webhooks: getting started"; Slack, "url_verification"; Zoom, "Validate your webhook endpoint"; Discord, "Interactions" and
  * "Webhook events"; Dropbox, "Webhooks"; Twitch, "Responding to a challenge request".
  */
-import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
 import { isJsonObject, type JsonObject, writeJson } from "../../base/json.ts";
 import type { Problem } from "../../base/refusal.ts";
 import type { ReceivedCall, VerifyFields } from "./contract.ts";
 import { namesPlaceholder } from "./recipe.ts";
-import { wayOf } from "./recipe-hint.ts";
-import { computeHmac } from "./signature-proof.ts";
+import { computeHmac, isSameText } from "./signature-proof.ts";
+import { signingMethodOf } from "./signing-method.ts";
 
 /** What a handshake is answered with. */
 export class HandshakeAnswer {
@@ -79,7 +78,7 @@ const HANDSHAKES = {
       const [mode, token, challenge] = ["mode", "verify_token", "challenge"].map((name) =>
         readOnce(query, `hub.${name}`),
       );
-      if (token == null || !isSame(token, verifyToken))
+      if (token == null || !isSameText(token, verifyToken))
         return "hub.verify_token is not the relay's verify token, or comes twice";
       if (mode !== "subscribe") return "hub.mode is not subscribe, or comes twice";
       return echo(challenge, "hub.challenge");
@@ -187,9 +186,11 @@ export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verif
 
 /** Slack, Zoom and Discord sign what they ask as they sign their events: what is not signed by the body would be anyone's. */
 function misfitOf(verify: VerifyFields, algorithm: string): string | null {
-  const way = wayOf(verify);
+  const method = signingMethodOf(verify);
   const fits =
-    way.scheme === "signature" && way.algorithm === algorithm && namesPlaceholder(way.payload, "body");
+    method.scheme === "signature" &&
+    method.algorithm === algorithm &&
+    namesPlaceholder(method.payload, "body");
   return fits ? null : checkedOnlyBy(`scheme signature with algorithm ${algorithm} over {body}`);
 }
 
@@ -199,7 +200,7 @@ function checkedOnlyBy(verify: string): string {
 
 /** Zoom's answer holds the signature of a token that the caller chose: such a text must never be what signs an event. */
 function signsToken(verify: VerifyFields): string | null {
-  const { payload } = wayOf(verify);
+  const { payload } = signingMethodOf(verify);
   const literals = payload.replaceAll(/\{[^{}]*\}/g, "");
   if (/[.:]/.test(literals) || namesPlaceholder(payload, "url")) return null;
   return `whose answer signs a text of the caller with the relay's secret, and with signedPayload ${payload} that signature would verify an event: set signedPayload to v0:{timestamp}:{body} and timestampHeader to x-zm-request-timestamp, as Zoom signs`;
@@ -246,9 +247,4 @@ function askBy(method: "GET" | "HEAD", query: Record<string, string>): Sample {
 
 function send(body: JsonObject): Sample {
   return { method: "POST", search: "", body };
-}
-
-function isSame(one: string, other: string): boolean {
-  const [left, right] = [Buffer.from(one), Buffer.from(other)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }

@@ -28,6 +28,8 @@ const FAMILIES = ["hooks", "webhook", "svix"].map((family) => ({
   timestamp: `${family}-timestamp`,
   signature: `${family}-signature`,
 }));
+/** The signed text as sentences show it. No recipe can name the id of the message. */
+export const HOOKS_PAYLOAD = "{id}.{timestamp}.{body}";
 const SECRET_PREFIX = "whsec_";
 const VERSION_PREFIX = "v1,";
 

@@ -13,9 +13,9 @@ interface ProcessorFields {
   scheme: "processor";
 }
 
-const HEADERS = ["processor-signature", "stripe-signature"] as const;
+export const PROCESSOR_HEADERS = ["processor-signature", "stripe-signature"] as const;
 
-function recipe(header: string): SignatureFields {
+export function processorRecipe(header: string): SignatureFields {
   return {
     scheme: "signature",
     algorithm: "hmac-sha256",
@@ -29,11 +29,11 @@ function recipe(header: string): SignatureFields {
 }
 
 function prepare(_fields: ProcessorFields, secret: string): Verifier {
-  const verifiers = HEADERS.map((header) => ({
+  const verifiers = PROCESSOR_HEADERS.map((header) => ({
     header,
-    verifier: signature.prepare(recipe(header), secret),
+    verifier: signature.prepare(processorRecipe(header), secret),
   }));
-  const missing = badSignature(`header ${HEADERS.join(" or ")} is missing`);
+  const missing = badSignature(`header ${PROCESSOR_HEADERS.join(" or ")} is missing`);
   return {
     verify(call) {
       for (const { header, verifier } of verifiers) {
@@ -61,6 +61,6 @@ export const processor: Scheme<ProcessorFields> = {
   bodies: "json",
   signsEvent: () => true,
   prepare,
-  sign: (_fields, key, draft) => signByRecipe(recipe(HEADERS[0]), key, draft),
+  sign: (_fields, key, draft) => signByRecipe(processorRecipe(PROCESSOR_HEADERS[0]), key, draft),
   examples: [{ scheme: "processor" }],
 };

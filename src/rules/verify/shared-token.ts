@@ -10,6 +10,7 @@ import {
   type Scheme,
   unmatchedSignature,
   type Verifier,
+  type VerifyFields,
 } from "./contract.ts";
 import { headerNameShape } from "./signature.ts";
 
@@ -22,10 +23,15 @@ interface SharedTokenFields {
 const DEFAULT_HEADER = "x-webhook-token";
 const DEFAULT_QUERY = "token";
 
+/** Returns the places where the sender can put the token. */
+export function tokenPlacesOf(fields: VerifyFields | SharedTokenFields): { header: string; query: string } {
+  const { header = DEFAULT_HEADER, query = DEFAULT_QUERY } = fields as SharedTokenFields;
+  return { header, query };
+}
+
 function prepare(fields: SharedTokenFields, secret: string): Verifier {
   if (secret === "") return rejectEveryRequest("the relay holds no secret");
-  const header = fields.header ?? DEFAULT_HEADER;
-  const query = fields.query ?? DEFAULT_QUERY;
+  const { header, query } = tokenPlacesOf(fields);
   const expected = Buffer.from(secret);
   const isToken = (given: string): boolean => {
     if (given.length !== expected.length) return false;
@@ -74,7 +80,7 @@ export const sharedToken: Scheme<SharedTokenFields> = {
   signsEvent: () => false,
   prepare,
   sign: (fields, key, draft) => ({
-    headers: { "content-type": draft.contentType, [fields.header ?? DEFAULT_HEADER]: key },
+    headers: { "content-type": draft.contentType, [tokenPlacesOf(fields).header]: key },
     body: draft.body,
     search: "",
   }),

@@ -1,222 +1,258 @@
 /**
- * Why a call did not verify, found by trying: the signatures it carries against the texts that senders sign and the secrets that are at
- * hand. What it tells is proved by a signature or a token that fits, and by nothing less. Nothing here makes a call verify, and no secret,
- * value or body is in what it tells. It stops at no fit, so that its work says nothing, and at a bound of work.
+ * Diagnoses why a request did not verify. It tries the request's signatures with the known secrets and the texts that senders usually
+ * sign, and reports only a change that a matching signature or token proves. No secret, value or body is in the result.
+ * It does the same work whether or not something matches, so its time reveals nothing. A work limit bounds that time.
  */
 import { timingSafeEqual } from "node:crypto";
 import { MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
 import { decodeText } from "../../base/text.ts";
-import {
-  boundHeaders,
-  type CarriedSignature,
-  findNearNames,
-  findSignatures,
-  findTokens,
-  type Place,
-  placeOf,
-} from "./found-signature.ts";
 import { namesPlaceholder } from "./recipe.ts";
-import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf } from "./recipe-hint.ts";
-import { HASHES, makeGuessing, type RefusedCall, readText, type SecretAtHand } from "./rejected-request.ts";
-import { computeHmac, preparePublicKey } from "./signature-proof.ts";
-import { type Guess, guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-payload-guess.ts";
+import {
+  findNearNames,
+  findTokens,
+  isSameHeader,
+  type SignatureCandidate,
+  type SignaturePlace,
+} from "./signature-candidate.ts";
+import {
+  HASHES,
+  isCurveLength,
+  isHmacLength,
+  type KnownSecret,
+  type RejectedRequest,
+  SignatureEvidence,
+} from "./signature-evidence.ts";
+import { listChanges, listTokenChanges, type SignatureFit } from "./signature-fit.ts";
+import {
+  computeHmac,
+  FIRST_MILLISECOND_DIGITS,
+  isSameText,
+  preparePublicKey,
+  type SignedText,
+} from "./signature-proof.ts";
+import { MAX_REWRITTEN_BYTES, type SignedTextGuess } from "./signed-text-guess.ts";
+import { type KeyForm, type SigningMethod, signingMethodOf } from "./signing-method.ts";
 
-export interface Difference {
-  /** What has to be otherwise for the call to verify, one phrase each; none: nothing but what it was refused for. null: nothing fits. */
+interface SignatureDiagnosis {
+  /** The changes with which the request verifies, one phrase each. Empty: it was rejected only for its time. null: nothing matches. */
   changes: readonly string[] | null;
-  /** How old the call's timestamp is where that alone is what it was refused for, in seconds; below 0: it lies ahead. */
+  /** The age of the timestamp in seconds where only that caused the rejection. Negative: it lies in the future. */
   secondsOld: number | null;
-  /** What trying took, in microseconds of work. */
+  /** The cost of the trial in microseconds of work. */
   spentUs: number;
-  /** Whether the call carries anything that could be a signature. */
-  carriesProof: boolean;
-  /** Headers that came and are named like the ones that were looked for and did not come. */
-  near: readonly string[];
-  /** Whether a header that was looked for did not come. */
-  lacks: boolean;
+  /** Whether the request has anything that could be a signature. */
+  hasProof: boolean;
+  /** Received headers whose names are similar to the missing ones. */
+  similarHeaders: readonly string[];
+  /** Whether the request lacks a header that the relay reads. */
+  lacksHeader: boolean;
 }
 
-/** All that is done for one call, and in one stretch of the loop. */
+/** The work limit for one request, and for one run without a pause. */
 const MAX_TRIAL_US = 20_000;
-const MAX_STRETCH_US = 2_000;
-/** Reading headers for what could be a proof, and a body that is written anew, or read and no more. */
+const MAX_RUN_US = 2_000;
+/** Measured costs of searching the headers, of rewriting a body, and of only reading it. */
 const HEADER_US_PER_KB = 200;
 const REWRITE_US_PER_KB = 150;
 const BODY_US_PER_KB = 15;
-/** Beside the bytes of a text: its keyed state and the comparisons. */
+/** The fixed cost of one HMAC: its keyed state and the comparisons. */
 const HMAC_US = 4;
 const HASH_US_PER_KB = 2;
 const CURVE_US = 150;
 const MIN_KEY_BYTES = 12;
 const MAX_QUERY_FIELDS = 20;
-/** A larger body is not read for the fields that a recipe names. */
-const MAX_READ_BYTES = 64 * 1024;
+/** A larger body is not parsed for the fields that a recipe names. */
+const MAX_PARSED_BYTES = 64 * 1024;
 
-/** Tries; `turn` lets others have the loop. */
-export async function findDifference(refused: RefusedCall, turn: () => Promise<void>): Promise<Difference> {
-  const bounded = { ...refused, headers: boundHeaders(refused.headers) };
-  const { headers, verify } = bounded;
-  const way = wayOf(verify);
-  const names = new Set(headers.map(([name]) => name.toLowerCase()));
-  const isHere = (name: string): boolean => names.has(name.toLowerCase());
-  const missing = {
-    proof: way.headers.some(isHere) ? [] : way.headers,
-    timestamp: way.beside.filter((one) => !isHere(one)),
-  };
-  const effort = new Effort(turn);
-  const tokens = findTokenFits(bounded);
-  const { fits, carriesProof } = await findFits(bounded, way, effort);
-  const told = [...fits.flatMap((fit) => tellFit(way, fit, bounded) ?? []), ...tokens];
-  const [fewest = null] = told.toSorted((one, other) => one.changes.length - other.changes.length);
-  const others = headers.filter(
-    ([name]) => ![...way.headers, ...way.beside].some((own) => isSameName(own, name)),
-  );
-  const near = findNearNames(others, missing);
-  const { changes = null, secondsOld = null } = fewest ?? {};
-  const spentUs = effort.spentUs + readingUs(bounded);
+/** Tries the known secrets. `pause` lets other work run between two runs. */
+export async function diagnoseSignature(
+  rejected: RejectedRequest,
+  pause: () => Promise<void>,
+): Promise<SignatureDiagnosis> {
+  const evidence = new SignatureEvidence(rejected);
+  const { request, method } = evidence;
+  const budget = new WorkBudget(pause);
+  const tokens = findTokenChanges(request);
+  const { fits, hasProof } = await findFits(evidence, budget);
+  const all = [...fits.flatMap((fit) => describeFit(method, fit, request) ?? []), ...tokens];
+  const [best = null] = all.toSorted((one, other) => one.changes.length - other.changes.length);
   return {
-    changes,
-    secondsOld,
-    spentUs,
-    carriesProof,
-    near,
-    lacks: missing.proof.length + missing.timestamp.length > 0,
+    changes: best?.changes ?? null,
+    secondsOld: best?.secondsOld ?? null,
+    spentUs: budget.spentUs + readingUs(request),
+    hasProof,
+    ...findMissingHeaders(request, method),
   };
 }
 
-function isSameName(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase();
+const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
+
+/** Formats a diagnosis so that it continues the cause of the rejection. "": nothing was found. */
+export function formatDiagnosis(
+  { changes, secondsOld, similarHeaders, lacksHeader, hasProof }: SignatureDiagnosis,
+  unmatched: boolean,
+): string {
+  if (changes !== null && changes.length > 0) return `; it verifies with ${conjunction.format(changes)}`;
+  if (changes !== null && secondsOld !== null) {
+    const off = `; in all else it verifies, so the sender's clock or this server's is off by ${Math.abs(secondsOld)} seconds`;
+    return secondsOld > 0 ? `${off}, or it is a call of that long ago, late on its way or sent again` : off;
+  }
+  if (changes !== null) return "; in all else it verifies";
+  if (lacksHeader) {
+    if (similarHeaders.length === 0) return "";
+    const names = similarHeaders.map((name) => `\`${name}\``);
+    return `; of the headers that came ${conjunction.format(names)} ${names.length === 1 ? "is" : "are"} named most like it`;
+  }
+  return hasProof || !unmatched ? "" : "; what came in its place does not have the form of a signature";
 }
 
-type Told = { changes: readonly string[]; secondsOld: number | null };
+function findMissingHeaders(
+  { headers }: RejectedRequest,
+  method: SigningMethod,
+): Pick<SignatureDiagnosis, "similarHeaders" | "lacksHeader"> {
+  const isReceived = (name: string): boolean => headers.some(([one]) => isSameHeader(one, name));
+  const missing = {
+    proof: method.headers.some(isReceived) ? [] : method.headers,
+    timestamp: method.requiredHeaders.filter((name) => !isReceived(name)),
+  };
+  const own = [...method.headers, ...method.requiredHeaders];
+  const others = headers.filter(([name]) => !own.some((one) => isSameHeader(one, name)));
+  return {
+    similarHeaders: findNearNames(others, missing),
+    lacksHeader: missing.proof.length + missing.timestamp.length > 0,
+  };
+}
 
-/** What has to be otherwise, what is refused beside it included, so that nothing is said to verify that would be refused again. */
-function tellFit(way: Way, fit: Fit, { call }: RefusedCall): Told | null {
-  const changes = listChanges(way, fit);
+type FitDescription = Pick<SignatureDiagnosis, "secondsOld"> & { changes: readonly string[] };
+
+/** Lists every change, so that a request with them is not rejected for another reason. null: no phrase can name them. */
+function describeFit(
+  method: SigningMethod,
+  fit: SignatureFit,
+  { call }: RejectedRequest,
+): FitDescription | null {
+  const changes = listChanges(method, fit);
   if (changes === null) return null;
   const { payload, url } = fit.guess;
-  const secondsOld = findSecondsOld(way, fit, call.nowMs);
-  const appended = namesPlaceholder(payload, "url") && url === null && call.search !== "";
-  const beside = [
+  const secondsOld = findSecondsOld(method, fit.guess, call.nowMs);
+  const isAppended = namesPlaceholder(payload, "url") && url === null && call.search !== "";
+  const more = [
     ...(secondsOld === null ? [] : [`a timestamp that is not ${Math.abs(secondsOld)} seconds off`]),
-    ...(appended ? ["nothing appended to the receiver URL"] : []),
+    ...(isAppended ? ["nothing appended to the receiver URL"] : []),
   ];
-  if (changes.length === 0 && beside.length < 2) return { changes, secondsOld };
-  return { changes: [...changes, ...beside], secondsOld: null };
+  if (changes.length === 0 && more.length < 2) return { changes, secondsOld };
+  return { changes: [...changes, ...more], secondsOld: null };
 }
 
-/** How old the timestamp is, or how far ahead (below 0), where that is more than is allowed. */
+/** Returns the age of the timestamp in seconds where it exceeds the tolerance. Negative: it lies in the future. */
 function findSecondsOld(
-  { fields }: Way,
-  { guess: { timestamp, scheme } }: Fit,
+  { fields }: SigningMethod,
+  { timestamp, scheme }: SignedTextGuess,
   nowMs: number,
 ): number | null {
   if (timestamp === null) return null;
-  const own = (scheme === null ? fields : wayOf({ scheme }).fields).toleranceSeconds;
-  const unitMs = timestamp.atMs !== undefined || timestamp.digits.length >= 12 ? 1 : 1000;
+  const { toleranceSeconds = MAX_TOLERANCE_SECONDS } =
+    scheme === null ? fields : signingMethodOf({ scheme }).fields;
+  const isInMs = timestamp.atMs !== undefined || timestamp.digits.length >= FIRST_MILLISECOND_DIGITS;
+  const unitMs = isInMs ? 1 : 1000;
   const oldMs = (Math.floor(nowMs / unitMs) - (timestamp.atMs ?? Number(timestamp.digits))) * unitMs;
   const seconds = Math.sign(oldMs) * Math.ceil(Math.abs(oldMs) / 1000);
-  return Math.abs(seconds) > (own ?? MAX_TOLERANCE_SECONDS) ? seconds : null;
+  return Math.abs(seconds) > toleranceSeconds ? seconds : null;
 }
 
-/** What it takes to read a call, whatever is found in it. */
-function readingUs({ headers, call }: RefusedCall): number {
+/** The cost of reading a request, whatever is in it. */
+function readingUs({ headers, call }: RejectedRequest): number {
   const headerChars = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   const perKb = call.body.byteLength <= MAX_REWRITTEN_BYTES ? REWRITE_US_PER_KB : BODY_US_PER_KB;
   return (headerChars * HEADER_US_PER_KB + call.body.byteLength * perKb) / 1024;
 }
 
-/** Counts work; past the bound nothing more is done. */
-class Effort {
+/** Counts work against the limit, and pauses between two runs. */
+class WorkBudget {
   spentUs = 0;
-  #stretchUs = 0;
-  readonly #turn: () => Promise<void>;
+  #runUs = 0;
+  readonly #pause: () => Promise<void>;
 
-  constructor(turn: () => Promise<void>) {
-    this.#turn = turn;
+  constructor(pause: () => Promise<void>) {
+    this.#pause = pause;
   }
 
-  /** Whether so much more may be done. */
-  async take(us: number): Promise<boolean> {
+  /** Spends the work of hashing a text. Returns false where the limit does not allow it. */
+  async take(fixedUs: number, { head, tail }: SignedText): Promise<boolean> {
+    const us = fixedUs + ((head.length + tail.byteLength) / 1024) * HASH_US_PER_KB;
     if (this.spentUs + us > MAX_TRIAL_US) return false;
     this.spentUs += us;
-    this.#stretchUs += us;
-    if (this.#stretchUs > MAX_STRETCH_US) {
-      this.#stretchUs = 0;
-      await this.#turn();
+    this.#runUs += us;
+    if (this.#runUs > MAX_RUN_US) {
+      this.#runUs = 0;
+      await this.#pause();
     }
     return true;
   }
 }
 
-/** The secret itself, sent in another place than the relay looks, or another secret in the right one. */
-function findTokenFits({ verify, call, headers, secrets }: RefusedCall): Told[] {
+/** Finds a secret itself in the request: the relay's secret in another place, or another secret in the right place. */
+function findTokenChanges({ verify, call, headers, secrets }: RejectedRequest): FitDescription[] {
   const query = [...new URLSearchParams(call.search)].slice(0, MAX_QUERY_FIELDS);
-  const carried: { place: Place | null; query: string | null; text: string }[] = [
+  const texts: { place: SignaturePlace | null; query: string | null; text: string }[] = [
     ...findTokens(headers).map(({ place, text }) => ({ place, query: null, text })),
     ...query.map(([name, text]) => ({ place: null, query: name, text })),
   ];
-  const found: string[][] = [];
-  for (const { text: secret, called, isPublicKey } of secrets) {
-    if (isPublicKey) continue;
+  return secrets.flatMap(({ text: secret, label, isPublicKey }) => {
+    if (isPublicKey) return [];
     const bare = /^[A-Za-z]+ (?<rest>\S.*)$/.exec(secret)?.groups?.rest ?? null;
-    for (const { text, ...at } of carried) {
-      if (isSame(text, secret)) found.push(listTokenChanges(verify, { ...at, called, withoutWord: false }));
-      if (bare !== null && isSame(text, bare))
-        found.push(listTokenChanges(verify, { ...at, called, withoutWord: true }));
-    }
-  }
-  return found.map((changes) => ({ changes, secondsOld: null }));
+    return texts.flatMap(({ text, ...place }) => {
+      const matches = [
+        ...(isSameText(text, secret) ? [false] : []),
+        ...(bare !== null && isSameText(text, bare) ? [true] : []),
+      ];
+      return matches.map((withoutWord) => ({
+        changes: listTokenChanges(verify, { ...place, label, withoutWord }),
+        secondsOld: null,
+      }));
+    });
+  });
 }
 
-/** Neither is timed by a stranger: their lengths are compared first. */
-function isSame(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
-  const [left, right] = [Buffer.from(one), Buffer.from(other)];
-  return left.length === right.length && timingSafeEqual(left, right);
-}
-
-async function findFits(refused: RefusedCall, way: Way, effort: Effort) {
-  const { headers, secrets, call } = refused;
-  const { signatureField, timestampField, tokenField } = way.fields;
+async function findFits(
+  evidence: SignatureEvidence,
+  budget: WorkBudget,
+): Promise<{ fits: SignatureFit[]; hasProof: boolean }> {
+  const { method, request } = evidence;
+  const { signatureField, timestampField, tokenField } = method.fields;
   const readsFields = (signatureField ?? timestampField ?? tokenField) !== undefined;
-  if (readsFields && call.body.byteLength > MAX_READ_BYTES) return { fits: [], carriesProof: true };
-  const guesses = guessSignedTexts(makeGuessing(refused, way));
-  const { header = null } = way.fields;
-  const text = signatureField === undefined ? null : readText(call, signatureField);
-  const field = text === null ? null : { place: placeOf(null, { field: signatureField ?? "" }), text };
-  const own = { encoding: way.encoding, header };
-  const macs = findSignatures(headers, field, { ...own, fits: (bytes) => HASHES.has(bytes) });
-  const keyed = secrets.some(({ isPublicKey }) => isPublicKey);
-  const isCurve = (bytes: number): boolean => bytes >= 64 && bytes <= 72;
-  const signed = keyed ? findSignatures(headers, field, { ...own, fits: isCurve }) : [];
-  const fits: Fit[] = [];
-  for (const secret of secrets) {
-    // A secret that is not the relay's own is tried on what the relay's own signed text would be.
-    const texts = secret.called === null ? guesses : guesses.filter(({ payload }) => payload === way.payload);
-    if (secret.isPublicKey) fits.push(...(await tryPublicKey(secret, way, texts, signed, effort)));
-    else fits.push(...(await tryHmac(secret, texts, macs, effort)));
+  if (readsFields && request.call.body.byteLength > MAX_PARSED_BYTES) return { fits: [], hasProof: true };
+  const guesses = evidence.guessTexts();
+  // Other secrets are tried only on the relay's own signed payload, which bounds the work.
+  const ownGuesses = guesses.filter(({ payload }) => payload === method.payload);
+  const macs = evidence.findSignatures(isHmacLength);
+  const hasPublicKey = request.secrets.some(({ isPublicKey }) => isPublicKey);
+  const signed = hasPublicKey ? evidence.findSignatures(isCurveLength) : [];
+  const fits: SignatureFit[] = [];
+  for (const secret of request.secrets) {
+    const texts = secret.label === null ? guesses : ownGuesses;
+    if (secret.isPublicKey) fits.push(...(await tryPublicKey(secret, method, texts, signed, budget)));
+    else fits.push(...(await tryHmac(secret, texts, macs, budget)));
   }
-  return { fits, carriesProof: keyed ? signed.length > 0 : macs.length > 0 };
+  return { fits, hasProof: (hasPublicKey ? signed : macs).length > 0 };
 }
 
 async function tryHmac(
-  { text, called }: SecretAtHand,
-  guesses: readonly Guess[],
-  signatures: readonly CarriedSignature[],
-  effort: Effort,
-): Promise<Fit[]> {
-  const fits: Fit[] = [];
+  { text, label }: KnownSecret,
+  guesses: readonly SignedTextGuess[],
+  signatures: readonly SignatureCandidate[],
+  budget: WorkBudget,
+): Promise<SignatureFit[]> {
+  const fits: SignatureFit[] = [];
   const hashes = new Set(signatures.flatMap(({ bytes }) => HASHES.get(bytes.length) ?? []));
-  for (const { reading, key } of readKeys(text)) {
+  for (const { keyForm, key } of listKeys(text)) {
     for (const guess of guesses) {
       for (const hash of hashes) {
-        const kb = (guess.text.head.length + guess.text.tail.byteLength) / 1024;
-        if (!(await effort.take(HMAC_US + kb * HASH_US_PER_KB))) return fits;
+        if (!(await budget.take(HMAC_US, guess.text))) return fits;
         const mac = computeHmac(hash, key, guess.text);
         for (const signature of signatures) {
           if (signature.bytes.length !== mac.length || !timingSafeEqual(signature.bytes, mac)) continue;
-          fits.push({ signature, guess, algorithm: `hmac-${hash}`, called, reading });
+          fits.push({ signature, guess, algorithm: `hmac-${hash}`, label, keyForm });
         }
       }
     }
@@ -225,35 +261,33 @@ async function tryHmac(
 }
 
 async function tryPublicKey(
-  { text, called }: SecretAtHand,
-  { algorithm }: Way,
-  guesses: readonly Guess[],
-  signatures: readonly CarriedSignature[],
-  effort: Effort,
-): Promise<Fit[]> {
-  const fits: Fit[] = [];
+  { text, label }: KnownSecret,
+  { algorithm }: SigningMethod,
+  guesses: readonly SignedTextGuess[],
+  signatures: readonly SignatureCandidate[],
+  budget: WorkBudget,
+): Promise<SignatureFit[]> {
+  const fits: SignatureFit[] = [];
   if (algorithm !== "ed25519" && algorithm !== "ecdsa-p256-sha256") return fits;
   for (const signature of signatures) {
     const check = preparePublicKey(algorithm, text, signature.encoding);
     if (check === null) continue;
     for (const guess of guesses) {
-      const kb = (guess.text.head.length + guess.text.tail.byteLength) / 1024;
-      if (!(await effort.take(CURVE_US + kb * HASH_US_PER_KB))) return fits;
+      if (!(await budget.take(CURVE_US, guess.text))) return fits;
       if (check.matches(() => guess.text, [signature.text]))
-        fits.push({ signature, guess, algorithm, called, reading: "text" });
+        fits.push({ signature, guess, algorithm, label, keyForm: "text" });
     }
   }
   return fits;
 }
 
-/** Every way in which a secret's text can be a key. */
-function readKeys(text: string): { reading: Reading; key: string | Uint8Array }[] {
-  const keys: { reading: Reading; key: string | Uint8Array }[] = [{ reading: "text", key: text }];
-  const add = (reading: Reading, key: string | Uint8Array | null): void => {
-    if (key !== null && key.length >= MIN_KEY_BYTES) keys.push({ reading, key });
+/** Lists every way in which a secret's text can be a key. */
+function listKeys(text: string): { keyForm: KeyForm; key: string | Uint8Array }[] {
+  const keys: { keyForm: KeyForm; key: string | Uint8Array }[] = [{ keyForm: "text", key: text }];
+  const add = (keyForm: KeyForm, key: string | Uint8Array | null): void => {
+    if (key !== null && key.length >= MIN_KEY_BYTES) keys.push({ keyForm, key });
   };
-  const quoted = /^(["'])(?<inner>.*)\1$/.exec(text)?.groups?.inner ?? null;
-  add("unquoted", quoted);
+  add("unquoted", /^(["'])(?<inner>.*)\1$/.exec(text)?.groups?.inner ?? null);
   if (text.startsWith("whsec_")) {
     const rest = text.slice("whsec_".length);
     add("whsec", decodeText(rest, "base64"));

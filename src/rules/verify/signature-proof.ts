@@ -228,6 +228,13 @@ function isDigits(text: string): boolean {
   return true;
 }
 
+/** Compares secret texts. The time reveals only whether their lengths differ. */
+export function isSameText(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
 /** Without the spaces and tabs around it, the white space HTTP allows around a field's value (RFC 9110, OWS). */
 export function trimHttpSpace(text: string): string {
   let start = 0;

@@ -1,16 +1,14 @@
 /**
  * The texts that a sender may have signed where the recipe's own did not verify: the usual shapes of signed texts, the receiver URL as the
- * sender may know it, and a body that was written anew on its way. It makes texts and says how each differs; it verifies nothing.
+ * sender may know it, and a body that was written anew on its way. It makes texts and says how each change; it verifies nothing.
  */
 import { type Json, measureJson, writeJson } from "../../base/json.ts";
 import { ADYEN_PAYLOAD } from "./adyen.ts";
-import { type CarriedTimestamp, type HeaderList, placeOf } from "./found-signature.ts";
+import { HOOKS_PAYLOAD } from "./hooks.ts";
 import { NAMED_SENDERS, type NamedSender, signsUrl } from "./named-sender.ts";
 import { parseSignedPayload, type SignedPayload } from "./recipe.ts";
+import { type HeaderList, placeOf, type TimestampCandidate } from "./signature-candidate.ts";
 import { readIsoTime, type SignedText, trimHttpSpace } from "./signature-proof.ts";
-
-/** How scheme hooks signs: no recipe can name the message's id. */
-export const HOOKS_PAYLOAD = "{id}.{timestamp}.{body}";
 
 /** Beside the relay's own, in the order of how usual they are. */
 const USUAL_PAYLOADS = [
@@ -30,23 +28,23 @@ export const MAX_REWRITTEN_BYTES = 32 * 1024;
 const MAX_INDENTED_DEPTH = 12;
 
 /** A text as it may have been signed. */
-export interface Guess {
+export interface SignedTextGuess {
   payload: string;
   /** The scheme whose own text it is; null: a recipe's. */
   scheme: string | null;
   text: SignedText;
-  timestamp: CarriedTimestamp | null;
-  /** In what the URL or the body differs from what the relay signs with, completing "it verifies with …"; null: in nothing. */
+  timestamp: TimestampCandidate | null;
+  /** In what the URL or the body change from what the relay signs with, completing "it verifies with …"; null: in nothing. */
   url: string | null;
   body: string | null;
 }
 
-interface GuessedFrom {
+interface GuessInput {
   own: string;
   /** The signed values of a notification item, of scheme adyen alone. */
   item: Uint8Array | null;
   headers: HeaderList;
-  timestamps: readonly CarriedTimestamp[];
+  timestamps: readonly TimestampCandidate[];
   body: Uint8Array;
   /** The bytes of {params} and {token}; null where the call has none. */
   params: Uint8Array | null;
@@ -56,15 +54,15 @@ interface GuessedFrom {
   search: string;
 }
 
-interface Form<Value> {
+interface Variant<Value> {
   value: Value;
-  differs: string | null;
+  change: string | null;
 }
 
 /** Every guess, the relay's own signed text first. */
-export function guessSignedTexts(from: GuessedFrom): Guess[] {
+export function guessSignedTexts(from: GuessInput): SignedTextGuess[] {
   const urls = guessUrls(from);
-  const plain: Form<Uint8Array> = { value: from.body, differs: null };
+  const plain: Variant<Uint8Array> = { value: from.body, change: null };
   const bodies = [plain, ...rewriteBody(from)];
   const isOwn = ({ payload }: NamedSender): boolean => payload === from.own;
   const named = NAMED_SENDERS.toSorted((one, other) => Number(isOwn(other)) - Number(isOwn(one)));
@@ -78,7 +76,7 @@ export function guessSignedTexts(from: GuessedFrom): Guess[] {
   ];
 }
 
-function guessItem({ item }: GuessedFrom): Guess[] {
+function guessItem({ item }: GuessInput): SignedTextGuess[] {
   const text = item === null ? null : { head: "", tail: item };
   const rest = { payload: ADYEN_PAYLOAD, scheme: "adyen", timestamp: null, url: null, body: null };
   return text === null ? [] : [{ ...rest, text }];
@@ -86,11 +84,11 @@ function guessItem({ item }: GuessedFrom): Guess[] {
 
 /** What one of the senders would sign that no recipe can say, where its headers came. */
 function guessNamed(
-  { headers }: GuessedFrom,
+  { headers }: GuessInput,
   sender: NamedSender,
-  urls: readonly Form<string>[],
-  bodies: readonly Form<Uint8Array>[],
-): Guess[] {
+  urls: readonly Variant<string>[],
+  bodies: readonly Variant<Uint8Array>[],
+): SignedTextGuess[] {
   const find = (wanted: string | undefined): string | null =>
     headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
   const time = trimHttpSpace(find(sender.timestamp) ?? "");
@@ -99,55 +97,57 @@ function guessNamed(
   const id = find(sender.id) ?? "";
   if (!isTime || (sender.id !== undefined && id === "")) return [];
   const timestamp = { place: placeOf(sender.timestamp), digits: time, ...(atMs === null ? {} : { atMs }) };
-  const places = signsUrl(sender) ? urls : [{ value: "", differs: null }];
+  const places = signsUrl(sender) ? urls : [{ value: "", change: null }];
   return bodies.flatMap((body) =>
     places.map((url) => ({
       payload: sender.payload,
       scheme: sender.name,
       text: sender.makeText({ id, time, url: url.value, body: body.value }),
       timestamp,
-      url: url.differs,
-      body: body.differs,
+      url: url.change,
+      body: body.change,
     })),
   );
 }
 
 function guessPayload(
-  from: GuessedFrom,
+  from: GuessInput,
   payload: string,
-  urls: readonly Form<string>[],
-  bodies: readonly Form<Uint8Array>[],
-): Guess[] {
+  urls: readonly Variant<string>[],
+  bodies: readonly Variant<Uint8Array>[],
+): SignedTextGuess[] {
   const parsed = parseSignedPayload(payload);
   if ("problems" in parsed) return [];
-  const tails = { body: bodies, params: formsOf(from.params), token: formsOf(from.token) }[parsed.tail];
+  const tails = { body: bodies, params: plainVariants(from.params), token: plainVariants(from.token) }[
+    parsed.tail
+  ];
   const stamps = parsed.usesTimestamp ? from.timestamps : [null];
-  const places = parsed.usesUrl ? urls : [{ value: "", differs: null }];
+  const places = parsed.usesUrl ? urls : [{ value: "", change: null }];
   return tails.flatMap((tail) =>
     places.flatMap((url) =>
       stamps.map((timestamp) => ({
         payload,
         scheme: null,
-        text: { head: writeHead(parsed, timestamp?.digits ?? "", url.value), tail: tail.value },
+        text: { head: renderHead(parsed, timestamp?.digits ?? "", url.value), tail: tail.value },
         timestamp,
-        url: url.differs,
-        body: tail.differs,
+        url: url.change,
+        body: tail.change,
       })),
     ),
   );
 }
 
-function formsOf(value: Uint8Array | null): Form<Uint8Array>[] {
-  return value === null ? [] : [{ value, differs: null }];
+function plainVariants(value: Uint8Array | null): Variant<Uint8Array>[] {
+  return value === null ? [] : [{ value, change: null }];
 }
 
-function writeHead({ head }: SignedPayload, digits: string, url: string): string {
+function renderHead({ head }: SignedPayload, digits: string, url: string): string {
   return head
     .map((piece) => (piece === "timestamp" ? digits : piece === "url" ? url : piece.literal))
     .join("");
 }
 
-function guessHooks({ headers, timestamps, body }: GuessedFrom): Guess[] {
+function guessHooks({ headers, timestamps, body }: GuessInput): SignedTextGuess[] {
   const ids = headers.filter(([name]) => ID_HEADERS.includes(name.toLowerCase()));
   return ids.flatMap(([, id]) =>
     timestamps.map((timestamp) => ({
@@ -165,10 +165,10 @@ function guessHooks({ headers, timestamps, body }: GuessedFrom): Guess[] {
  * The receiver URL as the sender may know it. Where a header says the host, that header is named and its value is not told; none of this
  * makes a call verify.
  */
-function guessUrls({ receiverUrl, search, headers }: GuessedFrom): Form<string>[] {
-  const forms = new Map<string, string | null>([[receiverUrl, null]]);
-  const add = (url: string, differs: string): void => {
-    if (!forms.has(url)) forms.set(url, differs);
+function guessUrls({ receiverUrl, search, headers }: GuessInput): Variant<string>[] {
+  const variants = new Map<string, string | null>([[receiverUrl, null]]);
+  const add = (url: string, change: string): void => {
+    if (!variants.has(url)) variants.set(url, change);
   };
   const vary = (url: string, as: string): void => {
     if (as !== "") add(url, `the receiver URL ${as}`);
@@ -198,30 +198,30 @@ function guessUrls({ receiverUrl, search, headers }: GuessedFrom): Form<string>[
     if (value === undefined || !/^[A-Za-z0-9.:[\]-]{1,255}$/.test(value)) continue;
     vary(`${protocol}://${value}${path}`, `under the host that the header ${name} names`);
   }
-  return [...forms].map(([value, differs]) => ({ value, differs }));
+  return [...variants].map(([value, change]) => ({ value, change }));
 }
 
 /** The body as it may have been before something on its way read the JSON and wrote it again, or touched its end. */
-function rewriteBody({ body, json }: GuessedFrom): Form<Uint8Array>[] {
+function rewriteBody({ body, json }: GuessInput): Variant<Uint8Array>[] {
   if (body.byteLength > MAX_REWRITTEN_BYTES) return [];
   const received = Buffer.from(body).toString("latin1");
-  const forms = new Map<string, string>();
-  const add = (text: string, differs: string): void => {
-    if (text !== received && !forms.has(text)) forms.set(text, differs);
+  const variants = new Map<string, string>();
+  const add = (text: string, change: string): void => {
+    if (text !== received && !variants.has(text)) variants.set(text, change);
   };
   add(`${received}\n`, "the body with a newline at its end");
   add(received.trimEnd(), "the body without the white space at its end");
   add(received.replaceAll("\r\n", "\n"), "the body with its line ends as \\n in place of \\r\\n");
-  if (json === undefined) return [...forms].map(toForm);
+  if (json === undefined) return [...variants].map(toVariant);
   const compact = writeJson(json);
   for (const [text, how] of [
     [compact, "without white space"],
-    [spaceOut(compact), "with a space after each colon and comma"],
+    [addSpaces(compact), "with a space after each colon and comma"],
     ...(isShallow(body) ? [[writeJson(json, 2), "indented by two spaces"] as const] : []),
   ] as const) {
     add(Buffer.from(text).toString("latin1"), `the body as JSON ${how}`);
   }
-  return [...forms].map(toForm);
+  return [...variants].map(toVariant);
 }
 
 /** Indented, a deep body of many lines is hundreds of times as long. */
@@ -232,11 +232,11 @@ function isShallow(body: Uint8Array): boolean {
   );
 }
 
-function toForm([text, differs]: [string, string]): Form<Uint8Array> {
-  return { value: Buffer.from(text, "latin1"), differs };
+function toVariant([text, change]: [string, string]): Variant<Uint8Array> {
+  return { value: Buffer.from(text, "latin1"), change };
 }
 
 /** Compact JSON as Python's json.dumps spaces it. */
-function spaceOut(json: string): string {
+function addSpaces(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*")|([:,])/g, (_all, text, mark) => text ?? `${mark} `);
 }

@@ -17,8 +17,8 @@ const MAX_NEAR_NAMES = 3;
 /** What is told of a name that a stranger wrote: one that is a plain word or several. */
 const PLAIN_NAME = /^[a-z0-9_-]{1,60}$/;
 
-/** Where a text stands: a whole header, a part of one (`v1` in `t=…,v1=…`), an entry of a list behind a word, or a field of the body. */
-export interface Place {
+/** Where a text stands: a value header, a part of one (`v1` in `t=…,v1=…`), an entry of a list prefix a word, or a field of the body. */
+export interface SignaturePlace {
   header: string | null;
   field: string | null;
   /** The part's name. */
@@ -26,23 +26,23 @@ export interface Place {
   /** What stands between the parts; null: there is one part, or none. */
   separator: "," | ";" | null;
   /** How a text begins that no recipe leaves out: `v1,` of a list, a word such as `Bearer`. */
-  behind: "version" | "word" | null;
+  prefix: "version" | "word" | null;
 }
 
-interface Piece {
-  place: Place;
+interface HeaderPiece {
+  place: SignaturePlace;
   text: string;
 }
 
-export interface CarriedSignature {
-  place: Place;
+export interface SignatureCandidate {
+  place: SignaturePlace;
   text: string;
   encoding: Encoding;
   bytes: Buffer;
 }
 
-export interface CarriedTimestamp {
-  place: Place;
+export interface TimestampCandidate {
+  place: SignaturePlace;
   /** As it came. */
   digits: string;
   /** Of one that is an ISO time; milliseconds since the epoch. */
@@ -56,16 +56,21 @@ export function boundHeaders(headers: HeaderList): HeaderList {
   return headers.filter(([, value]) => value.length <= MAX_VALUE_CHARS).slice(0, MAX_HEADERS);
 }
 
-export function placeOf(header: string | null, rest: Partial<Place> = {}): Place {
-  return { header, field: null, key: null, separator: null, behind: null, ...rest };
+/** Compares header names, which have no case. */
+export function isSameHeader(one: string, other: string | null | undefined): boolean {
+  return one.toLowerCase() === other?.toLowerCase();
 }
 
-/** The header's value whole, and every way in which it could be several. */
-function piecesOf(header: string, value: string): Piece[] {
-  const whole = trimHttpSpace(value);
-  const pieces: Piece[] = [{ place: placeOf(header), text: whole }];
+export function placeOf(header: string | null, rest: Partial<SignaturePlace> = {}): SignaturePlace {
+  return { header, field: null, key: null, separator: null, prefix: null, ...rest };
+}
+
+/** The header's value value, and every way in which it could be several. */
+function splitHeader(header: string, raw: string): HeaderPiece[] {
+  const value = trimHttpSpace(raw);
+  const pieces: HeaderPiece[] = [{ place: placeOf(header), text: value }];
   for (const separator of [",", ";"] as const) {
-    const parts = whole.split(separator, MAX_PIECES);
+    const parts = value.split(separator, MAX_PIECES);
     if (separator === ";" && parts.length === 1) continue;
     for (const part of parts) {
       const named = trimHttpSpace(part);
@@ -76,12 +81,12 @@ function piecesOf(header: string, value: string): Piece[] {
       pieces.push({ place: placeOf(header, { key, separator: between }), text: named.slice(equals + 1) });
     }
   }
-  for (const entry of whole.split(" ", MAX_PIECES)) {
+  for (const entry of value.split(" ", MAX_PIECES)) {
     const version = /^v\d+,/.exec(entry)?.[0];
     if (version !== undefined)
-      pieces.push({ place: placeOf(header, { behind: "version" }), text: entry.slice(version.length) });
-    else if (entry !== whole && entry !== "")
-      pieces.push({ place: placeOf(header, { behind: "word" }), text: entry });
+      pieces.push({ place: placeOf(header, { prefix: "version" }), text: entry.slice(version.length) });
+    else if (entry !== value && entry !== "")
+      pieces.push({ place: placeOf(header, { prefix: "word" }), text: entry });
   }
   return pieces.slice(0, 2 * MAX_PIECES);
 }
@@ -89,11 +94,11 @@ function piecesOf(header: string, value: string): Piece[] {
 const ENCODINGS: readonly Encoding[] = ["hex", "base64", "base64url"];
 
 /** The bytes a text stands for in the first encoding, the relay's own before others, that gives as many as a signature has. */
-function readSignature(
-  { place, text }: Piece,
+function decodeSignature(
+  { place, text }: HeaderPiece,
   own: Encoding,
   fits: (bytes: number) => boolean,
-): CarriedSignature[] {
+): SignatureCandidate[] {
   for (const encoding of [own, ...ENCODINGS]) {
     const bytes = decodeText(text, encoding);
     if (bytes !== null && fits(bytes.length)) return [{ place, text, encoding, bytes }];
@@ -104,10 +109,10 @@ function readSignature(
 /** What could be a signature of that many bytes, in the headers and in `field`, where the recipe reads one; the relay's own place first. */
 export function findSignatures(
   headers: HeaderList,
-  field: Piece | null,
+  field: HeaderPiece | null,
   own: { encoding: Encoding; header: string | null; fits: (bytes: number) => boolean },
-): CarriedSignature[] {
-  const isOwn = (name: string): boolean => name.toLowerCase() === own.header?.toLowerCase();
+): SignatureCandidate[] {
+  const isOwn = (name: string): boolean => isSameHeader(name, own.header);
   const ordered = [
     ...headers.filter(([name]) => isOwn(name)),
     ...headers.filter(([name]) => !isOwn(name) && isNamedLikeProof(name)),
@@ -115,11 +120,11 @@ export function findSignatures(
   ];
   const pieces = [
     ...(field === null ? [] : [field]),
-    ...ordered.flatMap(([name, value]) => piecesOf(name, value)),
+    ...ordered.flatMap(([name, value]) => splitHeader(name, value)),
   ];
   const seen = new Set<string>();
   return pieces
-    .flatMap((piece) => readSignature(piece, own.encoding, own.fits))
+    .flatMap((piece) => decodeSignature(piece, own.encoding, own.fits))
     .filter(({ place, text }) => {
       const key = `${place.header} ${place.key} ${text}`;
       return !seen.has(key) && seen.add(key);
@@ -134,11 +139,11 @@ const TIMESTAMP = new RegExp(`^[0-9]{1,${MAX_TIMESTAMP_DIGITS}}$`);
 const LIKELY_TIMESTAMP = new RegExp(`^[0-9]{10,${MAX_TIMESTAMP_DIGITS}}$`);
 
 /** What could be a timestamp: a header named like one, a part named like one or as the relay's own is. */
-export function findTimestamps(headers: HeaderList, ownKey: string | null): CarriedTimestamp[] {
+export function findTimestamps(headers: HeaderList, ownKey: string | null): TimestampCandidate[] {
   return headers
-    .flatMap(([name, value]) => piecesOf(name, value))
-    .filter(({ place: { header, key, behind }, text }) => {
-      if (behind !== null) return false;
+    .flatMap(([name, value]) => splitHeader(name, value))
+    .filter(({ place: { header, key, prefix }, text }) => {
+      if (prefix !== null) return false;
       if (key !== null && key === ownKey) return TIMESTAMP.test(text);
       const named = key === null ? TIME_NAME.test(header ?? "") : TIME_KEY.test(key);
       return named && LIKELY_TIMESTAMP.test(text);
@@ -147,13 +152,13 @@ export function findTimestamps(headers: HeaderList, ownKey: string | null): Carr
     .slice(0, MAX_TIMESTAMPS_READ);
 }
 
-/** What could be a secret that is sent as it is: a header's value, whole or behind a word such as `Bearer`. */
-export function findTokens(headers: HeaderList): Piece[] {
-  return headers.flatMap(([name, value]) => {
-    const whole = trimHttpSpace(value);
-    const space = whole.indexOf(" ");
-    const pieces: Piece[] = [{ place: placeOf(name), text: whole }];
-    if (space > 0) pieces.push({ place: placeOf(name, { behind: "word" }), text: whole.slice(space + 1) });
+/** What could be a secret that is sent as it is: a header's value, value or prefix a word such as `Bearer`. */
+export function findTokens(headers: HeaderList): HeaderPiece[] {
+  return headers.flatMap(([name, raw]) => {
+    const value = trimHttpSpace(raw);
+    const space = value.indexOf(" ");
+    const pieces: HeaderPiece[] = [{ place: placeOf(name), text: value }];
+    if (space > 0) pieces.push({ place: placeOf(name, { prefix: "word" }), text: value.slice(space + 1) });
     return pieces;
   });
 }
