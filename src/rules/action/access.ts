@@ -1,7 +1,7 @@
 /**
- * grant_access gives the event's person an entitlement, with the source `relay`, attributed to the relay by name: it never sells anything and
- * never shortens what the person already holds. revoke_access ends every live grant of one that the person got before, whatever its source: it takes
- * no credits back and ends no subscription. Both go by the order of arrival (people/access-order.ts). Source: the specification's "Actions".
+ * Gives and takes access. grant_access gives the event's person an entitlement in the name of the relay; it sells nothing and never
+ * shortens a grant. revoke_access ends every grant of one that the person got earlier, from any source; it takes back no credits and ends
+ * no subscription. Both follow the order of arrival (people/access-order.ts). Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -146,7 +146,7 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
   },
 };
 
-/** What a revocation ended and kept; null: it ended what there was. */
+/** Formats what a revocation ended and left. null: it ended every grant. */
 function formatRevoked(ended: number, kept: number): string | null {
   if (kept > 0) {
     const did = ended === 0 ? "No grant ended" : `${ended} ended`;
@@ -155,7 +155,7 @@ function formatRevoked(ended: number, kept: number): string | null {
   return ended === 0 ? "The person held no live grant of it, so nothing changed." : null;
 }
 
-/** Whose the entitlement is or shall be, or why it can be nobody's. */
+/** Finds the person and the entitlement, or the failure. */
 async function findHolding(tx: Reader, action: { entitlement: string }, run: ActionRun) {
   const { person, failure } = await findActingPerson(tx, run);
   if (failure !== null) return { failure };

@@ -1,11 +1,9 @@
 /**
- * Calls a URL: posts the service's own notice, signed, and reads the answer. It sends again on every attempt and replay, with the same
- * id, so the called server deduplicates. It computes nothing and holds no template.
- *
- * The URL's rules are checked when the relay is saved, except those that depend on the server: http to localhost may be saved, because
- * a definition travels from local development to a server, and is refused there when it runs (`https_only`). What the URL itself breaks is
- * final; what its name resolves to may be another answer at the next attempt.
- * Source: the specification's "Outbound" and "Outbound call body".
+ * call_url: posts the service's signed notice and reads the response. Every attempt and replay sends it again with the same id, so the
+ * called server can deduplicate. A save checks the URL's rules, except those that depend on the server: http to localhost may be saved,
+ * because definitions move from local development to a server, where the run rejects it (`https_only`). What breaks a rule of the URL
+ * itself is final; a failed name resolution can succeed at the next attempt. Source: the specification's "Outbound" and "Outbound call
+ * body".
  */
 import { type Static, Type } from "typebox";
 import { parseJson, writeJson } from "../../base/json.ts";
@@ -30,7 +28,7 @@ const shape = Type.Object(
 
 export type CallUrl = Static<typeof shape>;
 
-/** All that the call needs: the exact text to post, and the secret it is signed with. */
+/** Everything the call needs: the exact text to post, and the secret that signs it. */
 interface CallPlan {
   url: string;
   body: string;
@@ -76,7 +74,7 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   },
 };
 
-/** The notice, serialised once: what is posted is what is signed. Integers of the payload keep every digit. */
+/** Writes the notice once, so that the posted text is the signed text. Integers of the payload keep all digits. */
 function writeNotice(run: ActionRun): string {
   const { event, relay, person } = run;
   return writeJson({

@@ -1,7 +1,6 @@
 /**
- * What an action is. Each action type is an ActionType that its file exports, and one line in registry.ts; everything that lists
- * actions (definition check, unsigned rule, JSON Schema, dashboard, docs) reads the registry. An action never knows the event
- * row, the relay's row or the runner: it gets an ActionRun and answers an ActionOutcome.
+ * What an action is. Each type has one file, and one line in registry.ts, which everything that lists actions reads. An action does not
+ * know the event's row, the relay's row or the runner: it gets an ActionRun and returns an ActionOutcome.
  */
 import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../../base/json.ts";
@@ -14,10 +13,10 @@ import type { OutboundCaller, SentRequest } from "../../platform/outbound/caller
 import { findPerson, type PersonRow } from "../../shop/people/person.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 
-/** What an action does to the world; the unsigned-event rule reads it. */
+/** The effect of an action; the unsigned-event rule reads it. */
 export type ActionEffect = "writes" | "gives" | "takes" | "mails" | "calls";
 
-/** Something an action names that must exist when it runs. */
+/** Something that an action names and that must exist when it runs. */
 export interface Reference {
   kind: "collection" | "entitlement" | "product" | "plan";
   name: string;
@@ -25,36 +24,36 @@ export interface Reference {
   field: string;
 }
 
-/** How an action ended. */
+/** The result of an action. */
 export type ActionOutcome = ActionSuccess | ActionFailure;
 
 interface ActionSuccess extends Success, Exchange {}
 
 interface ActionFailure extends Failure, Exchange {
-  /** It refuses itself alone: the actions after it run, and the event is tried again for it. */
+  /** Fails only this action: the actions after it run, and a retry runs this one again. */
   alone?: true;
 }
 
-/** What was said between the service and a called URL. */
+/** The request to a called URL and its response. */
 interface Exchange {
   request?: SentRequest;
   answer?: Answer;
 }
 
-/** What a called URL said: status, those of its headers that may be kept, and the first 4 KB as text. */
+/** The response of a called URL: status, the headers that may be stored, and the first 4 KB as text. */
 interface Answer {
   status: number;
   headers?: Readonly<Record<string, string>>;
   body: string;
 }
 
-/** When an action called out, and how long one took, in whole milliseconds; nothing where nobody looked at the clock. */
+/** When an action began and how long it took, in whole milliseconds. Absent where it was not measured. */
 export interface ActionTime {
   beganAt?: number;
   tookMs?: number;
 }
 
-/** One entry of a run's results, as it is stored and shown; a later call_url posts what `tellResult` leaves of it. */
+/** One entry of a run's results, as stored and shown. A later call_url posts what `toPostedResult` leaves of it. */
 export type ActionResult = { type: string } & ActionTime &
   (ActionSuccess | ({ outcome: "failed"; code: ResultCode; message: string } & Exchange));
 
@@ -63,7 +62,7 @@ export type StoredResult =
   | Exclude<ActionResult, { outcome: "failed" }>
   | ({ type: string; outcome: "failed"; code: ResultCode; message?: string } & ActionTime & Exchange);
 
-/** The result as another server is told it: without what was said with the one that was called, but for its status and body, and without times. */
+/** Removes what another server must not get: times, and the exchange with a called URL except status and body. */
 export function toPostedResult(result: ActionResult): object {
   const { request: _request, beganAt: _beganAt, tookMs: _tookMs, ...told } = result;
   if (told.answer === undefined) return told;
@@ -77,17 +76,17 @@ export interface ActionPerson {
   status: string;
 }
 
-/** The occasion an action runs on. */
+/** The event and relay that an action runs for. */
 export interface ActionRun {
   environmentId: number;
   appId: string;
-  /** Local development: http to localhost is allowed, mail lands in the mailbox. */
+  /** Set in local development: http to localhost is allowed, and mail goes to the mailbox. */
   local: boolean;
   nowMs: number;
   relay: { id: string; name: string };
   event: {
     id: string;
-    /** Its number: the place in the order of arrival, which a retry or a replay keeps. */
+    /** The event's number in the order of arrival, which a retry or a replay keeps. */
     arrival: number;
     /** Milliseconds since the epoch. */
     arrivedAtMs: number;
@@ -95,29 +94,29 @@ export interface ActionRun {
     payload: JsonObject;
     truncated: boolean;
   };
-  /** null: the event has none. An action whose type needs a person never runs without one. */
+  /** null: the event has no person. An action whose type needs a person never runs without one. */
   person: ActionPerson | null;
   /**
-   * The person that the earlier work of this action was done for, if that is another person and a replay chose the action. A sale then moves that
-   * person's purchase, which `purchase` names if it is known. null: there is none.
+   * Set where a replay chose this action and its earlier run was for another person. A sale then moves that person's purchase, which
+   * `purchase` names if it is known.
    */
   movesFrom: { personId: string; purchase: string | null } | null;
   /** Results of the actions that ran before this one. */
   results: readonly ActionResult[];
-  /** The text with its {{paths}} filled in; a path that names nothing becomes "" and a warning on the event. */
+  /** Fills in the {{paths}}. A path that names nothing becomes "" and adds a warning to the event. */
   render(text: string): string;
-  /** Like `render`, but answers null when a path in the text names nothing, or nothing that identifies: for refs. */
+  /** Fills in a ref. Returns null where a path names nothing, or nothing that identifies a payment. */
   renderRef(text: string): string | null;
-  /** Every string inside the value rendered, its structure kept. */
+  /** Fills in every string of the value and keeps its structure. */
   renderData(value: Json): Json;
   /** Adds a sentence to the event's warnings, once. */
   warn(sentence: string): void;
   limits: RaisableLimits;
-  /** The raw signing secret of the relay, for call_url; null when it has none. */
+  /** The relay's signing secret for call_url; null: it has none. */
   signingSecret: string | null;
 }
 
-/** The ports out of the house that a sending action may use. */
+/** The outbound services that a sending action may use. */
 export interface ActionPorts {
   caller: OutboundCaller;
   mailer: Mailer;
@@ -128,55 +127,57 @@ interface ActionBase<Action> {
   /** For lists in the dashboard and docs: "Write a record". */
   title: string;
   effect: ActionEffect;
-  /** It sells: only what is sold through its relay, and under a ref that belongs to one purchase for good. */
+  /** Set for a sale: it sells only what is sold through its relay, under a ref that belongs to one purchase forever. */
   sells?: boolean;
-  /** TypeBox (`typebox`) object schema, `type` included as a literal, additionalProperties false, every property with ShapeWords. */
+  /** TypeBox object schema: `type` included as a literal, additionalProperties false, every property with ShapeWords. */
   shape: TSchema;
-  /** Whether this action acts on the event's person (refused on a schedule). Asked of any object of this type, fitting or not. */
+  /**
+   * Whether this action acts on the event's person, which a schedule rejects. It gets any object of this type, even one that does not
+   * fit.
+   */
   needsPerson(action: Action): boolean;
-  /** Rules beyond the shape; `field` is relative to the action (`ref`, `expiresAt`). Only called on a value that fits the shape. */
+  /** Checks rules beyond the shape, for a value that fits it. `field` is relative to the action (`ref`, `expiresAt`). */
   check(action: Action): Problem[];
   references(action: Action): Reference[];
-  /** Asks for what it reads whatever comes, before it is done. */
+  /** Reads ahead what the action will certainly read. */
   prefetch?(ahead: Reader, action: Action, environmentId: number): readonly Promise<unknown>[];
-  /** What it acts on, by name: with the type, what later attempts know an edited action by. */
+  /** The name of what it acts on. With the type, it identifies an edited action in later attempts. */
   target(action: Action): string;
   /** Valid examples, the first one minimal. */
   examples: readonly Action[];
 }
 
-/** Acts in the database only: its effect and its result commit together. */
+/** An action that only changes the database. Its effect and its result commit together. */
 export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
   sends: false;
-  /** The action ready to be done, again and again. */
+  /** Prepares the action, which can then run many times. */
   bind(action: Action): (tx: Writer, run: ActionRun) => Promise<ActionOutcome>;
 }
 
 export interface Preview {
   sends: Json;
-  /** null: nothing that is known before it is sent refuses it. */
+  /** The failure that is certain before anything is sent; null: there is none. */
   refused: Failure | null;
 }
 
 /**
- * Sends something out of the house. `intend` commits before `send` starts: it refuses (an outcome) or answers a plan that holds
- * all that `send` needs; `send` touches no database; `settle` records how it went. `repeats`: true sends again on every attempt and
- * replay; false never sends twice: after a crash between intend and settle, `conclude` tells what certainly did not leave, which is sent,
- * from what may have left, which counts as sent.
+ * An action that sends something out. `intend` commits before `send` starts; it returns a failure, or a plan with everything that `send`
+ * needs. `send` does not touch the database, and `settle` records the result. `repeats`: every attempt and replay sends again. Otherwise
+ * the action never sends twice: after a crash between intend and settle, `conclude` separates what certainly was not sent from what may
+ * have been.
  */
 export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
   sends: true;
   repeats: boolean;
-  /** `mark`: what tells this piece of work from the event's others, kept with the intent for `conclude`. */
+  /** `mark` identifies this work among the event's others. It is stored with the intent for `conclude`. */
   intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan; mark?: Json } | ActionOutcome>;
   send(plan: Plan, run: ActionRun, ports: ActionPorts): Promise<Sent>;
-  /** What would leave the house, for who looks before anything does, and why it certainly would not; no secret is in it. */
+  /** Shows what would be sent, and the failure that is certain. Shows no secret. */
   preview(plan: Plan, run: ActionRun): Preview;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
   /**
-   * For `repeats: false`: what became of what an earlier attempt intended and nobody wrote the end of. Its outcome where it may have left;
-   * null where it certainly did not, and then nothing of it stands any more. `mark`: what was intended with it; undefined where an older
-   * version intended it.
+   * For `repeats: false`: decides about an unfinished earlier attempt. Returns its outcome where something may have been sent, and null
+   * where certainly nothing was. `mark` was stored with the intent; an older version stored none.
    */
   conclude?(tx: Writer, run: ActionRun, mark: Json | undefined): Promise<ActionSuccess | null>;
 }
@@ -184,8 +185,8 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
 export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;
 
 /**
- * The event's person as they stand now, inside the action's own transaction, or why nothing may be done for them: `person_suspended` (final),
- * or `person_not_found` where they were erased since the attempt began. It never creates anyone.
+ * Finds the event's person inside the action's transaction, or the failure: `person_suspended` (final), or `person_not_found` where the
+ * person was erased since the attempt began. Creates no person.
  */
 export async function findActingPerson(
   tx: Reader,

@@ -1,7 +1,7 @@
 /**
- * email_person: a mail to the event's person, from the verified sender domain's word for its kind. Caps, the owner's switch and
- * the sender rule are checked before the mail is intended; it is never sent twice, and never to anyone but the person.
- * Source: the specification's "Actions" and "Limits", decisions section 5.
+ * email_person: sends a mail to the event's person from the verified sender domain. Caps, the owner's switch and the sender rule are
+ * checked before the mail is intended. It is never sent twice, and never to anyone else. Source: the specification's "Actions" and
+ * "Limits", decisions section 5.
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject, type JsonObject, scalarText } from "../../base/json.ts";
@@ -158,7 +158,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
           outcome: "failed",
           code: sent.retry ? "mail_not_sent" : "mail_refused",
           message: sent.message,
-          // A refusal for good stays one however long one waits (decisions, "definition-level failures").
+          // Waiting does not help against a permanent failure (decisions, "definition-level failures").
           final: !sent.retry,
         };
     }

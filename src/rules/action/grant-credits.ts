@@ -1,6 +1,6 @@
 /**
- * grant_credits: adds to the balance of the event's person, once per event, and with a ref once per person and ref, forever. It
- * never spends. Source: the specification's "Actions".
+ * grant_credits: adds to the balance of the event's person, once per event, and with a ref only once per person and ref. It never spends.
+ * Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../../base/limit.ts";
@@ -54,7 +54,7 @@ export const grantCredits: DatabaseAction<GrantCredits> = {
     if (failure !== null) return failure;
     const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
     if ("failure" in target) return target.failure;
-    // Without a ref, once an event is the runner's to keep, and a relay may give twice on one.
+    // Without a ref, the runner ensures once per event. Then a relay with two such actions may give twice on one event.
     const onceKey = action.ref === undefined ? null : `ref:${target.ref}`;
     const first = await findCreditByKey(tx, person.id, onceKey);
     if (first !== null) {

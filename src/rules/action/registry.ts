@@ -1,6 +1,6 @@
 /**
- * Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is a file and one
- * line here.
+ * Lists every action type in the order of the specification's table, and binds an action of a definition to its type. To add one, add its
+ * file and one line here.
  */
 import type { Json } from "../../base/json.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -34,40 +34,40 @@ export const ACTIONS: readonly ActionType[] = [
 
 const BY_TYPE: ReadonlyMap<string, ActionType> = new Map(ACTIONS.map((action) => [action.type, action]));
 
-/** The action of this type, or null when there is none. */
+/** Finds the action of this type, or null. */
 export function findAction(type: string): ActionType | null {
   return BY_TYPE.get(type) ?? null;
 }
 
-/** An action of a definition, bound to its type: who runs it need not know how it is written. */
+/** An action of a definition, bound to its type, so that the runner need not know the type. */
 export interface BoundAction {
   type: string;
-  /** As the definition says it. */
+  /** The action as the definition has it. */
   action: unknown;
-  /** What it acts on, by name. */
+  /** The name of what it acts on. */
   target: string;
   needsPerson: boolean;
   sends: boolean;
-  /** It is sent again on every attempt and replay. */
+  /** Whether every attempt and replay sends it again. */
   repeats: boolean;
-  /** Asks for what it reads whatever comes, before it is done. */
+  /** Reads ahead what the action will certainly read. */
   prefetch(ahead: Reader, environmentId: number): readonly Promise<unknown>[];
-  /** Does it, or intends what is to leave the house once this is committed. */
+  /** Runs the action, or intends what is sent after the commit. */
   start(tx: Writer, run: ActionRun): Promise<ActionOutcome | Intended>;
-  /** null: nothing of it can be left unsettled. */
+  /** null: nothing of it can stay unfinished. */
   conclude: NonNullable<SendingAction["conclude"]> | null;
 }
 
-/** What is to leave the house. */
+/** Something that is sent after the commit. */
 export interface Intended {
-  /** Kept with the intent, for `conclude`. */
+  /** Stored with the intent, for `conclude`. */
   mark: Json | undefined;
   preview(): Preview;
-  /** Sends it, and answers how its end is recorded. */
+  /** Sends it, and returns the function that records the result. */
   send(ports: ActionPorts): Promise<(tx: Writer) => Promise<ActionOutcome>>;
 }
 
-/** The action bound to its type, whose shape it was checked to fit when it was saved; null: this version knows no such type. */
+/** Binds the action to its type; a save checked that it fits the shape. null: this version has no such type. */
 export function bindAction(action: { type: string }): BoundAction | null {
   const type = findAction(action.type);
   return type === null ? null : bind(type, action);

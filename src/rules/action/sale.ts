@@ -1,6 +1,6 @@
 /**
- * The four actions of relay-sold products and plans: a catalog name, a ref and its rules, the event's person and amount, and what the selling room
- * does with them. Source: the specification's "Actions", "ref rules", "Relay-sold products and plans".
+ * The four actions that sell products and plans through a relay. They read the catalog name, the ref, the person and the amount, and
+ * shop/selling does the rest. Source: the specification's "Actions", "ref rules", "Relay-sold products and plans".
  */
 import { Type } from "typebox";
 import type { Outcome } from "../../base/outcome.ts";
@@ -15,7 +15,7 @@ import type { Writer } from "../../store/port.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, defineActionShape, refShape } from "./shape.ts";
 
-/** An action as written: `product` or `plan` by name, and perhaps a ref. */
+/** An action as written: `product` or `plan` by name, and an optional ref. */
 type Sale<Name extends string, Item extends "product" | "plan"> = {
   type: Name;
   ref?: string;
@@ -30,7 +30,7 @@ interface SaleWords<Name extends string, Item extends "product" | "plan"> {
   /** One sentence for editors. */
   description: string;
   examples: readonly Sale<Name, Item>[];
-  /** Does it for the person, the named item and the payment under the resolved ref. */
+  /** Does the work for the person, the named item and the payment under the resolved ref. */
   work(tx: Writer, sale: RelaySale, name: string, payment: Payment): Promise<Outcome>;
 }
 
@@ -65,7 +65,10 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
   };
 }
 
-/** Grants the product's key and credits to the event's person and writes the receipt, once per ref, only for a product sold through this relay. */
+/**
+ * Grants the product's key and credits to the event's person and writes the receipt, once per ref. The product must be sold through this
+ * relay.
+ */
 export const fulfilProduct = makeSaleAction({
   type: "fulfil_product",
   item: "product",
@@ -79,7 +82,7 @@ export const fulfilProduct = makeSaleAction({
   work: fulfilByRelay,
 });
 
-/** Takes back what fulfil_product granted under the same ref, once; from any relay of the environment, never a card purchase. */
+/** Takes back once what fulfil_product granted under the same ref, by any relay of the environment. Never refunds a card purchase. */
 export const refundProduct = makeSaleAction({
   type: "refund_product",
   item: "product",
@@ -94,8 +97,8 @@ export const refundProduct = makeSaleAction({
 });
 
 /**
- * Puts the person on a plan sold through this relay and records the payment under its ref; a new ref renews it, and without a ref it confirms the plan
- * that the person has. It never ends by itself.
+ * Puts the person on a plan that this relay sells and records the payment under its ref. A new ref renews the plan; without a ref the
+ * action confirms the current plan. The plan does not end by itself.
  */
 export const grantPlan = makeSaleAction({
   type: "grant_plan",
@@ -110,7 +113,10 @@ export const grantPlan = makeSaleAction({
   work: grantByRelay,
 });
 
-/** Ends the person's relay-granted subscription, from any relay of the environment; never one billed by card, never a by-hand or purchase grant. */
+/**
+ * Ends the person's subscription that any relay of the environment granted. Never ends a subscription billed by card, a manual grant or a
+ * purchase.
+ */
 export const revokePlan = makeSaleAction({
   type: "revoke_plan",
   item: "plan",

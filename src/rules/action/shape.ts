@@ -1,7 +1,6 @@
 /**
- * The pieces of shape that several actions share: entitlement, reason, ref, expiresAt, names, and what a text with {{paths}} may say.
- * It decides what may be written in a definition; it never looks anything up.
- * Source: the specification's "Actions" and "Templates".
+ * The shapes that several actions share: entitlement, reason, ref, expiresAt, names. It decides what a definition may contain and looks
+ * nothing up. Source: the specification's "Actions" and "Templates".
  */
 import { type TProperties, Type } from "typebox";
 import { parseIso } from "../../base/clock.ts";
@@ -11,7 +10,7 @@ import { CATALOG_NAME, ENTITLEMENT_NAME } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
 import type { ActionRun } from "./contract.ts";
 
-/** An action's names and shape: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
+/** Makes an action's title and shape from its type and fields. `title`: "Grant access"; `description`: one sentence for editors. */
 export function defineActionShape<const Name extends string, Fields extends TProperties>(
   type: Name,
   title: string,
@@ -23,7 +22,7 @@ export function defineActionShape<const Name extends string, Fields extends TPro
   return { type, title, shape: Type.Object({ type: literal, ...fields }, rest) };
 }
 
-/** A collection, product or plan name; `what` completes "the name of a …". */
+/** The name of a collection, product or plan; `what` completes "the name of a …". */
 export function catalogNameShape(what: "collection" | "product" | "plan") {
   return Type.String({
     pattern: CATALOG_NAME.source,
@@ -41,7 +40,7 @@ export const entitlementShape = Type.String({
   names: "entitlement",
 });
 
-/** Why, in words the person may read; templated, at most 200 characters as written and as rendered. */
+/** A reason that the person may read. Templated; at most 200 characters as written and as rendered. */
 export const reasonShape = Type.String({
   minLength: 1,
   maxLength: MAX_REASON_CHARS,
@@ -50,7 +49,7 @@ export const reasonShape = Type.String({
   templated: true,
 });
 
-/** The reason as one line, "" where there is none; what is over the limit once it is filled in is cut, with a warning. */
+/** Renders the reason as one line, "" where there is none. Cuts a longer one, with a warning. */
 export function renderReason(
   reason: string | undefined,
   { render, warn }: Pick<ActionRun, "render" | "warn">,
@@ -65,7 +64,7 @@ export function renderReason(
   return line;
 }
 
-/** The provider's unique payment identifier; templated. Its absence is the action's to decide. */
+/** The provider's unique payment identifier. Templated; each action decides what its absence means. */
 export const refShape = Type.String({
   minLength: 1,
   maxLength: MAX_REF_CHARS,
@@ -86,8 +85,8 @@ const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: DAY_MS, w: 7 
 const DURATION = /^([1-9]\d{0,4})([hdw])$/;
 
 /**
- * The moment `text` means, in ms since the epoch, or null when it is neither a duration (1 to 99,999 h, d or w, counted from `nowMs`)
- * nor an ISO date: `2030-01-31` (its first moment in UTC) or a date-time with `Z` or an offset. The moment may lie in the past.
+ * Parses when a grant ends, in ms since the epoch. A duration (1 to 99,999 h, d or w) counts from `nowMs`. A date means its first moment
+ * in UTC; a date-time needs `Z` or an offset. The result may lie in the past. null: the text is neither.
  */
 export function parseExpiry(text: string, nowMs: number): number | null {
   const duration = DURATION.exec(text);
@@ -95,7 +94,7 @@ export function parseExpiry(text: string, nowMs: number): number | null {
   return parseIso(text);
 }
 
-/** The rule of `expiresAt` beyond its shape. */
+/** Checks the rule of `expiresAt` beyond its shape. */
 export function checkExpiry(field: string, text: string | undefined): Problem[] {
   if (text === undefined || parseExpiry(text, 0) !== null) return [];
   const message = `\`${field}\` is neither a duration nor an ISO date: write "30d", "12h", "2w", or a date such as "2030-01-31" or "2030-01-31T12:00:00Z".`;

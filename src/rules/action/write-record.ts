@@ -1,6 +1,6 @@
 /**
- * write_record: writes one app-owned record, through the same door as the app, so that field rules, plain-text law and file law
- * apply. The runner keys it per event; a record it writes never fires a data_change relay. It never changes a record that stands.
+ * write_record: writes one record of the app by the same function as the API, so the same rules for fields, plain text and files apply.
+ * The runner ensures once per event. A record that it writes never starts a data_change relay, and it never changes an existing record.
  * Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
@@ -102,7 +102,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
   },
 };
 
-/** Every string is a fair template and plain text, and nothing is nested without end. */
+/** Checks that every string is a valid template and plain text, and that the nesting has a limit. */
 function checkData(field: string, value: Json, depth: number): Problem[] {
   if (typeof value === "string") {
     const broken = breaksPlainText(value);

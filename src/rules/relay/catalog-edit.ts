@@ -1,8 +1,8 @@
 /**
- * What a change of the catalog does to what names the thing that was changed. A relay that no longer fits is told in the answer of the change,
- * and that stands as the relay's problem until either side is mended. The mapping of receipts and the key of a product name things too: they have
- * no relay and no problem, so that the answer alone tells of them. A relay that was saved before what it names, as one that sells is, has no
- * problem: its save told it.
+ * What a change of the catalog does to the relays that name the changed item. The answer of the change warns of a relay that no longer
+ * fits, and the warning stays as the relay's problem until the relay or the catalog is fixed. The mapping of receipts and the key of a
+ * product name items too, but they have no relay, so only the answer warns of them. A relay that never fitted gets no problem, because
+ * its save warned of it.
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../../base/refusal.ts";
@@ -17,11 +17,14 @@ import { type CatalogLookup, makeCatalogLookup } from "./relay-reference.ts";
 
 interface TrackedEdit<Result> {
   result: Result;
-  /** What the change broke: what is no relay's, then each relay's by its name (`relays.checkout.actions.0.product`). */
+  /** What the change broke: first what belongs to no relay, then each relay's by its name (`relays.checkout.actions.0.product`). */
   warnings: Warning[];
 }
 
-/** Does the change of what is called `name` (`access:<slug>` of a slug; null: of every access slug), and follows what it does to relays. */
+/**
+ * Makes the change of the item called `name` and rechecks the relays that name it. `access:<slug>` names one slug; null means every
+ * access slug.
+ */
 export async function trackCatalogEdit<Result>(
   tx: Writer,
   edited: Edited,
@@ -56,9 +59,9 @@ export async function trackCatalogEdit<Result>(
 }
 
 const NAMED = RELAY.pick("definition");
-/** So many relays are looked at while a change is made or tried, which holds the loop; an answer says how many more there are. */
+/** The most relays checked during a change, because checking blocks the event loop. The answer says how many more there are. */
 const MAX_RELAYS = 25;
-/** So many warnings of relays stand in one answer, which says how many more there are. */
+/** The most warnings of relays in one answer, which says how many more there are. */
 const MAX_WARNINGS = 50;
 
 const NOT_CHECKED = "were not looked at: a save of each tells what it does not fit";
@@ -70,10 +73,10 @@ function limitWarnings(warnings: readonly Warning[]): Warning[] {
   return more > 0 ? [...told, makeUncheckedWarning(more, what)] : told;
 }
 
-/** How a definition begins to name an access slug. */
+/** The text before an access slug in a definition. */
 const ANY_ACCESS = JSON.stringify("access:").slice(0, -1);
 
-/** Relays whose definitions hold the name, and maybe others; one that is no JSON fits nothing. */
+/** Selects relays whose definitions contain the name, and perhaps others. */
 const NAMING = "WHERE environment_id = $environmentId AND instr(definition, $text) > 0";
 
 async function listRelaysNaming(tx: Reader, environmentId: number, name: string | null) {
@@ -91,13 +94,13 @@ function makeUncheckedWarning(count: number, what: string): Warning {
 
 const ALL_RELAYS = "WHERE environment_id = ?1 AND json_valid(definition) ORDER BY name";
 
-/** What relays do not fit before several things of the catalog change at once. `more`: relays that were not looked at. */
+/** What relays did not fit before several items change at once. `more`: relays that were not checked. */
 interface MisfitsBefore {
   misfits: ReadonlyMap<string, Misfits>;
   more: number;
 }
 
-/** Looks at the first relays by name, but for those that are saved with the change. */
+/** Checks the first relays by name, except those that are saved with the change. */
 export async function readMisfits(
   tx: Reader,
   environmentId: number,
@@ -114,7 +117,10 @@ export async function readMisfits(
   return { misfits, more: Math.max(0, names.length - MAX_RELAYS) };
 }
 
-/** After those changes: what they broke of the relays that `readMisfits` looked at and that still stand, and how many it did not look at. */
+/**
+ * Rechecks the relays that `readMisfits` checked and that still exist. Returns what the changes broke and how many relays were not
+ * checked.
+ */
 export async function recheckMisfits(tx: Writer, edited: Edited, before: MisfitsBefore): Promise<Warning[]> {
   const lookup = makeCatalogLookup(tx, edited.environmentId);
   const warnings: Warning[] = [];
@@ -135,7 +141,7 @@ export async function recheckMisfits(tx: Writer, edited: Edited, before: Misfits
   return told;
 }
 
-/** Which misfits a relay has, to know new ones by. */
+/** A relay's misfits, for comparison after a change. */
 export type Misfits = ReadonlySet<string>;
 
 function toMisfits(warnings: readonly Warning[]): Misfits {
@@ -147,8 +153,8 @@ function warningKey({ code, field }: Warning): string {
 }
 
 /**
- * What the relay does not fit now and did before the catalog changed, and its problem. `before` is null where nothing is known of it: then
- * nothing counts as broken by the change.
+ * Rechecks one relay, updates its problem, and returns what the change broke. `before` is null where nothing is known; then nothing
+ * counts as broken.
  */
 export async function recheckRelay(
   tx: Writer,
@@ -176,10 +182,10 @@ export const catalogUse = Type.Object({
 });
 export type CatalogUse = Static<typeof catalogUse>;
 
-/** The fields of actions that name something of the catalog. */
+/** The fields of actions that name an item of the catalog. */
 const FIELDS = ["product", "plan", "entitlement"] as const;
 
-/** Each once, by the relay's name. */
+/** Lists each use once, by the relay's name. */
 export function listCatalogUses(relays: readonly Pick<LiveRelay, "name" | "definition">[]): CatalogUse[] {
   const uses = new Map<string, CatalogUse>();
   for (const { name: relay, definition } of relays) {

@@ -1,7 +1,7 @@
 /**
- * The shape of a whole definition, made from the registries' shapes, and as JSON Schema. A new trigger, scheme or action is in it by itself.
- * And the parts of a value that does not fit it, on which the rules beyond the shapes are checked all the same, so that all problems are told
- * at once: a field that does not fit is stood in for by one of the type's own examples; its problem is told by the shape alone.
+ * The shape of a complete definition, made from the registries' shapes, also as JSON Schema. A new trigger, scheme or action is part of
+ * it automatically. This file also repairs a value that does not fit, so that the rules beyond the shapes can report their problems too.
+ * A part that does not fit is replaced by one of its type's examples; only the shape reports it.
  */
 import { type TSchema, Type } from "typebox";
 import { checkShape, dropStrangers } from "../../base/check-shape.ts";
@@ -20,7 +20,7 @@ export type Definition = {
   actions: ActionDefinition[];
 };
 
-/** An action as its type's shape says. */
+/** An action that fits its type's shape. */
 export interface ActionDefinition {
   type: string;
   [field: string]: Json;
@@ -77,7 +77,7 @@ export const definitionShape = Type.Object(
   },
 );
 
-/** The keywords of JSON Schema that the shapes use; every other property of a shape is the house's own and stays in it. */
+/** The keywords of JSON Schema that the shapes use. Other properties of a shape are the project's own and are not published. */
 const KEYWORDS = [
   "type",
   "const",
@@ -96,10 +96,10 @@ const KEYWORDS = [
   "pattern",
 ] as const;
 
-/** The house's words that an editor completes from, under names that JSON Schema leaves to others. */
+/** The project's own words from which an editor completes, under names that JSON Schema allows. */
 const EDITOR_KEYWORDS = { names: "x-names", knownNames: "x-known-names", templated: "x-templated" } as const;
 
-/** What each first word of a template path offers, where that is fixed. */
+/** The names after the first word of a template path, where they are fixed. */
 export const TEMPLATE_NAMES: Readonly<Record<string, readonly string[]>> = {
   person: ["email", "id"],
   previous: ["data", "id"],
@@ -111,7 +111,7 @@ function templatePaths(roots: readonly string[]): string[] {
   return roots.flatMap((root) => TEMPLATE_NAMES[root]?.map((name) => `${root}.${name}`) ?? [root]);
 }
 
-/** Title and examples of each variant, by the literal that tells it apart. */
+/** Title and examples of each variant, by the literal that identifies it. */
 const VARIANT_NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, VariantNotes>([
   ...ACTIONS.map(({ type, title, examples }) => [type, { title, examples }] as const),
   ...TRIGGERS.map(
@@ -124,11 +124,11 @@ const VARIANT_NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, Variant
 interface VariantNotes {
   title: string;
   examples: readonly unknown[];
-  /** Of a trigger: what a template may read. */
+  /** What a template may read under a trigger. */
   "x-template-paths"?: readonly string[];
 }
 
-/** A new copy each time. */
+/** Makes a new copy each time. */
 export function makeDefinitionSchema(): JsonObject {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -137,7 +137,7 @@ export function makeDefinitionSchema(): JsonObject {
   };
 }
 
-/** A shape of ours as plain JSON Schema, for editors. */
+/** Converts a shape of this project to plain JSON Schema, for editors. */
 export function toJsonSchema(shape: object): JsonObject {
   return translate(shape as Shape);
 }
@@ -163,7 +163,7 @@ function translate(shape: Shape): JsonObject {
       );
     }
   }
-  // A name that fits no pattern is refused by the check too.
+  // The check also rejects a name that fits no pattern.
   if (isShape(shape.patternProperties)) schema.additionalProperties ??= false;
   if (isShape(shape.items)) schema.items = translate(shape.items);
   if (Array.isArray(shape.anyOf)) Object.assign(schema, translateUnion(shape, shape.anyOf as Shape[]));
@@ -179,7 +179,7 @@ function translateUnion(shape: Shape, variants: readonly Shape[]): Shape {
   return {
     type: "object",
     required: [discriminator],
-    // Said once more outside the variants, so that an editor completes the name before a variant is chosen.
+    // Repeated outside the variants, so that an editor can complete the name before a variant is chosen.
     properties: { [discriminator]: { enum: names } },
     oneOf: variants.map((variant, index) => ({
       ...VARIANT_NOTES.get(names[index] ?? ""),
@@ -204,15 +204,15 @@ function isShape(value: unknown): value is Shape {
 }
 
 export interface DefinitionParts {
-  /** `kind`, and the fields that fit or could be stood in for; null without a known kind. */
+  /** `kind`, and the fields that fit or were repaired. null: the kind is unknown. */
   trigger: ({ kind: Trigger["kind"] } & JsonObject) | null;
-  /** Whether `trigger.verify` is as written, so that it may be asked whether the sender signs. */
+  /** Whether `trigger.verify` is as written, so that the unsigned rule can ask its scheme. */
   verifyFits: boolean;
-  /** By index: an action of a known type that fits, with stand-ins where needed; else its type alone; null without any type. */
+  /** By index: an action of a known type that fits, repaired where needed; else only its type; null without a type. */
   actions: readonly ({ action: ActionDefinition; fits: boolean } | null)[];
 }
 
-/** The parts of any object that breaks no bound. */
+/** Reads the parts of an object that breaks no limit. */
 export function readParts(value: JsonObject): DefinitionParts {
   const trigger = readTrigger(value.trigger);
   const given = isJsonObject(value.trigger) ? value.trigger.verify : undefined;
@@ -237,7 +237,7 @@ function readTrigger(given: Json | undefined): DefinitionParts["trigger"] {
   return { ...parts, kind: trigger.kind };
 }
 
-/** The part as it is where it fits, else with stand-ins for what does not, else undefined. */
+/** Returns the part where it fits, else a repaired one, else undefined. */
 function repairPart(name: string, shape: TSchema, part: Json): Json | undefined {
   if (fits(shape, part)) return part;
   if (!isJsonObject(part)) return undefined;

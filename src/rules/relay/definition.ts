@@ -1,7 +1,6 @@
 /**
- * The definition of a relay: what it is, and the check that every path which saves or carries one goes through. All problems are told
- * at once. It looks nothing up: whether a collection, product or relay exists is the save's question.
- * Source: the specification's "Relay definition".
+ * Checks a definition, in every path that saves or applies one. All problems are reported at once. It looks nothing up: the save checks
+ * whether a collection, product or relay exists. Source: the specification's "Relay definition".
  */
 
 import { checkShape } from "../../base/check-shape.ts";
@@ -25,7 +24,7 @@ import {
 } from "./definition-shape.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
 
-/** A definition without problems; `checkDefinition` alone makes one. */
+/** A definition without problems. Only `checkDefinition` makes one. */
 export interface Checked {
   definition: Definition;
   warnings: Warning[];
@@ -34,8 +33,8 @@ export interface Checked {
 const THIS = "The definition";
 
 /**
- * The definition with its warnings, or its problems, at most `MAX_PROBLEMS`. Never throws and takes bounded time on any JSON value. `definition` is the value
- * itself, not a copy. `nowMs`: what is past by then is warned of; null: no time is known.
+ * Returns the definition with its warnings, or at most `MAX_PROBLEMS` problems. Never throws, and takes bounded time on any JSON value.
+ * `definition` is the value itself, not a copy. `nowMs` adds warnings about past times; null: no time is known.
  */
 export function checkDefinition(
   value: unknown,
@@ -55,7 +54,7 @@ export function checkDefinition(
   return { definition, warnings: listWarnings(definition, nowMs) };
 }
 
-/** As `checkDefinition`; throws the Refusal `invalid_definition` with every problem. */
+/** Returns what `checkDefinition` returns. Throws `invalid_definition` with every problem. */
 export function requireDefinition(value: unknown, nowMs: number | null = null): Checked {
   const checked = checkDefinition(value, nowMs);
   if ("problems" in checked) throw refuseDefinition(checked.problems);
@@ -64,9 +63,9 @@ export function requireDefinition(value: unknown, nowMs: number | null = null): 
 
 /** Objects, lists and scalars together. */
 const MAX_DEFINITION_VALUES = 2_500;
-/** Characters of all names and texts together: ten of the longest e-mails and as much again. */
+/** Characters of all names and texts together: ten of the longest e-mails, doubled. */
 const MAX_DEFINITION_CHARS = 256 * 1024;
-/** Openings of templates, `{{`, in all texts together: each is parsed and judged several times in a save. */
+/** Template openings, `{{`, in all texts together, because a save parses each several times. */
 const MAX_DEFINITION_TEMPLATES = 2_000;
 
 const RESERVED_NAME = "__proto__";
@@ -77,7 +76,7 @@ interface Place {
   field: string;
 }
 
-/** The bound that the value breaks, if any, or every place of a reserved name. Takes time bounded by the limits, whatever the value. */
+/** Finds the limit that the value breaks, or every reserved name. Takes time bounded by the limits, whatever the value is. */
 function checkBounds(root: unknown): Problem[] {
   const open: Place[] = [{ value: root, depth: 0, field: "" }];
   const problems: Problem[] = [];
@@ -122,14 +121,14 @@ function checkBounds(root: unknown): Problem[] {
   return problems;
 }
 
-/** Stops counting behind `most`. */
+/** Stops counting after `most`. */
 function countOpenings(text: string, most: number): number {
   let count = 0;
   for (let at = text.indexOf("{{"); at >= 0 && count <= most; at = text.indexOf("{{", at + 2)) count += 1;
   return count;
 }
 
-/** Comparing is cheap, writing its digits is not. */
+/** Comparing a bigint is cheap; writing its digits is not. */
 function isLong(value: bigint): boolean {
   return value >= LONGEST || value <= -LONGEST;
 }
@@ -151,7 +150,7 @@ function tooLarge(what: string): Problem {
   };
 }
 
-/** The rules beyond the shapes; a field that the shapes refused already is not told twice. */
+/** Checks the rules beyond the shapes. Leaves out a field whose shape problem was already found. */
 function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
   const parts = told.length === 0 ? partsOf(value as Definition) : readParts(value);
   const { trigger } = parts;
@@ -172,7 +171,7 @@ function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
   ];
 }
 
-/** Of one that fits every shape. */
+/** Returns the parts of a definition that fits every shape. */
 function partsOf({ trigger, actions }: Definition): DefinitionParts {
   return {
     trigger,
@@ -183,14 +182,14 @@ function partsOf({ trigger, actions }: Definition): DefinitionParts {
 
 function checkUnsignedParts({ trigger, verifyFits, actions }: DefinitionParts): Problem[] {
   if (trigger === null || !verifyFits) return [];
-  // A type that is unknown is refused as such, not for what it might do.
+  // An unknown type is rejected as unknown, not for what it might do.
   const known = actions.map((part) =>
     part !== null && findAction(part.action.type) !== null ? part.action : null,
   );
   return checkUnsignedRule({ trigger, actions: known });
 }
 
-/** In the order of the definition: name, trigger, actions by index, and what does not belong. */
+/** Sorts by the definition's order: name, trigger, actions by index, then the rest. */
 function sortProblems(problems: readonly Problem[]): Problem[] {
   const rank = ({ field }: Problem): number => {
     const [first = "", second = ""] = field.split(".");
@@ -201,7 +200,7 @@ function sortProblems(problems: readonly Problem[]): Problem[] {
   return problems.toSorted((left, right) => rank(left) - rank(right));
 }
 
-/** One problem an action that needs a person under a trigger that never has one. */
+/** Finds actions that need a person under a trigger that never has one. */
 function checkPersonRule({ trigger, actions }: DefinitionParts): Problem[] {
   if (trigger === null || findTrigger(trigger.kind)?.canHavePerson !== false) return [];
   const problems: Problem[] = [];
@@ -218,7 +217,7 @@ function checkPersonRule({ trigger, actions }: DefinitionParts): Problem[] {
   return problems;
 }
 
-/** Every warning of a definition that has no problems; what is past is told where a time is given. */
+/** Lists every warning of a definition without problems. Needs a time to warn of past dates. */
 function listWarnings(definition: Definition, nowMs: number | null): Warning[] {
   const optIn = unsignedWarning(definition);
   return [
@@ -291,7 +290,7 @@ function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
   );
 }
 
-/** Calls to the service itself, which refuses them; `baseUrl`: its public origin. */
+/** Warns of calls to the service itself, which the service rejects. `baseUrl`: its public origin. */
 export function warnOwnHost(definition: Definition, baseUrl: string): Warning[] {
   const isOwn = (url: string) =>
     checkCallUrl(url, { local: true, ownHosts: [ownHostOf(baseUrl)] })?.code === "own_host";
@@ -324,7 +323,7 @@ function warnPaths(trigger: Trigger, action: ActionDefinition, field: string): W
   });
 }
 
-/** Why the path never names anything on this trigger's events, or null. */
+/** Explains why a path never names anything in this trigger's events; null: it can. */
 function findFault(trigger: Trigger, path: string): string | null {
   const [root = "", name] = path.split(".");
   const roots = findTrigger(trigger.kind)?.templateRoots ?? [];

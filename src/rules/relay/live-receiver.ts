@@ -1,8 +1,8 @@
 /**
- * A relay's receiver ready to verify: its verifier prepared with the unsealed secret, or the reason why it verifies nothing. It throws where
- * a secret cannot be opened; it never shows one. And what it reads of an event: the mapped names out of the body, whether `when` matches, and
- * the event's own id, by own properties and paths alone; it never converts a value, and never looks at headers.
- * Source: the specification's "Triggers" and "Map names"; recipes, "Reading the event"; decisions section 3.
+ * A relay's receiver, ready to verify: its verifier with the unsealed secret, or the reason why it verifies nothing. It also reads an
+ * event: the mapped names of the body, whether `when` matches, and the event's own id. It reads only own properties by paths, converts no
+ * value and reads no header. It throws where a secret cannot be opened, and never shows one. Source: the specification's "Triggers" and
+ * "Map names"; recipes, "Reading the event"; decisions section 3.
  */
 import { type Json, type JsonObject, scalarText } from "../../base/json.ts";
 import type { PersonKey } from "../../base/shape.ts";
@@ -23,7 +23,7 @@ import {
 } from "./relay.ts";
 import { arrivesUnsigned } from "./unsigned-rule.ts";
 
-/** Why a receiver verifies nothing at all. */
+/** Why a receiver verifies nothing. */
 export type ClosedReason =
   | "scheme_renamed"
   | "relay_unsigned_event"
@@ -35,37 +35,37 @@ export type ClosedReason =
 export interface LiveReceiver {
   /** The receiver URL, byte for byte as the relay's page shows it. */
   url: string;
-  /** null while closed. */
+  /** null: `closed` says why. */
   verifier: Verifier | null;
   closed: ClosedReason | null;
-  /** What bodies its scheme reads. */
+  /** The kinds of body that its scheme reads. */
   bodies: BodyKinds;
   map: CompiledMap;
-  /** The name in the map that says who the event is about; null: it names nobody. */
+  /** The mapped name that identifies the event's person. null: there is none. */
   personKey: PersonKey | null;
   when: When | null;
   /** Whether the sender does not sign the event itself. */
   unsigned: boolean;
-  /** When calls last verified by which secret, while two do; null: one secret alone verifies. */
+  /** When each of two valid secrets last verified a request. null: only one secret is valid. */
   overlap: SecretUse | null;
-  /** What signatures that count once name their secret by; null: there is none. */
+  /** The marks by which one-time signatures name their secret. null: there is no such secret. */
   secretMarks: { present: Uint8Array | null; previous: Uint8Array | null };
-  /** What its sender asks this URL; null: its definition names nothing. */
+  /** The sender's handshake; null: the definition names none. */
   handshake: LiveHandshake | null;
 }
 
-/** A handshake with what answers it. */
+/** A handshake with the tokens and secrets that answer it. */
 export interface LiveHandshake {
   handshake: NamedHandshake;
   verifyToken: string;
-  /** The secrets that answer it, where one does; "" where there is none. */
+  /** The secrets that answer it; "" where it needs none. */
   present: string;
   previous: string;
 }
 
-/** Milliseconds since the epoch; null: none since the service started or the relay was last changed. */
+/** Milliseconds since the epoch. null: no request since the service started or the relay was last changed. */
 export interface SecretUse {
-  /** When the earlier one ends. */
+  /** When the previous secret ends. */
   until: number;
   presentAt: number | null;
   previousAt: number | null;
@@ -136,7 +136,7 @@ function openHandshake(
   };
 }
 
-/** Whether a call is what the relay's sender asks when the URL is registered, verified or not. */
+/** Whether a request is the sender's handshake, verified or not. */
 export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedCall): boolean {
   return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
 }
@@ -160,7 +160,7 @@ function openVerifier(row: ReceiverRow, scheme: BoundScheme | null, sealer: Seal
   return overlapVerifiers(verifier, scheme.prepare(previous), row.previousSecretUntil);
 }
 
-/** `untilMs`: from then on (milliseconds since the epoch) `previous` verifies nothing. */
+/** From `untilMs` (since the epoch) on, `previous` verifies nothing. */
 function overlapVerifiers(present: Verifier, previous: Verifier, untilMs: number): Verifier {
   return {
     verify(call) {
@@ -172,10 +172,10 @@ function overlapVerifiers(present: Verifier, previous: Verifier, untilMs: number
   };
 }
 
-/** A map with its paths parsed; made once per saved relay, used for every call. */
+/** A map with parsed paths. It is made once for each saved relay and used for every request. */
 export type CompiledMap = readonly (readonly [name: string, path: Path])[];
 
-/** A path that is not one names nothing; the definition check refuses it before it is ever saved. */
+/** Leaves out what is not a path; the definition check rejects it before any save. */
 export function compileMap(map: Readonly<Record<string, string>>): CompiledMap {
   const compiled: [string, Path][] = [];
   for (const [name, text] of Object.entries(map)) {
@@ -185,15 +185,15 @@ export function compileMap(map: Readonly<Record<string, string>>): CompiledMap {
   return compiled;
 }
 
-/** A parsed body: its JSON value, and a form's pairs where it was a form, else null. */
+/** A parsed body: its JSON value, and a form's pairs; `form` is null for JSON. */
 interface ReadBody {
   value: Json;
   form: readonly unknown[] | null;
 }
 
 /**
- * The mapped names and their values, in the map's order; a path that names nothing leaves its name out, a JSON null stays null.
- * In a form's fields, one whose literal name is the whole path wins over the path.
+ * Reads the mapped names and their values, in the map's order. A path that names nothing leaves its name out; a JSON null stays. In a
+ * form, a field whose name is the complete path comes first.
  */
 export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {
   const read = body.form === null ? readPath : readField;
@@ -205,19 +205,19 @@ export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {
   return Object.fromEntries(found);
 }
 
-/** The first name of `when` that does not match, what it must be (a list: any of it), and what the event says there. */
+/** The first name of `when` that does not match, what it must be (a list: any of it), and what the event has. */
 export interface WhenMismatch {
   name: string;
   wanted: string | readonly string[];
-  /** null: no text, number, true or false. */
+  /** null: not a text, number, true or false. */
   found: string | null;
-  /** Where `found` is null: what stands there, which never matches. */
+  /** Where `found` is null: what is there instead, which never matches. */
   instead: "nothing" | "null" | "an object" | "a list" | null;
 }
 
 /**
- * null when every name of `when` equals the mapped value's text (`4200` is "4200") or holds it in its list, else the first that does not;
- * a mapped object, list or null never matches.
+ * Returns null where every name of `when` equals the text of the mapped value (`4200` is "4200") or has it in its list. Else returns the
+ * first name that does not. An object, list or null never matches.
  */
 export function matchesWhen(when: When | null | undefined, mapped: JsonObject): WhenMismatch | null {
   for (const [name, wanted] of Object.entries(when ?? {})) {
@@ -236,7 +236,7 @@ function nameKind(mapped: JsonObject, name: string): WhenMismatch["instead"] {
 
 const INTEGER = /^-?\d+$/;
 
-/** The mapped `event_id` as text: a non-empty string or an integer, all its digits kept; anything else is as if not mapped. */
+/** Returns the mapped `event_id` as text: a non-empty string, or an integer with all its digits. Anything else counts as not mapped. */
 export function readEventId(mapped: JsonObject): string | null {
   const value = Object.hasOwn(mapped, "event_id") ? mapped.event_id : undefined;
   if (typeof value === "string") return value === "" ? null : value;

@@ -1,6 +1,6 @@
 /**
- * The relays as they are now, ready to use: definitions parsed, secrets unsealed, verifiers prepared. Kept in memory, read again after
- * every change by this process or another. It never writes.
+ * The relays of every environment, ready to use: definitions parsed, secrets unsealed, verifiers prepared. They stay in memory and are
+ * read again after every change by this process or another one. It never writes.
  */
 
 import { type Json, writeCanonicalJson } from "../../base/json.ts";
@@ -14,13 +14,13 @@ import { RELAY, type RelayRow, receiverUrl, signingSecretContext } from "./relay
 import { rejectsUnsigned } from "./unsigned-rule.ts";
 
 export interface LiveAction extends BoundAction {
-  /** Of its canonical JSON: equal actions have the same one, whatever the order of their fields. */
+  /** A hash of the action's canonical JSON, so that the order of fields does not matter. */
   fingerprint: string;
 }
 
 export interface LiveRelay {
   id: string;
-  /** What stands on its events for it, and for its name. */
+  /** The keys that the relay's events store for the relay and for its name. */
   key: number;
   nameKey: number;
   name: string;
@@ -35,19 +35,19 @@ export interface LiveRelay {
   actions: readonly LiveAction[];
   /** The list of actions as canonical JSON, and its fingerprint. */
   actionList: { text: string; fingerprint: string };
-  /** Whether any action leaves the house. */
+  /** Whether an action sends something out. */
   sends: boolean;
-  /** Whether an unsigned event may not act: it has acting actions and no opt-in. */
+  /** Whether an unsigned event must not act: the relay acts on people without the opt-in. */
   rejectsUnsigned: boolean;
   /** Paused, or its environment is on hold: events wait. */
   waiting: boolean;
-  /** Its environment's hold was released, and events of all its relays run in the order of their arrival until those that waited have run. */
+  /** Set after the release of a hold. Until the waiting events have run, events of all relays run in the order of arrival. */
   releasing: boolean;
-  /** What its events wait for, if they do; null for a relay that cannot be opened, too. */
+  /** What its events wait for. null: nothing, or the relay cannot be opened. */
   waitsFor: "paused" | "held" | "both" | null;
   receiver: LiveReceiver | null;
   signingSecret: string | null;
-  /** What an erased address is kept as. */
+  /** The digest under which an erased address is stored. */
   digestAddress: (email: string) => Uint8Array;
 }
 
@@ -58,7 +58,7 @@ export class Snapshot {
   /** Relays that send and are not waiting. */
   readonly sendingCount: number;
   readonly hasSchedule: boolean;
-  /** Relays that a release is in progress for, whether any event of theirs waits or none. */
+  /** Relays of an environment whose hold was released, whether or not one of their events waits. */
   readonly releasing: readonly string[];
   readonly #byId = new Map<string, LiveRelay>();
   readonly #receivers = new Map<string, ReceiverRelay[]>();
@@ -82,7 +82,7 @@ export class Snapshot {
     return this.#byId.get(id) ?? null;
   }
 
-  /** Relays of `before` that wait no longer, for others either, or are gone: events of theirs that waited are due. */
+  /** Lists relays of `before` that no longer wait, or no longer hold others back, or are deleted. Their waiting events are due. */
   listReleased(before: Snapshot): string[] {
     return before.relays.flatMap(({ id, waiting, releasing }) => {
       const now = this.findRelay(id);
@@ -90,7 +90,7 @@ export class Snapshot {
     });
   }
 
-  /** The receivers of this name, one an environment at most. */
+  /** The receivers with this name, at most one for each environment. */
   receiversOf(appId: string, name: string): readonly ReceiverRelay[] {
     return this.#receivers.get(`${appId}/${name}`) ?? [];
   }
@@ -101,11 +101,11 @@ interface LiveRelayDeps {
   sealer: Sealer;
   /** Public origin without a trailing slash. */
   baseUrl: () => string;
-  /** Told of a relay that cannot be opened. */
+  /** Gets each relay that cannot be opened. */
   onUnreadable?: (relay: { id: string; name: string }, error: unknown) => void;
-  /** Told after a reload of each relay that waits no longer, or is gone: events of it that waited are due. */
+  /** Gets each relay that no longer waits, or is deleted, after a reload. Its waiting events are due. */
   onReleased?: (relayId: string) => void;
-  /** Told after a reload where there are schedules; `before`: as the relays were told last. */
+  /** Runs after a reload with schedules. `before`: the relays of the last notification. */
   onSchedules?: (snapshot: Snapshot, before: Snapshot | null) => void;
 }
 
@@ -113,7 +113,7 @@ export class LiveRelays {
   readonly #deps: LiveRelayDeps;
   #snapshot: Snapshot | null = null;
   #notified: Snapshot | null = null;
-  /** By id, what each was opened from. */
+  /** By id, the row that each relay was opened from. */
   #opened = new Map<string, { row: LiveRow; baseUrl: string; relay: LiveRelay }>();
   #loading: Promise<Snapshot> | null = null;
   #generation = 0;
@@ -127,12 +127,12 @@ export class LiveRelays {
     return this.#snapshot ?? this.#load();
   }
 
-  /** As of the last commit; null: a change is being read. */
+  /** The relays as of the last commit. null: a change is being read. */
   get cached(): Snapshot | null {
     return this.#snapshot;
   }
 
-  /** Call after every committed change of a relay, a secret or a hold. */
+  /** Reloads. Call it after every committed change of a relay, a secret or a hold. */
   readonly invalidate = (): void => {
     this.#generation += 1;
     this.#snapshot = null;
@@ -140,7 +140,7 @@ export class LiveRelays {
     void this.#load().catch(() => undefined);
   };
 
-  /** Opens what changed: opening costs a tenth of a millisecond, and every change of any relay comes here. */
+  /** Opens only what changed, because opening takes a tenth of a millisecond and every change of any relay runs this. */
   #openAll(rows: readonly LiveRow[]): LiveRelay[] {
     const baseUrl = this.#deps.baseUrl();
     const before = this.#opened;
@@ -153,7 +153,7 @@ export class LiveRelays {
     });
   }
 
-  /** One that cannot be opened is closed alone: its events wait, every other relay goes on, and it is tried again with the next change. */
+  /** Closes only a relay that cannot be opened: its events wait, other relays continue, and the next change tries it again. */
   #open(row: LiveRow): LiveRelay {
     try {
       const relay = openRelay({ ...row }, this.#deps);
@@ -196,7 +196,7 @@ export class LiveRelays {
   }
 }
 
-/** The actions of a definition, ready to run. Throws on a type this version does not know. */
+/** Binds the actions of a definition. Throws for a type that this version does not know. */
 export function openActions(actions: readonly ActionDefinition[]): LiveAction[] {
   return actions.map((action) => {
     const bound = bindAction(action);
@@ -205,7 +205,7 @@ export function openActions(actions: readonly ActionDefinition[]): LiveAction[] 
   });
 }
 
-/** The list as it is remembered of an attempt. */
+/** The list as an attempt records it. */
 function listActions(actions: readonly unknown[]): LiveRelay["actionList"] {
   const text = writeCanonicalJson(actions as Json[]);
   return { text, fingerprint: fingerprintOf(text) };
@@ -244,7 +244,7 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   };
 }
 
-/** What is known of every relay, however its definition reads. */
+/** What is known of every relay, whether or not its definition can be read. */
 function identifyRelay(
   { id, key, nameKey, name, environmentId, appId, version, environmentName }: LiveRow,
   deps: LiveRelayDeps,
@@ -264,7 +264,7 @@ function identifyRelay(
   };
 }
 
-/** Stands for a relay of which nothing is known but that it is there. */
+/** Makes a placeholder for a relay that cannot be read. */
 function makeUnreadableRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
   return {
@@ -294,7 +294,10 @@ function makeUnreadableRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   };
 }
 
-/** A relay's row with its environment's, secrets still sealed and the definition still text, so that one that cannot be read stands alone. */
+/**
+ * A relay's row with its environment's. Secrets are still sealed and the definition is still text, so that one unreadable relay does not
+ * affect others.
+ */
 type LiveRow = Omit<RelayRow, "definition"> & {
   definition: string;
   key: number;

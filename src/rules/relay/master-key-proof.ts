@@ -1,4 +1,6 @@
-/** Which master key a database's secrets are sealed under: another one is known as such before anything is sealed with it. */
+/**
+ * Checks that a database's secrets are sealed under the current master key. A wrong key is detected before anything is sealed with it.
+ */
 import { Refusal } from "../../base/refusal.ts";
 import { findMasterKey, loadMasterKey, masterKeyFile } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
@@ -10,10 +12,10 @@ interface Sealed {
   context: string;
 }
 
-/** `none`: nothing is sealed in it. `opens`: the newest secret of each kind opens. `foreign`: one does not. */
+/** `none`: nothing is sealed in the database. `opens`: the newest secret of each kind opens. `foreign`: one does not. */
 type SealedState = "none" | "opens" | "foreign";
 
-/** Tries the key on the newest secret of each kind; with null, whether anything is sealed at all (then `foreign`). */
+/** Tests the key on the newest secret of each kind. A null key only checks whether anything is sealed; then the result is `foreign`. */
 export async function testMasterKey(tx: Reader, sealer: Sealer | null): Promise<SealedState> {
   const samples = await findSamples(tx);
   if (samples.length === 0) return "none";
@@ -47,14 +49,14 @@ async function findSamples(tx: Reader): Promise<Sealed[]> {
 
 const PROOF = "master key proof";
 
-/** What the master key sealed when the database had its first; a database of an earlier schema has no place for it. */
+/** Finds what the master key sealed when the database got its first key. A database of an earlier schema has no such table. */
 async function findProof(tx: Reader): Promise<Sealed[]> {
   if ((await tx.get("SELECT 1 FROM schema_migration WHERE number >= 11")) === null) return [];
   const rows = await tx.all<{ bytes: Uint8Array }>("SELECT sealed AS bytes FROM master_key_proof");
   return rows.map(({ bytes }) => ({ bytes, context: PROOF }));
 }
 
-/** Binds the database to the master key, so that another one is known as such before anything is sealed; unless it is bound already. */
+/** Binds the database to the master key unless it is bound, so that a wrong key is detected later. */
 async function recordProof(store: Store, sealer: Sealer): Promise<void> {
   if ((await store.read(findProof)).length > 0) return;
   await store.write("app", (tx) =>
@@ -65,23 +67,23 @@ async function recordProof(store: Store, sealer: Sealer): Promise<void> {
   );
 }
 
-/** `masterKey` is RELAY_MASTER_KEY's. */
+/** `masterKey` is the value of RELAY_MASTER_KEY. */
 interface MasterKeySource {
   dataDir: string;
   masterKey: string | null;
 }
 
-/** The data directory's sealer; where nothing was sealed yet, a first key is made. Refuses as `requireMasterKey`. */
+/** Opens the data directory's sealer, and makes a first key where nothing is sealed yet. Throws as `requireMasterKey` does. */
 export async function openSealer(store: Store, place: MasterKeySource): Promise<Sealer> {
   const found = await store.read((tx) => requireMasterKey(tx, place));
   const sealer = new Sealer(found ?? (await loadMasterKey(place.dataDir, place.masterKey)));
   await recordProof(store, sealer);
-  // Another node may have bound it meanwhile, with a key of its own.
+  // Another node may have bound the database to a key of its own at the same time.
   await store.read((tx) => requireMasterKey(tx, place));
   return sealer;
 }
 
-/** The key, or null where none was made yet. Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
+/** Returns the key, or null where none exists yet. Throws `invalid_input` for a missing key, or one that does not fit the database. */
 export async function requireMasterKey(
   tx: Reader,
   { dataDir, masterKey }: MasterKeySource,

@@ -1,10 +1,9 @@
 /**
- * What is wrong with a relay as it stands. Its save warns of all that it does not fit as the lookup stands. Here: what a relay that watches a
- * collection can never see, as there is no such collection, no record fits its `where`, or no record has the field; and what other relays
- * write, because a relay's writes never start a relay. What else it names is relay-reference.ts's.
- * And the problems that stand of a stored one, raised and cleared here; the relay is never changed: what it does not fit since the catalog
- * changed, and what its row breaks of today's rules, worked out from the row, as an older one may. While one of these stands, the receiver
- * refuses every event. Source: the specification's "Unsigned-event rule" and "Secrets", public key.
+ * What is wrong with a stored relay, and the problems that show it. A save warns of everything that the relay does not fit in the
+ * catalog. This file covers relays that watch a collection, and relays that write what others watch; relay-reference.ts covers the other
+ * names. It also raises and clears a relay's problems and never changes the relay: what a change of the catalog broke, and which of
+ * today's rules an older row breaks. While a rule is broken, the receiver rejects every event. Source: the specification's
+ * "Unsigned-event rule" and "Secrets", public key.
  */
 
 import type { Warning } from "../../base/refusal.ts";
@@ -41,8 +40,8 @@ export interface Edited {
 }
 
 /**
- * One warning for each name that is missing, or sold elsewhere, now, for each record that its collection would refuse, and for what no record of
- * a watched collection can be.
+ * Lists a warning for each name that is missing or sold elsewhere, each record that its collection would reject, and each condition that
+ * no record of a watched collection can meet.
  */
 export async function listReferenceWarnings(
   lookup: CatalogLookup,
@@ -57,7 +56,9 @@ export async function listReferenceWarnings(
   ];
 }
 
-/** As `warnOfReferences`, without what one relay has to do with another, and with what a save would refuse: what a change of the catalog can break. */
+/**
+ * Lists what a change of the catalog can break: the warnings of a save without those about other relays, and what a save would reject.
+ */
 export async function listMisfitWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const refused = await checkWrites(lookup, definition);
   return [
@@ -68,7 +69,7 @@ export async function listMisfitWarnings(lookup: CatalogLookup, definition: Defi
   ];
 }
 
-/** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
+/** Updates the relay's misfit problem after a save, if there is one. */
 export async function refreshMisfitProblem(
   tx: Writer,
   edited: Edited,
@@ -81,7 +82,7 @@ export async function refreshMisfitProblem(
   await updateMisfitProblem(tx, edited, definition.name, misfits, true);
 }
 
-/** `raises`: whether what is wrong becomes a problem where none stands. */
+/** `raises`: whether to open a new problem. An open problem is updated in any case. */
 export async function updateMisfitProblem(
   tx: Writer,
   { environmentId, nowMs }: Edited,
@@ -100,7 +101,7 @@ export async function updateMisfitProblem(
   await raiseProblem(tx, { ...key, message, nowMs });
 }
 
-/** Of a relay that watches; none of another one. */
+/** Lists warnings for a relay that watches a collection. */
 async function listWatchWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const { trigger } = definition;
   if (trigger.kind !== "data_change") return [];
@@ -144,7 +145,7 @@ function listFilterWarnings(
   });
 }
 
-/** Templates that read a field which the collection has not, or something below one that holds nothing else. */
+/** Warns of templates that read a missing field, or a path below a field that has nothing below it. */
 function listFieldWarnings({ actions }: Definition, { name, fields }: CollectionDefinition): Warning[] {
   return listTemplateUses(actions, "actions").flatMap(({ field, path }): Warning[] => {
     const [root, part, key, below] = path.split(".");
@@ -168,7 +169,7 @@ function formatNearest(key: string, fields: CollectionDefinition["fields"]): str
   return names.length === 0 ? "it has none" : `it has ${showNames(names)}`;
 }
 
-/** Both sides: what others write that this one watches, and who watches what this one writes. */
+/** Warns of both sides: what others write that this relay watches, and who watches what this relay writes. */
 async function listWatcherWarnings(
   lookup: CatalogLookup,
   { name, trigger, actions }: Definition,
@@ -207,7 +208,7 @@ async function listWatcherWarnings(
   return warnings;
 }
 
-/** Of so many, there may be more. */
+/** The list is limited, so there may be more relays. */
 function formatRelays(names: readonly string[]): string {
   return showNames(names.length < MAX_NAMED - 1 ? names : [...names.slice(0, MAX_NAMED - 2), "others"]);
 }
@@ -221,7 +222,7 @@ export function writesTo({ actions }: Definition, collection: string): boolean {
   return actions.some((action) => action.type === "write_record" && action.collection === collection);
 }
 
-/** Whether the making of such a record starts the relay. */
+/** Whether a new record of the collection starts the relay. */
 export function startsOnCreated({ trigger }: Definition, collection: string): boolean {
   return (
     trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")
@@ -236,8 +237,8 @@ interface RelayProblem {
 }
 
 /**
- * Which rules a relay breaks with this definition and stored secret. `secretText` is the unsealed text, or null where the caller has
- * none: a key stored as a pasted secret is found only by its text.
+ * Lists the rules that a relay breaks with this definition and stored secret. `secretText` is the unsealed text; without it (null), a key
+ * stored as a pasted secret is not found.
  */
 export function listRelayProblems(
   definition: Definition,
@@ -262,7 +263,7 @@ export function listRelayProblems(
   return problems;
 }
 
-/** Raises what the row breaks now, which it answers, and clears what it no longer does, of which a new one has nothing. */
+/** Raises problems for the rules that the row breaks, which it returns, and clears the others. A new relay has nothing to clear. */
 export async function updateRuleProblems(
   tx: Writer,
   row: RelayRow,
@@ -294,8 +295,8 @@ async function writeRuleProblems(
 }
 
 /**
- * As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. One that cannot be read keeps what stands
- * of it: whoever opens it closes it alone, and says so.
+ * Updates the problems of every relay at the start, when older rows meet newer rules. A relay that cannot be read keeps its problems:
+ * opening it closes it and logs why.
  */
 export async function updateAllRuleProblems(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
   for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {

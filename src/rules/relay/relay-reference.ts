@@ -1,8 +1,8 @@
 /**
- * The lookup of what a definition may name, an environment's or a set of files' (sync/file-set.ts), so that `relay validate` finds without a
- * database what a save finds with one; and what a relay names and does not fit as the lookup stands. A missing collection, entitlement, product or
- * plan, and one that is not sold through this relay, is a warning, which never refuses a save; the same thing missing when an event runs makes
- * the event dead. A sale bound to a relay that does not exist is refused, because nothing can fulfil it.
+ * What a definition may name, looked up in an environment or in a set of files (sync/file-set.ts), and what a relay names and does not
+ * fit. With files, `relay validate` finds without a database what a save finds with one. A missing item, or one that is not sold through
+ * this relay, is a warning, which never stops a save; when an event runs, the same item makes the event dead. A sale bound to a missing
+ * relay stops the save, because nothing can fulfil it.
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject } from "../../base/json.ts";
@@ -24,19 +24,19 @@ import { findRelay, RELAY } from "./relay.ts";
 const ACCESS = "access:";
 
 export interface CatalogLookup {
-  /** Where something is missing, in words. */
+  /** Where an item is missing, in words. */
   place: string;
-  /** What to do about what is missing, in words: "create it". */
+  /** How to create a missing item, in words: "create it". */
   make: string;
   findCollection(name: string): Promise<CollectionDefinition | null>;
   listCollections(): Promise<string[]>;
   /** `access:<slug>`, a product or a plan. */
   hasEntitlement(name: string): Promise<boolean>;
-  /** The relay that it is sold through, if any; null where there is no such item. */
+  /** The relay through which it is sold, if any. null: there is no such item. */
   findItem(kind: "product" | "plan", name: string): Promise<{ relay: string | null } | null>;
   /** Relays that write records into the collection, by name; at most `MAX_NAMED`. */
   listWriters(collection: string): Promise<string[]>;
-  /** Relays that the making of such a record starts, likewise. */
+  /** Relays that a new record of the collection starts, by name; at most `MAX_NAMED`. */
   listWatchers(collection: string): Promise<string[]>;
   /** Receivers that sell something; at most `MAX_NAMES`. */
   listSellers(): Promise<Definition[]>;
@@ -44,7 +44,7 @@ export interface CatalogLookup {
 
 export const MAX_NAMED = 6;
 
-/** Enough to find the nearest name in. */
+/** Enough names to find the nearest one. */
 const MAX_NAMES = 200;
 
 const WRITES = `EXISTS (SELECT 1 FROM json_each(definition, '$.actions')
@@ -56,10 +56,10 @@ const SELLS = `CASE WHEN json_valid(definition) THEN definition ->> '$.trigger.k
     AND EXISTS (SELECT 1 FROM json_each(definition, '$.actions') WHERE value ->> '$.type' IN ('${SELLING.join("', '")}')) END`;
 const SELLER = RELAY.pick("definition");
 
-/** An environment's, as it is now: what was looked up once is not asked again. */
+/** Looks up an environment's catalog, and reads each name only once. */
 export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLookup {
   const listRelays = async (how: string, collection: string): Promise<string[]> => {
-    // The text is looked for first, which is quick; a definition that is no JSON names nothing.
+    // A text search comes first because it is fast. A definition that is not JSON names nothing.
     const sql = `SELECT name FROM relay WHERE environment_id = $environmentId AND instr(definition, $text) > 0
       AND CASE WHEN json_valid(definition) THEN ${how} END ORDER BY name LIMIT ${MAX_NAMED}`;
     const named = { environmentId, collection, text: JSON.stringify(collection) };
@@ -95,7 +95,7 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
   };
 }
 
-/** Asks once a name. */
+/** Calls `find` once for each name. */
 function once<Found>(find: (name: string) => Promise<Found>): (name: string) => Promise<Found> {
   const known = new Map<string, Promise<Found>>();
   return (name) => {
@@ -105,17 +105,17 @@ function once<Found>(find: (name: string) => Promise<Found>): (name: string) => 
   };
 }
 
-/** What a relay names and cannot work with as the lookup stands. */
+/** Something that a relay names and cannot use as the catalog is. */
 export const missingThing = Type.Object({
-  /** `access`: a slug. An entitlement that is none is told as a product. */
+  /** `access`: a slug. An unknown entitlement counts as a product. */
   kind: oneOf(["collection", "product", "plan", "access"]),
   name: Type.String(),
-  /** Whether it is there and only not sold through this relay. */
+  /** Set where it exists and is only not sold through this relay. */
   there: Type.Boolean(),
 });
 export type MissingThing = Static<typeof missingThing>;
 
-/** Each once, in the order of the actions. */
+/** Lists each once, in the order of the actions. */
 export async function listMissing(lookup: CatalogLookup, definition: Definition): Promise<MissingThing[]> {
   const missing = new Map<string, MissingThing>();
   for (const reference of listReferences(definition)) {
@@ -131,7 +131,7 @@ export async function listMissing(lookup: CatalogLookup, definition: Definition)
   return [...missing.values()];
 }
 
-/** One warning for each name that is missing, or sold elsewhere, now. */
+/** Lists a warning for each name that is missing or sold elsewhere. */
 export async function listMissingWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const warnings: Warning[] = [];
   for (const reference of listReferences(definition)) {
@@ -149,7 +149,9 @@ export async function listMissingWarnings(lookup: CatalogLookup, definition: Def
   return warnings;
 }
 
-/** One sentence each thing that is sold through a relay of this name, where there is none: nothing fulfils it until there is one again. */
+/**
+ * Lists a warning for each item that is sold through a relay of this name, if there is none. Nothing fulfils it until there is one again.
+ */
 export async function listSoldThroughWarnings(
   tx: Reader,
   environmentId: number,
@@ -169,8 +171,8 @@ export async function listSoldThroughWarnings(
 }
 
 /**
- * The selling actions on a product or plan whose sold-through setting names a relay that does not exist here; the relay that is being saved
- * exists. Source: the specification's "Relay-sold products and plans".
+ * Finds selling actions on an item that is sold through a relay that does not exist. The relay that is being saved exists. Source: the
+ * specification's "Relay-sold products and plans".
  */
 export async function checkSellers(
   tx: Reader,
@@ -190,7 +192,7 @@ export async function checkSellers(
   return problems;
 }
 
-/** Refuses with `relay_missing` what `checkSellers` finds first. */
+/** Throws `relay_missing` with the first problem of `checkSellers`. */
 export async function requireSellingRelays(
   tx: Reader,
   environmentId: number,
@@ -200,7 +202,7 @@ export async function requireSellingRelays(
   if (first !== undefined) throw new Refusal("relay_missing", first.message);
 }
 
-/** What the actions name, each by its field in the definition and with whether it is named to be sold. */
+/** Lists what the actions name, with the field, and whether it is named to be sold. */
 function listReferences({ actions }: Definition): (Reference & { sells: boolean })[] {
   return actions.flatMap((action, index) => {
     const type = findAction(action.type);
@@ -226,7 +228,7 @@ function formatReference({ kind, name }: Reference): string {
     : `plan or product named ${name}`;
 }
 
-/** The relay that a product or plan is sold through, by name; null for none. */
+/** The relay through which a product or plan is sold, by name; null for none. */
 async function findSeller(lookup: CatalogLookup, { kind, name }: Reference): Promise<string | null> {
   if (kind !== "product" && kind !== "plan") return null;
   return (await lookup.findItem(kind, name))?.relay ?? null;
@@ -239,7 +241,7 @@ interface Write {
   collection: CollectionDefinition;
 }
 
-/** One problem each write_record that leaves out `to` where the collection's records need a recipient. */
+/** Finds each write_record without `to` where the collection's records need a recipient. */
 export async function checkWrites(lookup: CatalogLookup, definition: Definition): Promise<Problem[]> {
   const writes = await listWrites(lookup, definition);
   return writes.flatMap(({ action, place, collection: { kind, name } }) => {
@@ -251,7 +253,7 @@ export async function checkWrites(lookup: CatalogLookup, definition: Definition)
   });
 }
 
-/** One sentence each field that ends the event dead as the collection stands. */
+/** Warns of each field that makes the event dead as the collection is. */
 export async function listWriteWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const writes = await listWrites(lookup, definition);
   return writes.flatMap(({ action, place, collection }) => {

@@ -1,10 +1,8 @@
 /**
- * Saving a relay: creating it and replacing its definition, with the secrets that follow from either, its warnings, its problems and its
- * audit row, all in one transaction. Every path that saves (dashboard, API, command line, sync, promote) goes through here.
- *
- * And pausing, resuming and deleting. A paused receiver still receives and records; what it records waits. Ticks during a pause are not
- * recorded: a resumed schedule counts from its resume. A deleted relay's events stay for their 30 days, and the signatures accepted once are
- * remembered under its name for 24 hours more, so that making it again does not open it to a replay.
+ * Saves a relay in one transaction: its definition, the secrets that follow from it, its warnings, its problems and its audit row. Every
+ * path that saves uses it: dashboard, API, command line, sync and promote. It also pauses, resumes and deletes. A paused receiver still
+ * records events, which wait. Ticks during a pause are not recorded: a resumed schedule counts from its resume. A deleted relay's events
+ * stay for their 30 days. Its one-time signatures stay for another 24 hours, so that a new relay of that name does not accept a replay.
  */
 
 import { newId } from "../../base/id.ts";
@@ -47,14 +45,17 @@ import {
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
 
-/** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed; `promotedFrom`: of which environment. */
+/**
+ * Where a save comes from. `synced`: a sync or promote wrote it, which fixes the trigger's kind. `promotedFrom`: the environment that a
+ * promote read.
+ */
 interface SaveOrigin {
   kind: OriginKind;
   synced: boolean;
   promotedFrom?: string;
 }
 
-/** What is saved: a value that is checked here, or what was checked already, because checking many in one transaction holds the loop. */
+/** A definition to check here, or one that is already checked, because checking many in one transaction blocks the event loop. */
 type DefinitionInput = { definition: unknown } | { checked: Checked };
 
 function check(given: DefinitionInput, nowMs: number): Checked {
@@ -62,26 +63,26 @@ function check(given: DefinitionInput, nowMs: number): Checked {
 }
 
 export type NewRelay = DefinitionInput & {
-  /** A pasted secret or public key; null mints one where the scheme has one. */
+  /** A pasted secret or public key. null generates a secret where the scheme has one. */
   secret: string | null;
-  /** A signing secret of one's own; null mints one where there is a call_url. */
+  /** A given signing secret. null generates one where there is a call_url. */
   signingSecret: string | null;
   origin: SaveOrigin;
 };
 
-/** A save that is done. Secrets that it made are in it and in no later answer; null: it made none. */
+/** A finished save. Only this answer has the secrets that it generated; null: it generated none. */
 interface Saved {
   row: RelayRow;
   receiverSecret: string | null;
   signingSecret: string | null;
   warnings: Warning[];
-  /** Warnings of what it names as the catalog stands now. */
+  /** Warnings about what the relay names as the catalog is now. */
   misfits: Warning[];
-  /** Of a new one: all that stands of it. */
+  /** The problems of a new relay; undefined for an existing one. */
   problems: RelayView["problems"] | undefined;
 }
 
-/** The save as the API answers it. */
+/** Returns the save as the API answers it. */
 export async function viewSaved(
   tx: Reader,
   context: RelayContext,
@@ -98,8 +99,8 @@ export async function viewSaved(
 }
 
 /**
- * Creates a relay. Refuses with `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit),
- * `no_call_url` (a signing secret for nothing to sign) or `relay_missing` (a sale bound to a relay that does not exist).
+ * Creates a relay. Throws `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit), `no_call_url`
+ * (a signing secret without a call_url) or `relay_missing` (a sale bound to a missing relay).
  */
 export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<Saved> {
   const { environment, nowMs, sealer } = context;
@@ -135,15 +136,18 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   return await finishSave(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }
 
-/** `recordDue`: records what a schedule is due until now, as the scheduler would; nothing where the clock is not believed. */
+/**
+ * `recordDue` records the ticks that a schedule owes until now, as the scheduler would. It records nothing while the clock is not
+ * trusted.
+ */
 export interface UpdateContext extends RelayContext {
   recordDue(tx: Writer, relayId: string, nowMs: number): Promise<unknown>;
 }
 
 /**
- * Replaces the definition of a relay that was read at `version`. What its schedule is due is recorded before another trigger takes its place.
- * Refuses with `invalid_definition` (also another name), `not_found`, `version_conflict` (the current version in `details.version`),
- * `trigger_kind_fixed` or `relay_missing`. `restores`: the version that the definition is of, for the audit.
+ * Replaces the definition of a relay that was read at `version`. Due ticks are recorded before another trigger replaces the schedule.
+ * Throws `invalid_definition` (also for another name), `not_found`, `version_conflict` (the current version in `details.version`),
+ * `trigger_kind_fixed` or `relay_missing`. `restores`: the version whose definition this is, for the audit.
  */
 export async function updateRelay(
   tx: Writer,
@@ -177,7 +181,7 @@ export async function updateRelay(
   const after = made === null ? next : withSecret(next, made.kept, nowMs);
   await RELAY.update(tx, after);
   if (made !== null && before.secret !== null) await updateSignatureRetention(tx, { before, after, nowMs });
-  // The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save.
+  // The opt-in's warning appears when a save adds or widens the opt-in, not at every save.
   const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
   const { restores } = input;
   return await finishSave(tx, context, { before, after, made, signing, restores }, [
@@ -192,7 +196,7 @@ interface SavedChange {
   after: RelayRow;
   made: MadeSecret | null;
   signing: MadeSigningSecret | null;
-  /** The version whose definition it is, where it was taken from there. */
+  /** The version whose definition was saved again. */
   restores?: number | undefined;
 }
 
@@ -210,7 +214,7 @@ async function finishSave(
   const found = await updateRuleProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
   await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
-  // A relay that is deleted takes its problems along, so that none stands of a new one.
+  // Deleting a relay deletes its problems, so a new relay has none.
   if (before !== null) await refreshMisfitProblem(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {
     row: after,
@@ -270,18 +274,18 @@ function requireSameKind(context: RelayContext, before: RelayRow, after: Definit
 /** A hold or a pause needs no key. */
 type StateContext = Omit<RelayContext, "sealer" | "limits">;
 
-/** Pauses the relay; one that is paused stays as it is. Refuses with `not_found`. */
+/** Pauses the relay; a paused one stays as it is. Throws `not_found`. */
 export function pauseRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
   return setState(tx, context, name, "paused");
 }
 
-/** Whether their periods are the same ones, however they are written: what is due of them and did not tick yet stays due. */
+/** Whether both triggers have the same periods, however they are written. Then ticks that are due stay due. */
 function hasSamePeriods({ trigger: before }: Definition, { trigger: after }: Definition): boolean {
   if (before.kind === "schedule" && after.kind === "schedule") return cronOf(before) === cronOf(after);
   return writeCanonicalJson(before) === writeCanonicalJson(after);
 }
 
-/** Resumes the relay: what waited runs in order. Refuses with `not_found`. */
+/** Resumes the relay: waiting events run in order. Throws `not_found`. */
 export function resumeRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
   return setState(tx, context, name, "active");
 }
@@ -304,7 +308,7 @@ async function setState(
   return await showRelay(tx, context, after);
 }
 
-/** Deletes the relay with its secrets. Refuses with `not_found`. */
+/** Deletes the relay with its secrets. Throws `not_found`. */
 export async function deleteRelay(
   tx: Writer,
   context: Pick<RelayContext, "environment" | "actor" | "nowMs">,

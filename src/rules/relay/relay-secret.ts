@@ -1,9 +1,8 @@
 /**
- * What a relay's receiver secret must be, and making one: minted or pasted, checked, sealed, fingerprinted. It decides which value
- * goes with which scheme, and when a stored one no longer does; it answers a minted one exactly once.
- * And one secret, one environment: a call to a receiver URL names no environment, so no secret may verify calls of one relay name in two
- * environments of an app. Here stands every way in which a secret comes to verify, once, for all who store one. Compared by keyed digest;
- * nothing is opened. Source: the specification's "Secrets"; decisions, section 2.
+ * A relay's receiver secret and signing secret: generated or pasted, checked, sealed, fingerprinted. It decides which value fits which
+ * scheme and when a stored one no longer fits. A generated secret is returned exactly once. A receiver URL names no environment, so no
+ * secret may verify one relay name in two environments of an app. Every function that stores a secret checks this here, by keyed digests,
+ * without opening a secret. Source: the specification's "Secrets"; decisions, section 2.
  */
 
 import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
@@ -33,7 +32,7 @@ import {
   signingSecretContext,
 } from "./relay.ts";
 
-/** A secret to keep, and its text where it was minted just now, to be shown once. */
+/** A secret to store, and its text where it was just generated, to be shown once. */
 export interface MadeSecret {
   kept: ReceiverSecret;
   minted: string | null;
@@ -47,7 +46,7 @@ const NO_SECRET: ReceiverSecret = {
   secretSetAt: null,
 };
 
-/** The environment's own processor secret stands in; nothing is stored on the relay. */
+/** The relay uses the environment's processor secret and stores none itself. */
 const PROCESSOR_SECRET: ReceiverSecret = { ...NO_SECRET, secretKind: "processor" };
 
 interface SecretInput {
@@ -57,15 +56,15 @@ interface SecretInput {
   nowMs: number;
 }
 
-/** What the definition's receiver needs; null where it is no receiver, or names a scheme that no longer exists. */
+/** The kind of secret that the receiver needs. null: the relay is no receiver, or its scheme no longer exists. */
 function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | null {
   const verify = verifyOf(definition);
   return verify === null ? null : (bindScheme(verify)?.secretNeed() ?? null);
 }
 
 /**
- * The secret of a new relay. Without a value a shared one is minted; a public key waits to be pasted. Refuses with `invalid_input` a
- * value that does not fit, or that does not belong here.
+ * Makes the secret of a new relay. Without a value it generates a shared secret; a public key must be pasted later. Throws
+ * `invalid_input` for a value that does not fit or does not belong here.
  */
 export function makeFirstSecret(making: SecretInput, value: string | null): MadeSecret {
   if (value !== null) return makeNextSecret(making, value);
@@ -80,8 +79,8 @@ export function makeFirstSecret(making: SecretInput, value: string | null): Made
 }
 
 /**
- * The secret of a rotation. Refuses with `provider_secret_required` a public-key recipe without a value, with `invalid_input` a value
- * that does not fit, or a relay that holds no secret of its own.
+ * Makes the secret of a rotation. Throws `provider_secret_required` for a public-key recipe without a value. Throws `invalid_input` for a
+ * value that does not fit, or a relay without a secret of its own.
  */
 export function makeNextSecret(making: SecretInput, value: string | null): MadeSecret {
   const verify = verifyOf(making.definition);
@@ -106,7 +105,7 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
   );
 }
 
-/** The row's secret opened, or null where it holds none or it was sealed under another master key. */
+/** Opens the row's secret. null: there is none, or another master key sealed it. */
 export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer: Sealer): string | null {
   if (row.secret === null) return null;
   try {
@@ -116,7 +115,7 @@ export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer:
   }
 }
 
-/** Whether what the row holds can go on under the new definition; where the scheme and algorithm stay, it always can. */
+/** Whether the stored secret can stay under the new definition. It always can where scheme and algorithm stay. */
 function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolean {
   const need = secretNeedOf(after);
   if (need === null) return row.secretKind === "none";
@@ -127,7 +126,7 @@ function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolea
   if (is === null) return false;
   if (was?.scheme === is.scheme && was.algorithm === is.algorithm) return true;
   const text = openReceiverSecret(row, sealer);
-  // A secret stored under earlier rules need not pass today's for pasting, only work under the scheme.
+  // A secret stored under earlier rules need only work with the scheme; today's rules for pasting do not apply.
   return text !== null && isUsableSecret(is, text);
 }
 
@@ -160,7 +159,7 @@ function verifyOf({ trigger }: Pick<Definition, "trigger">): VerifyFields | null
   return trigger.kind === "receiver" ? trigger.verify : null;
 }
 
-/** The secret that `after` asks for in the row's place, with what is to be said of the change; null: the row's goes on. */
+/** Makes the secret that a changed definition needs, with its warnings. null: the stored one stays. */
 export async function adaptSecret(
   tx: Reader,
   { environment, sealer, nowMs }: RelayContext,
@@ -182,7 +181,7 @@ function makeReplacedWarning({ secretKind }: ReceiverSecret, todo: readonly Warn
   return { code: "secret_replaced", field: "trigger.verify", message };
 }
 
-/** What is left to do before a receiver with such a secret can verify anything. */
+/** Warns of what is left to do before a receiver with such a secret can verify anything. */
 export function listSecretWarnings(
   definition: Definition,
   kind: SecretKind,
@@ -205,7 +204,7 @@ export function listSecretWarnings(
 /** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
 export interface MadeSigningSecret {
   kept: Pick<RelayRow, "signingSecret" | "signingSecretSetAt">;
-  /** The text, to be shown once; null where the last one was dropped. */
+  /** The text, to be shown once. null: the secret was removed. */
   shown: string | null;
 }
 
@@ -216,7 +215,7 @@ export function callsUrl(definition: Pick<Definition, "actions">): boolean {
   return definition.actions.some((action) => findAction(action.type)?.effect === "calls");
 }
 
-/** A signing secret: the given one, checked as a pasted secret of no scheme is, or a minted one. Refuses with `invalid_input`. */
+/** Makes a signing secret: the given text, checked as a pasted secret of no scheme, or a generated one. Throws `invalid_input`. */
 export function makeSigningSecret(
   relayId: string,
   value: string | null,
@@ -229,7 +228,7 @@ export function makeSigningSecret(
   return { kept: { signingSecret, signingSecretSetAt: nowMs }, shown };
 }
 
-/** Made when the first call_url appears, dropped with the last one; null: it stays as it is. */
+/** Makes a secret for the first call_url and removes it with the last one. null: it stays as it is. */
 export function adaptSigningSecret(
   { sealer, nowMs }: RelayContext,
   row: RelayRow,
@@ -247,7 +246,7 @@ export function adaptSigningSecret(
   };
 }
 
-/** Refuses with `no_call_url`. */
+/** Returns the refusal `no_call_url`. */
 export function rejectWithoutCallUrl(): Refusal {
   return new Refusal(
     "no_call_url",
@@ -255,7 +254,10 @@ export function rejectWithoutCallUrl(): Refusal {
   );
 }
 
-/** What verifies at ?1: a relay's own secret, the one before it while they overlap, and the environment's for the scheme processor. */
+/**
+ * Everything that verifies at $nowMs: a relay's own secret, the previous one during an overlap, and the environment's for the scheme
+ * processor.
+ */
 const VERIFYING = `
   SELECT environment_id AS environmentId, name, secret_digest AS digest FROM relay WHERE secret_digest IS NOT NULL
   UNION ALL SELECT environment_id, name, previous_secret_digest FROM relay WHERE previous_secret_until > $nowMs
@@ -264,7 +266,10 @@ const VERIFYING = `
 
 type SecretScope = Pick<RelayContext, "environment" | "nowMs">;
 
-/** Refuses with `invalid_input` a secret that another environment's relay of this name verifies with; for `processor`, its processor's. */
+/**
+ * Throws `invalid_input` for a secret that another environment's relay of this name verifies with. For `processor` it checks the
+ * environment's own secret.
+ */
 export async function requireUnsharedSecret(
   tx: Reader,
   context: SecretScope,
@@ -277,8 +282,8 @@ export async function requireUnsharedSecret(
 }
 
 /**
- * Stores the environment's processor secret, or removes it with null. Refuses with `invalid_input` one that is another environment's, or
- * that verifies there under the name of any relay that would verify with it here.
+ * Stores the environment's processor secret, or removes it with null. Throws `invalid_input` for a secret of another environment, or one
+ * that verifies the same relay name there.
  */
 export async function storeProcessorSecret(
   tx: Writer,
@@ -292,7 +297,7 @@ export async function storeProcessorSecret(
   for (const { name } of relays) await requireUnsharedDigest(tx, { environment, nowMs }, name, secret.digest);
 }
 
-/** Relay names, with their app, that one secret verifies in two environments: from before this was refused. */
+/** Lists relay names, with their app, that one secret verifies in two environments. Rows from before this rule can be so. */
 export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<string[]> {
   const sql = `WITH verifying AS (${VERIFYING}), placed AS (
       SELECT environmentId, environment.app_id AS appId, verifying.name AS name, digest FROM verifying

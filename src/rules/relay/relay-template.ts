@@ -1,31 +1,30 @@
 /**
- * Definitions to start from that name what has to stand beside them: the dashboard and the command line offer them, a person changes what is
- * theirs and saves. A new template is one entry here. It saves nothing. The stores' own notifications (JWS, base64) are no plain JSON and are not
- * received here: what stands between them and a relay speaks plain JSON.
- * Source: the specification's "Relay-sold products and plans" (the two templates of app-store purchases).
+ * Definitions to start from, together with the catalog items that they name. The dashboard and the command line offer them; a person
+ * adapts and saves them. To add a template, add one entry here. The app stores' own notifications (JWS, base64) are not plain JSON, so a
+ * service between them and the relay must convert them. Source: the specification's "Relay-sold products and plans" (the two templates of
+ * app-store purchases).
  */
 import type { JsonObject } from "../../base/json.ts";
 import type { Definition } from "./definition-shape.ts";
 
 interface RelayTemplate {
-  /** What the offer is called by, in an address or on a command line. */
+  /** The template's name in a URL or on a command line. */
   name: string;
   title: string;
   /** One sentence: what happens when. */
   summary: string;
   definition: Definition;
-  /** What the definition names, in the shape of catalog.json; products and plans are saved after the relay that sells them. */
+  /** The items that the definition names, in the shape of catalog.json. Products and plans are saved after the relay that sells them. */
   catalog: JsonObject;
   /** What is left to do, one sentence each, in order. */
   steps: readonly string[];
 }
 
 /**
- * App stores themselves send what no map reads and sign what no recipe checks (see THE_STORES_THEMSELVES); a service between them and the app
- * (RevenueCat is the one these fields and types are named after) sends plain JSON and a token of the app's own choosing, so that the opt-in
- * to unsigned events is needed to act. Its types: a subscription's first payment is INITIAL_PURCHASE and each later one, also after a lapse, a
- * RENEWAL with a transaction of its own; CANCELLATION says only that it will not renew; access ends with EXPIRATION. PRODUCT_CHANGE and
- * UNCANCELLATION move no money by themselves: a payment of their own follows.
+ * App stores send what no map can read and no recipe can check (see THE_STORES_THEMSELVES). RevenueCat, after which these fields and
+ * types are named, sends plain JSON with a token that the app chooses, so acting on it needs the opt-in to unsigned events. Its types:
+ * INITIAL_PURCHASE is the first payment of a subscription. Each later payment is a RENEWAL with its own transaction. CANCELLATION only
+ * says that it will not renew, and EXPIRATION ends the access. PRODUCT_CHANGE and UNCANCELLATION move no money; a payment follows.
  */
 const STORE_VERIFY = { scheme: "shared_token", header: "authorization" };
 const STORE_MAP = {
@@ -34,9 +33,12 @@ const STORE_MAP = {
   person_token: "event.app_user_id",
   transaction: "event.transaction_id",
 };
-/** The second one is of payments that arrive days after, such as by bank transfer. A checkout of a subscription has no payment of its own: its invoices have. */
+/**
+ * The second type reports payments that arrive days later, such as bank transfers. A subscription's checkout has no payment; its invoices
+ * have.
+ */
 const PAID_CHECKOUTS = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
-/** Where a session of a checkout keeps what the template maps. The page about selling shows the same. */
+/** Where a checkout session has what the template maps. The page about selling shows the same. */
 const CHECKOUT_MAP = {
   event_id: "id",
   event_type: "type",

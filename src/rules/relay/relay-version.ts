@@ -1,6 +1,6 @@
 /**
- * A relay's versions: each save's row in the audit has the definition with what stood before it, and one may be found to be saved again. A relay
- * that was made anew under a name has its own versions alone.
+ * A relay's versions. Each save's audit row has the definition and the one before it, and an earlier version can be saved again. A relay
+ * that was deleted and created again under the same name has only its own versions.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -15,18 +15,18 @@ import type { Reader, Store } from "../../store/port.ts";
 import { relayTarget, requireRelay } from "./relay.ts";
 
 const SAVES = ["relay.created", "relay.updated"] as const;
-/** Fields that one version is told to differ in. */
+/** The most fields that a version lists as changed. */
 const MAX_CHANGED = 20;
 const STEP = 20;
 
 export const relayVersion = Type.Object({
-  /** Of its row in the audit. */
+  /** The id of its row in the audit. */
   id: Type.String(),
   version: Type.Integer(),
   at: time,
-  /** In the audit's words: `owner:<email>`, `key:<id>`, `command line`. */
+  /** As the audit writes it: `owner:<email>`, `key:<id>`, `command line`. */
   actor: Type.String(),
-  /** The address of a person, the name of a key; null: the actor is neither, or is gone. */
+  /** A person's address or a key's name. null: the actor is neither, or is deleted. */
   actorName: orNull(Type.String()),
   origin: oneOf(["file", "dashboard"]),
   /** The environment that it was promoted from. */
@@ -34,14 +34,14 @@ export const relayVersion = Type.Object({
   /** The version whose definition was saved again. */
   restores: Type.Optional(Type.Integer()),
   definition: json,
-  /** The definition of the version before; null: this one made the relay. */
+  /** The definition of the version before. null: this one created the relay. */
   before: orNull(json),
-  /** The fields in which it differs from the one before, the first 20. */
+  /** The first 20 fields in which it differs from the version before. */
   changed: Type.Array(Type.String()),
 });
 export type RelayVersion = Static<typeof relayVersion>;
 
-/** A page of the relay's versions, newest first. Refuses with `not_found`. */
+/** Lists a page of the relay's versions, newest first. Throws `not_found`. */
 export async function listVersions(
   tx: Reader,
   environmentId: number,
@@ -75,7 +75,7 @@ export async function listVersions(
   );
 }
 
-/** What the audit says of one save. */
+/** Reads what the audit says of one save. */
 function savedOf(
   side: Json,
 ): Record<"version" | "origin" | "promotedFrom" | "restores" | "definition", Json> {
@@ -89,7 +89,7 @@ function savedOf(
   return { version, origin, promotedFrom, restores, definition };
 }
 
-/** The definition of one version, as it was saved. Refuses with `not_found`. */
+/** Returns the definition of one version, as it was saved. Throws `not_found`. */
 export async function readVersion(
   store: Store,
   environmentId: number,

@@ -1,6 +1,6 @@
 /**
- * Relays as the API shows them, with what each did lately: every query walks an index and looks at a bounded number of rows, so that it
- * costs the same beside ten million events. A secret is shown by its kind, fingerprint and date alone; its value stands in no view.
+ * Relays as the API shows them, with their recent activity. Every query walks an index and reads a limited number of rows, so its cost
+ * does not grow with the number of events. A secret appears only with its kind, fingerprint and date.
  */
 
 import { type Static, Type } from "typebox";
@@ -21,14 +21,14 @@ import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./relay-problem.ts";
 
-/** How the events of the last 24 hours stand. */
+/** The states of the events of the last 24 hours. */
 const relayCounts = Type.Object({
   done: Type.Integer(),
   failed: Type.Integer(),
   dead: Type.Integer(),
   /** Queued, running, or waiting for a retry. */
   waiting: Type.Integer(),
-  /** There where there were more events than are counted, so that the figures are only about right. */
+  /** Set where there were more events than are counted, so that the numbers are approximate. */
   approximate: Type.Optional(Type.Literal(true)),
 });
 type RelayCounts = Static<typeof relayCounts>;
@@ -40,18 +40,18 @@ const item = {
   trigger: oneOf(["receiver", "schedule", "data_change"]),
   /** "every Monday at 09:00 UTC", "when order.paid arrives". */
   triggerInWords: Type.String(),
-  /** How many. */
+  /** The number of actions. */
   actions: Type.Integer(),
   version: Type.Integer(),
-  /** `file`: `at` is when it was synced, or promoted from the environment that `promotedFrom` names; `dashboard`: when it was edited there. */
+  /** `file`: `at` is when it was synced, or promoted from the environment `promotedFrom`. `dashboard`: when it was edited there. */
   origin: Type.Object({
     kind: oneOf(["file", "dashboard"]),
     at: time,
     promotedFrom: Type.Optional(Type.String()),
   }),
-  /** Receivers alone. */
+  /** Only receivers have one. */
   receiverUrl: Type.Optional(Type.String()),
-  /** Schedules alone; `at`: null while it is paused or its environment on hold. */
+  /** Only schedules have one. `at` is null while the relay is paused or its environment is on hold. */
   nextTick: Type.Optional(Type.Object({ at: timeOrNull, message: Type.String() })),
   lastEventAt: timeOrNull,
   last24h: relayCounts,
@@ -61,13 +61,13 @@ const item = {
 export const relayItem = Type.Object(item);
 export type RelayItem = Static<typeof relayItem>;
 
-/** A relay on its own. */
+/** A single relay. */
 export const relayView = Type.Object({
   ...item,
   definition: Type.Unsafe<Definition>(Type.Unknown()),
   createdAt: time,
   updatedAt: time,
-  /** `previousUntil`: until then the secret before the last rotation verifies too. */
+  /** `previousUntil`: the previous secret is valid until then. */
   secret: Type.Object({
     kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
     fingerprint: Type.Optional(Type.String()),
@@ -76,7 +76,7 @@ export const relayView = Type.Object({
   }),
   /** Only a relay with a call_url has one. */
   signingSecret: Type.Optional(Type.Object({ setAt: time })),
-  /** What its sender asks when the URL is registered; `verifyToken`: what the sender has to be given for that. */
+  /** The sender's handshake at registration. `verifyToken`: what a person gives the sender for it. */
   handshake: Type.Optional(
     Type.Object({ name: Type.String(), message: Type.String(), verifyToken: Type.Optional(Type.String()) }),
   ),
@@ -84,7 +84,7 @@ export const relayView = Type.Object({
 });
 export type RelayView = Static<typeof relayView>;
 
-/** What a save answers; a secret that it made stands in it and in no later answer. */
+/** The answer of a save. Only this answer has the secrets that the save generated. */
 export const savedRelay = Type.Object({
   relay: relayView,
   receiverUrl: Type.Optional(Type.String()),
@@ -97,13 +97,13 @@ export type SavedRelay = Static<typeof savedRelay>;
 
 interface ViewContext {
   environment: Environment;
-  /** Absent: the server's own key is not at hand. */
+  /** Absent: the server's key is not available. */
   sealer?: Pick<Sealer, "verifyToken">;
   baseUrl: string;
   nowMs: number;
 }
 
-/** A page of the environment's relays, newest first. */
+/** Lists a page of the environment's relays, newest first. */
 export async function listRelays(
   tx: Reader,
   context: ViewContext,
@@ -113,7 +113,7 @@ export async function listRelays(
   return { items: await showRows(tx, context, items), next };
 }
 
-/** One relay in full. `openProblems`: what stands of it, where that is known. */
+/** Shows one relay in full. `openProblems` saves a query where they are known. */
 export async function showRelay(
   tx: Reader,
   context: ViewContext,
@@ -139,7 +139,7 @@ async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRo
   const { id } = context.environment;
   const lastEvents = new Map<string, number | null>();
   await Promise.all(rows.map(async ({ name }) => lastEvents.set(name, await findLastEventAt(tx, id, name))));
-  // Events are found by the relay's name, so that one made anew goes on where the one before it ended; where none ever came, none is counted.
+  // Events are found by the relay's name, so a new relay of the same name continues the counts. Without any event, nothing is counted.
   const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
   const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
   return rows.map((row) =>
@@ -179,7 +179,7 @@ function viewItem(
   };
 }
 
-/** When a schedule ticks next, and why not sooner, in words. `at`: null while it is paused or its environment on hold. */
+/** Describes when a schedule ticks next, and why not sooner. `at` is null while the relay is paused or its environment is on hold. */
 export function describeNextTick(
   trigger: ScheduleTrigger,
   { state, activeSince }: Pick<RelayRow, "state" | "activeSince">,
@@ -195,7 +195,7 @@ export function describeNextTick(
     const message = `${brake}: ticks are not recorded; the first one after the ${end} is of the next period to begin, at ${next} if it comes before then.`;
     return { at: null, message };
   }
-  // The mark is the beginning of the last period that ticked, or the moment from which on it ticks.
+  // The mark is the beginning of the last period that ticked, or the moment from which the schedule counts.
   if (activeSince <= startMs || activeSince > nowMs)
     return { at: next, message: `The next tick is at ${next}.` };
   const since = toIso(activeSince);
@@ -225,7 +225,7 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
   };
 }
 
-/** What stands, and what the row breaks although nothing raised it yet. */
+/** Shows the open problems, and broken rules for which no problem was raised yet. */
 function showProblems(row: RelayRow, openProblems: RelayView["problems"]): RelayView["problems"] {
   const derived = listRelayProblems(row.definition, row.secretKind, null);
   return [
@@ -239,9 +239,9 @@ async function listOpenProblems(tx: Reader, row: RelayRow): Promise<RelayView["p
   return openProblems.map(({ code, message }) => ({ code, message }));
 }
 
-/** Of all the relays together: more than a day at the default cap of 120 verified events a minute. */
+/** The limit for all relays together: more than a day at the default cap of 120 verified events a minute. */
 const MAX_COUNTED = 200_000;
-/** Failed and waiting events are few; of a flood this many are counted. */
+/** Failed and waiting events are few; a flood is counted up to this limit. */
 const MAX_STATE_ROWS = 2_000;
 
 interface StateCount {
@@ -250,7 +250,7 @@ interface StateCount {
   count: number;
 }
 
-/** When the relay's newest event arrived, or null. */
+/** Returns when the relay's newest event arrived, or null. */
 export async function findLastEventAt(
   tx: Reader,
   environmentId: number,
@@ -262,7 +262,7 @@ export async function findLastEventAt(
   return row?.at ?? null;
 }
 
-/** The last 24 hours of the named relays, by name. */
+/** Counts the last 24 hours of the named relays, by name. */
 async function countLastDay(
   tx: Reader,
   environmentId: number,
@@ -301,7 +301,7 @@ async function countAll(
   return (await tx.get<{ count: number }>(sql, { environmentId, name, since, most }))?.count ?? 0;
 }
 
-/** Counts by relay and state over one of the partial indexes, whose condition is `state IN (states)`. */
+/** Counts by relay and state over a partial index whose condition is `state IN (states)`. */
 async function countStates(
   tx: Reader,
   environmentId: number,

@@ -1,6 +1,6 @@
 /**
- * The relay's row, finding it, and what is told of a change of it. It decides the names under which a relay's secrets are sealed and its audit rows
- * stand, and how long the signatures of a secret that goes are remembered; saving and its rules stand elsewhere.
+ * The relay's row, how to find it, and the audit row of its changes. It decides the contexts under which a relay's secrets are sealed,
+ * the names in audit rows, and how long the one-time signatures of a replaced secret are stored. Other files save the row.
  */
 
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -25,18 +25,18 @@ export const RELAY = defineTable({
     id: text(),
     environmentId: integer(),
     name: text(),
-    /** As saved; one saved under an older version's rules may name a scheme that no longer exists. */
+    /** As saved. One that was saved under an older version's rules may name a scheme that no longer exists. */
     definition: json<Definition>(),
     /** Counts the saves of the definition. */
     version: integer(),
     state: text<"active" | "paused">(),
     originKind: text<OriginKind>(),
     originAt: integer(),
-    /** When a sync last wrote it; null where none ever did. */
+    /** When a sync last wrote it; null: never. */
     syncedAt: orNull(integer()),
-    /** The environment whose definition the last save carried here; null: it was no promote. */
+    /** The environment from which the last save promoted the definition; null: it was no promote. */
     promotedFrom: orNull(text()),
-    /** The version that this promote made: of another one a node of before saved it since, and left these as they were. */
+    /** The version that this promote made. It differs from the row's where an older node saved the relay later and left these columns. */
     promotedVersion: orNull(integer()),
     secretKind: text<SecretKind>(),
     /** Sealed under `receiverSecretContext`. */
@@ -44,7 +44,9 @@ export const RELAY = defineTable({
     secretFingerprint: orNull(text()),
     secretDigest: orNull(bytes()),
     secretSetAt: orNull(integer()),
-    /** The secret before the last rotation, sealed as the present one; it verifies until then. null: there is no overlap. */
+    /**
+     * The secret before the last rotation, sealed as the present one. It is valid until `previousSecretUntil`. null: there is no overlap.
+     */
     previousSecret: orNull(bytes()),
     previousSecretDigest: orNull(bytes()),
     previousSecretUntil: orNull(integer()),
@@ -72,23 +74,23 @@ export const NO_OVERLAP: Pick<RelayRow, "previousSecret" | "previousSecretDigest
   previousSecretUntil: null,
 };
 
-/** The row with another receiver secret; an overlap that ran is over. */
+/** Replaces the receiver secret in the row and ends an overlap. */
 export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number): RelayRow {
   return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
 }
 
-/** By which a signature that counts once names the secret it was made with. */
+/** The mark by which a one-time signature names its secret. */
 export function secretMark(digest: Uint8Array | null): Uint8Array | null {
   return digest?.subarray(0, 8) ?? null;
 }
 
-/** Of signatures that were remembered before they named their secret. */
+/** The mark of one-time signatures that were stored before they named their secret. */
 const ANY_SECRET = new Uint8Array(0);
 
 /**
- * Signatures that count once are remembered as long as their secret verifies and a day longer. A secret that goes is noted beside them, one that
- * comes back is not gone any more; the caretakers forget what is noted, however much it is. null: there is no relay. `pasted`: the present
- * secret may be one that verified before.
+ * Sets how long one-time signatures are stored: while their secret is valid, and a day longer. A replaced secret gets an end; a secret
+ * that is used again loses it. Maintenance deletes the signatures at that end. null: there is no relay. `pasted`: the present secret may
+ * be an earlier one.
  */
 export async function updateSignatureRetention(
   tx: Writer,
@@ -114,30 +116,30 @@ export async function updateSignatureRetention(
   if (before !== null && !pasted) await note(ANY_SECRET, endMs);
 }
 
-/** The environment's relay of this name, or null. */
+/** Finds the environment's relay of this name, or null. */
 export function findRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow | null> {
   return RELAY.get(tx, "WHERE environment_id = $environmentId AND name = $name", { environmentId, name });
 }
 
-/** As `findRelay`; refuses with `not_found`. */
+/** Returns the relay. Throws `not_found`. */
 export async function requireRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow> {
   const row = await findRelay(tx, environmentId, name);
   if (row !== null) return row;
   throw rejectUnknownRelay(name);
 }
 
-/** What every road to a relay that is not there is refused with. */
+/** Returns the refusal for a relay that does not exist. */
 export function rejectUnknownRelay(name: string): Refusal {
   const where = "in this environment: relay relays list shows the ones there are.";
   return new Refusal("not_found", `There is no relay ${JSON.stringify(name.slice(0, 80))} ${where}`);
 }
 
-/** Every relay of the environment, by name; there are never many. */
+/** Lists every relay of the environment, by name. There are never many. */
 export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayRow[]> {
   return RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
 }
 
-/** Refuses with `version_conflict` unless `version` is the row's; the current one is in `details.version`. */
+/** Throws `version_conflict` unless `version` is the row's, with the current one in `details.version`. */
 export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, version: number): void {
   if (version === row.version) return;
   throw new Refusal(
@@ -147,7 +149,7 @@ export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, ver
   );
 }
 
-/** Whether the secret before the last rotation still verifies. */
+/** Whether the secret before the last rotation is still valid. */
 export function overlaps<Row extends Pick<RelayRow, "previousSecretUntil">>(
   row: Row,
   nowMs: number,
@@ -155,12 +157,12 @@ export function overlaps<Row extends Pick<RelayRow, "previousSecretUntil">>(
   return row.previousSecretUntil !== null && nowMs < row.previousSecretUntil;
 }
 
-/** What a relay is called in audit rows, problems and alerts. */
+/** The relay's name in audit rows, problems and alerts. */
 export function relayTarget(name: string): string {
   return `relay:${name}`;
 }
 
-/** The contexts under which secrets are sealed: a sealed value copied to another row does not open there. */
+/** The contexts under which secrets are sealed. A sealed value that is copied to another row does not open there. */
 export function receiverSecretContext(relayId: string): string {
   return `relay:${relayId}:receiver`;
 }
@@ -173,7 +175,7 @@ export function processorSecretContext(environmentId: number): string {
   return `environment:${environmentId}:processor`;
 }
 
-/** The address a provider posts to; it names no environment. `baseUrl` has no trailing slash. */
+/** The URL to which a provider posts; it names no environment. `baseUrl` has no trailing slash. */
 export function receiverUrl(baseUrl: string, appId: string, name: string): string {
   return `${baseUrl}/hooks/${appId}/${name}`;
 }
@@ -197,7 +199,7 @@ type RelayChange =
   | "relay.secret_changed"
   | "relay.signing_secret_changed";
 
-/** Writes the change's row; null stands for a relay that is not there. */
+/** Writes the change's audit row. null: the relay does not exist on that side. */
 export async function auditRelay(
   tx: Writer,
   context: Pick<RelayContext, "environment" | "actor" | "nowMs">,

@@ -1,7 +1,7 @@
 /**
- * Rotating a relay's receiver secret, in three steps: read the slot, prepare the value against the recipe as it was read, store it if
- * the definition has not moved since. A paste that races a recipe change answers `version_conflict` and stores nothing. The secret before
- * it verifies nothing from then on, or, where an overlap is asked for, until that ends; never more than the two.
+ * Rotates a relay's receiver secret in three steps: read the slot, prepare the value against that definition, and store it if the
+ * definition has not changed. A paste during a recipe change answers `version_conflict` and stores nothing. The previous secret becomes
+ * invalid at once, or at the end of an overlap. There are never more than two valid secrets.
  */
 import { toIso } from "../../base/clock.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -41,21 +41,21 @@ interface SecretSlot {
   definition: Definition;
 }
 
-/** A value that fits the slot, sealed. */
+/** A sealed value that fits the slot. */
 interface PreparedSecret {
   slot: SecretSlot;
   made: MadeSecret;
 }
 
-/** The relay's slot now. Refuses with `not_found`. */
+/** Returns the relay's slot. Throws `not_found`. */
 export async function readSecretSlot(tx: Reader, environmentId: number, name: string): Promise<SecretSlot> {
   const row = await requireRelay(tx, environmentId, name);
   return { relayId: row.id, name, version: row.version, definition: row.definition };
 }
 
 /**
- * Checks and seals the value, or mints one for null; needs no transaction. Refuses with `invalid_input`, or with
- * `provider_secret_required` where the service cannot make one.
+ * Checks and seals the value, or generates one for null. Needs no transaction. Throws `invalid_input`, or `provider_secret_required`
+ * where the service cannot generate one.
  */
 export function prepareSecret(
   slot: SecretSlot,
@@ -68,9 +68,8 @@ export function prepareSecret(
 }
 
 /**
- * Stores the prepared secret; the old one verifies for `overlapSeconds` more (0: not at all), `previousUntil` saying until when.
- * `receiverSecret` is there when it was minted, this once. Refuses with `version_conflict`, `not_found`, or with `invalid_input` another
- * environment's secret.
+ * Stores the prepared secret. The old one stays valid for `overlapSeconds` (0: not at all), until `previousUntil`. `receiverSecret` is
+ * returned once where it was generated. Throws `version_conflict`, `not_found`, or `invalid_input` for another environment's secret.
  */
 export async function storeSecret(
   tx: Writer,
@@ -97,8 +96,8 @@ export async function storeSecret(
 }
 
 /**
- * What goes on verifying beside the new secret. The same value stored again, as when an answer was lost, moves the end of an overlap
- * that still runs. A key never overlaps with a secret.
+ * Returns the overlap of the old secret with the new one. Storing the same value again, as after a lost response, only moves the end of a
+ * current overlap. A key never overlaps with a secret.
  */
 function overlapOf(
   before: RelayRow,
@@ -122,7 +121,7 @@ function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
   return one !== null && other !== null && Buffer.compare(one, other) === 0;
 }
 
-/** Ends the overlap now: the secret before the present one verifies nothing from here on. Refuses with `not_found`, also where there is none. */
+/** Ends the overlap now, so that the previous secret is no longer valid. Throws `not_found`, also where there is no overlap. */
 export async function endOverlap(tx: Writer, context: RelayContext, name: string): Promise<void> {
   const before = await requireRelay(tx, context.environment.id, name);
   if (!overlaps(before, context.nowMs))
@@ -136,7 +135,7 @@ export async function endOverlap(tx: Writer, context: RelayContext, name: string
   await auditRelay(tx, context, "relay.secret_changed", before, after);
 }
 
-/** Removes secrets whose overlap is over, so that nothing that verifies no more is kept. Answers how many there were. */
+/** Deletes secrets whose overlap has ended, and returns how many there were. */
 export function deletePreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
   const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
     WHERE previous_secret_until <= ?1`;
@@ -152,8 +151,8 @@ function rejectReplaced(name: string, version: number): Refusal {
 }
 
 /**
- * Shows secrets kept by an earlier version by a keyed fingerprint instead of a plain hash, against which guesses could be tested. A secret
- * that cannot be opened keeps its own: the relay's problem tells of it.
+ * Replaces plain-hash fingerprints of an earlier version by keyed ones, because a guess can be tested against a plain hash. A secret that
+ * cannot be opened keeps its fingerprint; the relay's problem reports it.
  */
 export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<void> {
   const rekey = async <Id extends string | number>(
@@ -161,7 +160,7 @@ export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<voi
     column: string,
     context: (id: Id) => string,
   ): Promise<void> => {
-    // Compared letter by letter, as LIKE would take a public key's SHA256 for one too.
+    // Compares letters exactly, because LIKE would also match a public key's SHA256.
     const old = `SELECT id, ${column} AS sealed FROM ${table} WHERE substr(${column}_fingerprint, 1, ${UNKEYED_FINGERPRINT.length}) = ?1 AND ${column} IS NOT NULL`;
     for (const { id, sealed } of await tx.all<{ id: Id; sealed: Uint8Array }>(old, UNKEYED_FINGERPRINT)) {
       const fingerprint = fingerprintSealed(sealer, sealed, context(id));
@@ -181,7 +180,7 @@ function fingerprintSealed(sealer: Sealer, sealed: Uint8Array, context: string):
   }
 }
 
-/** Mints a new signing secret; the next notice is signed with it. Answers it once. Refuses with `not_found` or `no_call_url`. */
+/** Generates a new signing secret for the next notice and returns it once. Throws `not_found` or `no_call_url`. */
 export async function rotateSigningSecret(
   tx: Writer,
   context: RelayContext,

@@ -1,6 +1,6 @@
 /**
- * Two relays that one payment may start, although they sell different things: their providers sign alike, and no mapped value that both filters
- * read keeps them apart. A buyer of one thing then gets the other as well.
+ * Finds two relays that one payment may start although they sell different things: their providers sign alike, and no mapped value that
+ * both filters read separates them. A buyer of one thing would then get the other too.
  */
 
 import type { Warning } from "../../base/refusal.ts";
@@ -10,10 +10,10 @@ import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import type { Definition } from "./definition-shape.ts";
 
-/** Other relays that one warning names. */
+/** The most other relays that one warning names. */
 const MAX_NAMED = 5;
 
-/** One warning if another of the relays sells something else and may run on the same payment. `others` may hold the relay itself. */
+/** Warns if another relay sells something else and may run on the same payment. `others` may contain the relay itself. */
 export function listOverlapWarnings(definition: Definition, others: readonly Definition[]): Warning[] {
   const { name, trigger } = definition;
   const sold = listSold(definition);
@@ -34,12 +34,12 @@ export function listOverlapWarnings(definition: Definition, others: readonly Def
   return [{ code: "sales_overlap", field: "trigger.when", message }];
 }
 
-/** Whether the relay sells on a provider's call. */
+/** Whether the relay sells when a provider's request arrives. */
 export function sellsOnCall(definition: Definition): boolean {
   return definition.trigger.kind === "receiver" && listSold(definition).size > 0;
 }
 
-/** Products and plans share their names. */
+/** Products and plans share one name space. */
 function listSold({ actions }: Definition): Set<string> {
   return new Set(
     actions.flatMap((action) => {
@@ -49,7 +49,7 @@ function listSold({ actions }: Definition): Set<string> {
   );
 }
 
-/** What tells providers apart: where the signature is. `processor` reads Stripe's header too. */
+/** Identifies a provider by where its signature is. `processor` also reads Stripe's header. */
 function readProvider(verify: VerifyFields): string {
   const { scheme, header, signatureField } = verify as VerifyFields & Record<string, unknown>;
   if (scheme === "processor") return "header stripe-signature";
@@ -66,7 +66,7 @@ function mayBothMatch(one: ReceiverTrigger, other: ReceiverTrigger): boolean {
   });
 }
 
-/** The texts that a filter takes, by the path they are read from. */
+/** The texts that a filter accepts, by the path from which they are read. */
 function listFilterTexts({ map, when = {} }: ReceiverTrigger): Map<string, string[]> {
   return new Map(Object.entries(when).map(([name, wanted]) => [map[name] ?? "", [wanted].flat()]));
 }

@@ -1,7 +1,7 @@
 /**
  * The unsigned-event rule: what a relay may do whose sender does not sign the event itself. It reads the registries' effects and
- * `signsEvent`, so that a new action or scheme falls under it by itself. It verifies nothing.
- * Source: the specification's "Unsigned-event rule".
+ * `signsEvent`, so the rule covers a new action or scheme automatically. It verifies nothing. Source: the specification's "Unsigned-event
+ * rule".
  */
 
 import { isJsonObject, type Json } from "../../base/json.ts";
@@ -16,9 +16,9 @@ import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 
-/** What acts on a person; writing a record and calling a URL do not. */
+/** Effects on a person. Writing a record and calling a URL are none. */
 const PERSON_EFFECTS: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
-/** Types that act elsewhere and are unknown here, named by the rule all the same. */
+/** Types that act on people in other versions and are unknown here. */
 const UNKNOWN_ACTING_TYPES: ReadonlySet<string> = new Set(["start_run"]);
 const EFFECT_WORDS: Readonly<Record<string, string>> = {
   gives: "gives something to a person",
@@ -26,7 +26,7 @@ const EFFECT_WORDS: Readonly<Record<string, string>> = {
   mails: "mails a person",
 };
 
-/** The parts of a definition that the rule reads; a part that is missing is not judged. */
+/** The parts of a definition that the rule reads. A missing part is not checked. */
 interface UnsignedParts {
   trigger: { kind: string } & Partial<Pick<ReceiverTrigger, "verify" | "map" | "trustUnsignedEvents">>;
   /** By index; null where there is no type to read. */
@@ -34,14 +34,14 @@ interface UnsignedParts {
 }
 
 /**
- * Whether events reach this trigger without the sender's signature over the event: a token recipe, a shared token, a map that reads what a
- * sender leaves unsigned.
+ * Whether events reach this trigger without the sender's signature over the event: by a token recipe, a shared token, or a map that reads
+ * unsigned values.
  */
 export function arrivesUnsigned(trigger: Trigger | UnsignedParts["trigger"]): boolean {
   return signsEvent(trigger) === false;
 }
 
-/** null: no receiver, or no scheme to ask. */
+/** null: no receiver, or no known scheme. */
 function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null {
   if (trigger.kind !== "receiver") return null;
   const { verify } = trigger as UnsignedParts["trigger"];
@@ -52,8 +52,7 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
 }
 
 /**
- * Whether an unsigned event may not act: the relay acts on people (it gives, takes or mails, or its map creates a person by address) and has not
- * taken the opt-in.
+ * Whether an unsigned event must not act: the relay gives, takes or mails, or its map creates a person by address, and it has no opt-in.
  */
 export function rejectsUnsigned({ trigger, actions }: Definition): boolean {
   return !isTrusted(trigger) && (mapsAddress(trigger) || actions.some((action) => actsOnPerson(action.type)));
@@ -74,7 +73,7 @@ function isTrusted(trigger: Trigger | UnsignedParts["trigger"]): boolean {
   return trigger.kind === "receiver" && (trigger as ReceiverTrigger).trustUnsignedEvents === true;
 }
 
-/** Every break of the rule, one problem an action; also an opt-in where the sender signs the event, so that there is nothing to trust. */
+/** Lists every break of the rule, one problem for each action. Also rejects an opt-in where the sender signs the event. */
 export function checkUnsignedRule(definition: Definition | UnsignedParts): Problem[] {
   const { trigger, actions } = definition;
   const signed = signedPathsOf(trigger);
@@ -104,7 +103,7 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
   return problems;
 }
 
-/** The rule for a sender that signs some values of the body alone: a relay that acts on people reads no others. */
+/** The rule for a sender that signs only some values of the body: a relay that acts on people must read no others. */
 function checkPartlySigned(definition: Definition | UnsignedParts, signed: readonly string[]): Problem[] {
   const { trigger, actions } = definition;
   const reads = listUnsignedReads(definition, actsOnPerson);
@@ -119,19 +118,19 @@ function checkPartlySigned(definition: Definition | UnsignedParts, signed: reado
   return reads.map((read) => rejectUnsignedRead(read, signed));
 }
 
-/*
- * What a relay reads of its events that their sender leaves unsigned, where it signs some values of the body alone: whoever captures one call
- * could write these anew and send the rest as it was. What a relay does with nobody (writing a record, calling a URL) may read them.
+/**
+ * What a relay reads of its events that the sender does not sign, where it signs some values of the body. Anyone who captures a request
+ * could change these values and send the rest unchanged. Actions that affect no person may read them.
  */
 
 interface UnsignedRead {
-  /** Where the definition says it. */
+  /** Where the definition reads it. */
   field: string;
-  /** What it reads of the body. */
+  /** The path in the body. */
   path: string;
 }
 
-/** null: no receiver, or its sender signs the whole body or nothing of it. */
+/** null: no receiver, or the sender signs the complete body or none of it. */
 function signedPathsOf({ kind, verify }: UnsignedParts["trigger"]): readonly string[] | null {
   if (kind !== "receiver" || verify === undefined) return null;
   return bindScheme(verify)?.signedPaths ?? null;
@@ -145,7 +144,7 @@ function listMappedUnsigned(trigger: UnsignedParts["trigger"]): UnsignedRead[] {
   );
 }
 
-/** What its map reads, and the templates of those of its actions that act on people. */
+/** Lists what the map reads, and the templates of the actions that act on people. */
 function listUnsignedReads(
   { trigger, actions }: UnsignedParts,
   acts: (type: string) => boolean,
@@ -163,14 +162,14 @@ function listUnsignedReads(
   return [...listMappedUnsigned(trigger), ...inTemplates];
 }
 
-/** The problem of reading such a value in a relay that acts on people. */
+/** Returns the problem of reading an unsigned value in a relay that acts on people. */
 function rejectUnsignedRead({ field, path }: UnsignedRead, signed: readonly string[]): Problem {
   const last = signed.map((one) => one.split(".").at(-1) ?? one);
   const message = `${showName(field)} reads ${showText(path)}, which this sender does not sign, so that anyone who captures one call could write it anew, and this relay acts on people: read one of what is signed (${last.join(", ")}), read it with {{event.…}} in write_record or call_url alone, or accept the risk with trigger.trustUnsignedEvents: true.`;
   return { field, message };
 }
 
-/** What whoever captures one call can make a relay do that took the opt-in, in words; null where it took none, or its sender signs. */
+/** Describes what anyone with a captured request can make a relay with the opt-in do. null: there is no opt-in, or the sender signs. */
 export function describeCapturedCall(definition: Definition): string | null {
   const { trigger } = definition;
   const isUnsigned = arrivesUnsigned(trigger) || listUnsignedReads(definition, actsOnPerson).length > 0;
@@ -183,7 +182,7 @@ export function describeCapturedCall(definition: Definition): string | null {
   return bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
 }
 
-/** The one-line warning of the opt-in, or null where there is none or it is not taken. */
+/** Returns the opt-in's warning of one line; null: the opt-in is absent or not used. */
 export function unsignedWarning(definition: Definition): Warning | null {
   const what = describeCapturedCall(definition);
   if (what === null) return null;
@@ -199,8 +198,8 @@ export function unsignedWarning(definition: Definition): Warning | null {
 }
 
 /**
- * Whether `after`, which takes the opt-in, buys more than `before` did with a captured call: the opt-in is new, a person is newly named, a call is
- * good for longer, more of it is unsigned, more events match `when`, or an acting action is new, changed, or larger in a number.
+ * Whether `after` lets a captured request do more than `before`: the opt-in is new, a person key is new, a request is valid for longer,
+ * more of it is unsigned, more events match `when`, or an acting action is new, changed, or has a larger number.
  */
 export function widensUnsigned(before: Definition | null, after: Definition): boolean {
   if (unsignedWarning(after) === null) return false;
@@ -229,7 +228,10 @@ function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean
   });
 }
 
-/** How long a captured call is good: its timestamp's window; for good but once, where it signs a token alone; or for good. */
+/**
+ * How long a captured request is valid, in seconds: its timestamp's window; MAX_VALUE where it works once, by a signed token; or without
+ * end.
+ */
 function replayableSeconds({ verify }: ReceiverTrigger): number {
   const isTimed = ["timestampHeader", "timestampKey", "timestampField"].some((name) => name in verify);
   if (isTimed) return Number(verify.toleranceSeconds ?? MAX_TOLERANCE_SECONDS);

@@ -1,7 +1,6 @@
 /**
- * An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts, the collection that
- * receipts are mapped to, who may sign in. One change is one transaction and one audit row; secrets are kept sealed, and the audit is told
- * their fingerprint alone.
+ * An environment's settings: the limits in force, the hold, the processor's secret (write only), mail, alerts, receipts and sign-in. One
+ * change is one transaction and one audit row. Secrets are stored sealed, and the audit has only their fingerprint.
  */
 import { type Static, type TBoolean, type TOptional, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -46,7 +45,7 @@ import { storeProcessorSecret } from "../relay/relay-secret.ts";
 
 const CONNECTOR_SECTION = "connector";
 
-/** Whether the connector's tools may change anything; on unless set. */
+/** Whether the connector's tools may change anything; on by default. */
 export function connectorWrites(environment: Pick<Environment, "settings">): boolean {
   return readSettingsSection(environment, CONNECTOR_SECTION).writes !== false;
 }
@@ -74,7 +73,7 @@ export const settingsView = Type.Object({
 
 export type SettingsView = Static<typeof settingsView>;
 
-/** Every switch there is, and no other: one that was misspelled would switch nothing off. */
+/** Accepts only known switches, because a misspelled one would switch nothing off. */
 const alertsInput = fields(
   Object.fromEntries(ALERT_SWITCHES.map((code) => [code, Type.Optional(Type.Boolean())])) as Record<
     (typeof ALERT_SWITCHES)[number],
@@ -82,7 +81,7 @@ const alertsInput = fields(
   >,
 );
 
-/** A change; what is absent stays as it is. */
+/** A change. An absent field stays as it is. */
 export const settingsInput = fields({
   version: Type.Integer({ description: "the version you read, an integer" }),
   held: Type.Optional(Type.Boolean()),
@@ -105,7 +104,7 @@ export const settingsInput = fields({
 });
 type SettingsInput = Static<typeof settingsInput>;
 
-/** Of the server: what no environment can say of itself. */
+/** Facts about the server, which no environment stores. */
 interface ServerFacts {
   baseUrl: string;
   docsUrl: string;
@@ -113,7 +112,7 @@ interface ServerFacts {
   limits: Readonly<Record<string, number>>;
 }
 
-/** `environment` as it stands now. */
+/** Returns the settings of the environment as it is now. */
 export async function showSettings(
   tx: Reader,
   environmentId: number,
@@ -146,7 +145,7 @@ function showProcessorSecret({ processorSecretFingerprint, processorSecretSetAt 
   return { fingerprint: processorSecretFingerprint, setAt: toIso(processorSecretSetAt) };
 }
 
-/** Every alert code with its switch, and `mail`, whether they are mailed; one never touched is on. */
+/** Lists every alert code with its switch, and `mail` for whether alerts are mailed. The default is on. */
 function showAlerts(environment: Environment): Record<string, boolean> {
   return Object.fromEntries(ALERT_SWITCHES.map((code) => [code, isAlertEnabled(environment, code)]));
 }
@@ -158,7 +157,7 @@ interface SettingDeps {
   allowPrivate: readonly string[];
 }
 
-/** Makes the change, and answers what is to be warned of it. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
+/** Makes the change and returns the warnings. Throws `version_conflict` or `invalid_input`, and then has written nothing. */
 export async function changeSettings(
   tx: Writer,
   change: Change,
@@ -228,7 +227,7 @@ function sealProcessorSecret(
   return { sealed, fingerprint: sealer.fingerprint(stored), digest: sealer.digest(stored) };
 }
 
-/** What the audit is told of the sections that were changed. */
+/** Returns the changed sections for the audit. */
 function describeSettings(environment: Environment, input: SettingsInput): Record<string, unknown> {
   const { heldAt, processorSecretFingerprint } = environment;
   return {

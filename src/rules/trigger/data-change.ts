@@ -1,7 +1,6 @@
 /**
- * The data_change trigger: a record changes. This file says what its definition may say and whether a record's data matches; capture/
- * makes it happen. Who wrote the record is never asked here: the runner's own writes and erasures never reach a change log.
- * Source: the specification's "Triggers".
+ * The data_change trigger: a record changes. This file says what its definition may contain and whether a record's data matches. Change
+ * capture in the engine decides which changes count: writes by relays and erasures never do. Source: the specification's "Triggers".
  */
 import { Type } from "typebox";
 import { isJsonObject, type Json } from "../../base/json.ts";
@@ -83,8 +82,8 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
 };
 
 /**
- * Whether every field of `where` stands in the record's own data with exactly that value; `4` is not `"4"`. What another program wrote as a
- * record's data may be no object: no field stands in it.
+ * Whether every field of `where` is in the record's own data with exactly that value; `4` is not `"4"`. Another program may have written
+ * data that is not an object, which matches nothing.
  */
 export function matchesWhere(where: DataChangeTrigger["where"], data: Json): boolean {
   return Object.entries(where ?? {}).every(

@@ -1,7 +1,6 @@
 /**
- * The receiver trigger: a signed webhook from a provider. This file says what its definition may say; verification is verify/'s, the
- * unsigned-event rule and reading an event are relay/'s.
- * Source: the specification's "Triggers" and "Map names".
+ * The receiver trigger: a signed webhook from a provider. This file says what its definition may contain. rules/verify verifies, and
+ * rules/relay reads an event and holds the unsigned-event rule. Source: the specification's "Triggers" and "Map names".
  */
 import { type TSchema, Type } from "typebox";
 import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../../base/limit.ts";
@@ -31,10 +30,10 @@ export type ReceiverTrigger = {
   trustUnsignedEvents?: boolean;
 };
 
-/** Mapped name to the text its value must have, or to several of which it must have one. */
+/** Mapped name to the text that its value must have, or to several of which it must have one. */
 export type When = Record<string, string | string[]>;
 
-/** Scheme names of old and what they are called now. A stored relay under an old name answers `scheme_renamed`. */
+/** Earlier names of schemes, and their names today. A stored relay with an earlier name answers `scheme_renamed`. */
 export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { [RENAMED_SCHEME]: "signature" };
 
 const expectsName =
@@ -175,7 +174,7 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
   ],
 };
 
-/** The person key in the map, or null. */
+/** Returns the person key in the map, or null. */
 export function findPersonKey(map: Readonly<Record<string, string>>): PersonKey | null {
   return PERSON_KEYS.find((key) => Object.hasOwn(map, key)) ?? null;
 }

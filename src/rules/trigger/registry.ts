@@ -1,4 +1,4 @@
-/** Every trigger kind. A new one is its own file and one line here. */
+/** Lists every kind of trigger. To add one, add its file and one line here. */
 import type { TriggerType } from "./contract.ts";
 import { type DataChangeTrigger, dataChangeTrigger } from "./data-change.ts";
 import { findPersonKey, type ReceiverTrigger, receiverTrigger } from "./receiver.ts";
@@ -6,21 +6,21 @@ import { type ScheduleTrigger, scheduleTrigger } from "./schedule.ts";
 
 export const TRIGGERS: readonly TriggerType[] = [receiverTrigger, scheduleTrigger, dataChangeTrigger];
 
-/** A relay's trigger, as its definition says it. */
+/** A relay's trigger, as its definition has it. */
 export type Trigger = ReceiverTrigger | ScheduleTrigger | DataChangeTrigger;
 
-/** The trigger of this kind, or null when there is none. */
+/** Finds the trigger of this kind, or null. */
 export function findTrigger(kind: string): TriggerType | null {
   return TRIGGERS.find((trigger) => trigger.kind === kind) ?? null;
 }
 
-/** Whether an event of this trigger can have a person: a record's owner or recipient, or whom the map names. */
+/** Whether an event of this trigger can have a person: a record's owner or recipient, or the person that the map names. */
 export function canHavePerson(trigger: Trigger): boolean {
   if (trigger.kind === "receiver") return findPersonKey(trigger.map) !== null;
   return findTrigger(trigger.kind)?.canHavePerson === true;
 }
 
-/** A trigger in words, for lists: "every Monday at 09:00 UTC", "when order.paid arrives". */
+/** Describes a trigger for lists: "every Monday at 09:00 UTC", "when order.paid arrives". */
 export function describeTrigger(trigger: Trigger): string {
   return findTrigger(trigger.kind)?.inWords(trigger) ?? trigger.kind;
 }

@@ -1,7 +1,7 @@
 /**
- * The scheme `adyen`: the standard webhook of Adyen, whose one notification item carries its own signature, HMAC-SHA256 keyed with the bytes
- * of a hex key, over eight of the item's values joined by colons. Nothing else of the body is signed, no time among it, so only those eight may
- * decide what a relay does. Source: Adyen, "Verify HMAC signatures".
+ * The scheme `adyen`: Adyen's standard webhook. Its one notification item holds its own signature, an HMAC-SHA256 over eight of the
+ * item's values joined by colons; the key is written in hex. The signature covers no time and nothing else of the body, so a relay may
+ * decide only by those eight values. Source: Adyen, "Verify HMAC signatures".
  */
 import { randomBytes } from "node:crypto";
 import { Type } from "typebox";
@@ -42,17 +42,17 @@ const SIGNED_NAMES = [
 ];
 
 export const ADYEN_SIGNATURE = `${ITEM}.additionalData.hmacSignature`;
-/** What the sender signs, written for people. */
+/** The signed text as sentences show it. */
 export const ADYEN_PAYLOAD = SIGNED_NAMES.map((name) => `{${name}}`).join(":");
 
 interface SignedItem {
   text: Uint8Array;
   signature: string | null;
-  /** What tells one notification from another; null: the item does not say what happened to what. */
+  /** Identifies the notification. null: the item does not say what happened to which payment. */
   id: string | null;
 }
 
-/** The signed text of a body's one item; a string is the cause where it has none. */
+/** Reads the signed text of the body's one item. A string is the cause where there is none. */
 export function readAdyenItem(parsed: ParsedBody): SignedItem | string {
   const body = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
   const { notificationItems: items } = body;
@@ -65,7 +65,7 @@ export function readAdyenItem(parsed: ParsedBody): SignedItem | string {
   for (const name of SIGNED_NAMES) {
     const value = readValue(item, name);
     if (value === null) return `${name} of the notification item is no text or number`;
-    // Colons in more than one value would let the same text stand for other values.
+    // With colons in more than one value, other values could make the same signed text.
     if (name !== MERCHANT_REFERENCE && value.includes(":"))
       return `${name} of the notification item has a colon in it, so its signature is not clear`;
     values.push(value);
@@ -82,7 +82,7 @@ export function readAdyenItem(parsed: ParsedBody): SignedItem | string {
   };
 }
 
-/** A value that is not there is signed as an empty text; null: it is an object or a list. */
+/** Returns the value as text; "" for a missing one, as Adyen signs it. null: it is an object or a list. */
 function readValue(item: JsonObject, name: string): string | null {
   let value: Json | undefined = item;
   for (const part of name.split(".")) {
@@ -119,7 +119,7 @@ function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
   return { verified: true, onceText: null, expiresAtMs: null, senderEventId: id, idOfValues: true };
 }
 
-/** Signs the body's one item; what says which notification it is, is added where the body lacks it. */
+/** Signs the body's one item. Adds the fields that identify the notification where the body lacks them. */
 function sign(_fields: AdyenFields, key: string, { body, contentType, ...rest }: Draft): SignedDraft {
   const headers = { "content-type": contentType };
   const call = receiveCall({ ...rest, headers: new Headers(headers), body, kinds: "json", search: "" });

@@ -1,37 +1,37 @@
 /**
- * What a verification scheme is: one file a scheme, one line in registry.ts. Verification is a pure function of the call, the
- * definition's fields and the secret; it never reads a relay, a database or a clock.
+ * What a verification scheme is. Each scheme has one file, and one line in registry.ts. Verification is a pure function of the request,
+ * the definition's fields and the secret: it reads no relay, database or clock.
  */
 import type { TSchema } from "typebox";
 import type { Json } from "../../base/json.ts";
 import type { Problem } from "../../base/refusal.ts";
 
-/** A received call, as the schemes see it. */
+/** A received request, as the schemes read it. */
 export interface ReceivedCall {
-  /** A header's value without regard to case; one that came twice is joined with ", ". */
+  /** Returns a header's value; names have no case. Values of a repeated header are joined with ", ". */
   header(name: string): string | null;
-  /** The bytes received, before any parsing. */
+  /** The received bytes, before any parsing. */
   body: Uint8Array;
-  /** Whether the body is a form and no JSON, told without parsing it. */
+  /** Whether the body is a form and not JSON. Does not parse it. */
   isForm(): boolean;
-  /** The body parsed once, lazily: JSON, or a form's fields (a repeated name is a list). */
+  /** Parses the body once, at the first use: JSON, or a form's fields. A repeated field is a list. */
   parsed(): ParsedBody;
-  /** Tells of work, in microseconds of it, before it is done for a call that has not verified; throws where it may not be done. */
+  /** Reports work in microseconds before it is done for an unverified request. Throws where a limit forbids the work. */
   charge(microseconds: number): void;
-  /** What followed the path, "?" included; "" when nothing was appended. */
+  /** What follows the path of the URL, "?" included; "" for nothing. */
   search: string;
-  /** The stored receiver URL of the relay, byte for byte as its page shows it. */
+  /** The relay's receiver URL, byte for byte as its page shows it. */
   receiverUrl: string;
   nowMs: number;
-  /** Whether a timestamp may be as old as it likes: the delivery is an old one that is looked at now. One of the future never is good. */
+  /** Accepts a timestamp of any age, for a delivery of the past that is checked now. A timestamp in the future stays invalid. */
   isOld?: boolean;
 }
 
-/** Which bodies a scheme's senders send. */
+/** The kinds of body that a scheme's senders send. */
 export type BodyKinds = "json" | "json_or_form";
 
 export type ParsedBody =
-  /** `text`: what the value was read from, without a byte order mark. */
+  /** `text`: the JSON text without a byte order mark. */
   | { ok: true; value: Json; form: null; text: string }
   /** `form`: the decoded pairs in the order received. */
   | { ok: true; value: Json; form: readonly (readonly [name: string, value: string])[] }
@@ -40,49 +40,49 @@ export type ParsedBody =
 export type Verdict =
   | {
       verified: true;
-      /** The signed text of a recipe that accepts each signature once ({params}, {token}); else null. */
+      /** The signed text of a recipe that accepts each signature once ({params}, {token}), else null. */
       onceText: Uint8Array | null;
-      /** When the call's timestamp leaves the window, in ms since the epoch; null where it carries none. */
+      /** When the timestamp leaves the accepted window, in ms since the epoch. null: there is no timestamp. */
       expiresAtMs: number | null;
-      /** The sender's own id (scheme hooks: of a header), for dedupe when the map names no event_id. */
+      /** The sender's own id of the event, for deduplication when the map has no event_id. */
       senderEventId: string | null;
-      /** Where that id stands in no header: it is made of what the sender signs. */
+      /** Set where that id is made of signed values and is in no header. */
       idOfValues?: true;
-      /** By the secret before the present one, while both verify. */
+      /** Set where the previous secret verified the request, while both secrets are valid. */
       byPrevious?: boolean;
     }
   | {
       verified: false;
       code: "bad_signature" | "too_many_signatures" | "invalid_json";
-      /** Why, in words for the owner's eyes (never a secret, never a body): "header x-signature is missing". */
+      /** The reason in words for the owner, such as "header x-signature is missing". Holds no secret and no body. */
       cause: string;
-      /** A proof was where it is looked for, and did not match. */
+      /** Set where there was a signature or token that did not match. */
       unmatched?: boolean;
     };
 
 export type Verified = Extract<Verdict, { verified: true }>;
 
-/** A verifier with its secret prepared; made once per saved relay, used for every call. */
+/** A verifier with its secret prepared. It is made once for each saved relay and used for every request. */
 export interface Verifier {
   verify(call: ReceivedCall): Verdict;
 }
 
-/** `scheme` and the scheme's own fields, as a definition says them. */
+/** The scheme's name and its own fields, as a definition has them. */
 export interface VerifyFields {
   scheme: string;
   [field: string]: Json;
 }
 
-/** What a scheme's secret is. */
+/** The kind of secret that a scheme needs. */
 export type SecretNeed =
-  /** A shared secret: minted here or pasted. */
+  /** A shared secret, generated here or pasted. */
   | "shared"
-  /** The sender's public key: pasted only. */
+  /** The sender's public key, which can only be pasted. */
   | "public_key"
   /** The environment's own payment-processor secret. */
   | "processor";
 
-/** A body to be signed as the sender does. */
+/** A body that is to be signed as the sender does. */
 export interface Draft {
   body: Uint8Array;
   contentType: string;
@@ -90,7 +90,7 @@ export interface Draft {
   nowMs: number;
 }
 
-/** What `relay send` and the tests need to make a call that verifies. */
+/** A signed request for `relay send` and the tests. */
 export interface SignedDraft {
   headers: Record<string, string>;
   body: Uint8Array;
@@ -100,35 +100,35 @@ export interface SignedDraft {
 export interface Scheme<Fields = unknown> {
   name: string;
   title: string;
-  /** TypeBox object schema, `scheme` included as a literal, additionalProperties false, every property with ShapeWords. */
+  /** TypeBox object schema: `scheme` included as a literal, additionalProperties false, every property with ShapeWords. */
   shape: TSchema;
-  /** Rules beyond the shape; `field` relative to `verify`. Only called on a value that fits the shape. */
+  /** Checks rules beyond the shape, for fields that fit the shape. `field` is relative to `verify`. */
   check(fields: Fields): Problem[];
   secretNeed(fields: Fields): SecretNeed;
-  /** No header is signed, so a scheme whose senders send JSON alone reads nothing else. */
+  /** Nothing signs the content-type header, so a scheme whose senders send only JSON reads nothing else. */
   bodies: BodyKinds;
-  /** Whether the sender signs the event itself; false falls under the unsigned-event rule. */
+  /** Whether the sender signs the event itself. If not, the unsigned-event rule applies. */
   signsEvent(fields: Fields): boolean;
-  /** The paths of all that the sender signs of the body; absent: it signs the body whole, or nothing of it. */
+  /** The paths of every body value that the sender signs. Absent: it signs the complete body, or none of it. */
   signedPaths?: readonly string[];
-  /** `secret` is the stored text: a secret as pasted or minted, or a public key in the stored (SPKI base64) form. */
+  /** `secret` is the stored text: a shared secret, or a public key as SPKI DER in base64. */
   prepare(fields: Fields, secret: string): Verifier;
-  /** Signs a body the way the sender does. `key` is the secret, or the private key (PEM) for public-key recipes. */
+  /** Signs a body as the sender does. `key` is the secret, or the private key (PEM) for public-key recipes. */
   sign(fields: Fields, key: string, draft: Draft): SignedDraft;
   examples: readonly Fields[];
 }
 
-/** A cause is for the owner: never a secret, never a body. */
+/** Rejects a request. The cause is for the owner and must hold no secret and no body. */
 export function badSignature(cause: string): Verdict {
   return { verified: false, code: "bad_signature", cause };
 }
 
-/** As `badSignature`, where a proof was there and is not the secret's. */
+/** Rejects a request whose signature or token did not match. */
 export function unmatchedSignature(cause: string): Verdict {
   return { verified: false, code: "bad_signature", cause, unmatched: true };
 }
 
-/** A verifier that refuses every call, for a secret that cannot verify anything. */
+/** Makes a verifier that rejects every request, for a secret that cannot verify anything. */
 export function rejectEveryRequest(cause: string): Verifier {
   const verdict = badSignature(cause);
   return { verify: () => verdict };

@@ -1,9 +1,9 @@
 /**
- * What some senders ask an address before they send to it, answered only where a definition names it (`verify.handshake`): a challenge that is
- * said back, a token that is signed, a ping. Each is answered after the check that its sender defines and makes no event. What is said back is
- * short and of harmless characters, and nothing takes it for more than text.
- * Source: Meta, "Webhooks: getting started"; Slack, "url_verification"; Zoom, "Validate your webhook endpoint"; Discord, "Interactions" and
- * "Webhook events"; Dropbox, "Webhooks"; Twitch, "Responding to a challenge request".
+ * Answers what some senders ask a URL before they send to it: a challenge to return, a token to sign, a ping. A definition names the
+ * handshake (`verify.handshake`). The sender's own check comes first, and no handshake becomes an event. An answer is short and has only
+ * characters that are harmless in markup, scripts and JSON. Source: Meta, "Webhooks: getting started"; Slack, "url_verification"; Zoom,
+ * "Validate your webhook endpoint"; Discord, "Interactions" and "Webhook events"; Dropbox, "Webhooks"; Twitch, "Responding to a challenge
+ * request".
  */
 import { Type } from "typebox";
 import { isJsonObject, type JsonObject, writeJson } from "../../base/json.ts";
@@ -13,7 +13,7 @@ import { namesPlaceholder } from "./recipe.ts";
 import { computeHmac, isSameText } from "./signature-proof.ts";
 import { signingMethodOf } from "./signing-method.ts";
 
-/** What a handshake is answered with. */
+/** The response to a handshake. */
 export class HandshakeAnswer {
   readonly body: string;
   readonly contentType: string;
@@ -26,44 +26,44 @@ export class HandshakeAnswer {
   }
 }
 
-/** A string: why it is not answered, completing "…, because". null: it is no handshake. */
+/** A string is the reason why there is no answer, completing "…, because". null: the request is no handshake. */
 type Answered = HandshakeAnswer | string | null;
 
 interface Question {
   method: "GET" | "HEAD";
   query: URLSearchParams;
-  /** What Meta must say. */
+  /** The token that Meta must send. */
   verifyToken: string;
 }
 
-/** What a sender asks, to be tried. */
+/** A handshake to try a relay with. */
 interface Sample {
   method: "GET" | "HEAD" | "POST";
   search: string;
-  /** Of a POST, to be signed as the sender would. */
+  /** The body of a POST, which is signed as the sender does. */
   body: JsonObject | null;
 }
 
 interface Handshake {
-  /** Completing "…was answered". */
+  /** Completes "…was answered". */
   called: string;
-  /** What a person does with it at the sender. */
+  /** What a person does at the sender. */
   todo: string;
-  /** Whether a person gives the sender the relay's verify token. */
+  /** Set where a person gives the sender the relay's verify token. */
   byToken?: true;
-  /** As the sender asks it. `challenge` is made up. */
+  /** Makes the handshake as the sender does. `challenge` is a made-up text. */
   sample(challenge: string, verifyToken: string): Sample;
-  /** Asked without a signature. */
+  /** Answers a request without a signature. */
   ask?(question: Question): Answered;
-  /** Asked by a call that verified, with the secret that verified it. */
+  /** Answers a verified request. `secret` is the one that verified it. */
   answer?(body: JsonObject, secret: string): Answered;
-  /** Why it does not go with `verify`, and what to use, completing "handshake is …, "; null: it does. */
+  /** Why the handshake does not fit `verify` and what to use, completing "handshake is …, ". null: it fits. */
   misfit(verify: VerifyFields): string | null;
 }
 
-/** Characters of a challenge that mean nothing in markup, in a script or in JSON. */
+/** Characters that have no meaning in markup, scripts or JSON. */
 const CHALLENGE = /^[A-Za-z0-9._~+/=-]{1,256}$/;
-/** No dot and no colon, one of which the signed text of an event holds: the signature of a token is never that of an event. */
+/** No dot and no colon: the signed text of an event has one of them, so a signed token can never verify an event. */
 const PLAIN_TOKEN = /^[A-Za-z0-9_-]{1,100}$/;
 const MAX_QUERY_CHARS = 2_048;
 const NO_ECHO = `has other characters than letters, digits and . _ ~ + / = -, or more than 256 of them`;
@@ -113,7 +113,7 @@ const HANDSHAKES = {
     called: "Discord's PING",
     todo: "Enter the receiver URL as the app's endpoint once the relay holds its public key; Discord asks the URL at once, with a wrong signature too.",
     answer(body) {
-      // An event of Discord's has the type that a ping of its interactions has, and says which event it is.
+      // Discord's events and the ping of its interactions share a type, but only an event says which event it is.
       if (["event", "data", "token_type"].some((name) => isJsonObject(body[name] ?? null))) return null;
       if (body.type === 1) return new HandshakeAnswer('{"type":1}', "application/json");
       return body.type === 0 ? new HandshakeAnswer("", "application/json", 204) : null;
@@ -167,7 +167,9 @@ export interface NamedHandshake extends Handshake {
   name: HandshakeName;
 }
 
-/** The handshake that a definition names. An older definition may hold what a save refuses today: no call of it is answered. */
+/**
+ * Finds the handshake that a definition names. An older definition may combine what a save rejects today; then no request is answered.
+ */
 export function findHandshake(verify: VerifyFields): NamedHandshake | null {
   const name = NAMES.find((one) => one === verify.handshake);
   if (name === undefined) return null;
@@ -176,7 +178,7 @@ export function findHandshake(verify: VerifyFields): NamedHandshake | null {
   return problem === undefined ? handshake : { ...handshake, answer: () => problem.message };
 }
 
-/** Problems of a named handshake beside its scheme; fields that fit the shape. */
+/** Checks a handshake against its scheme, for fields that fit the shape. */
 export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verify: VerifyFields): Problem[] {
   const misfit = misfitIn(verify);
   if (misfit === null) return [];
@@ -184,7 +186,7 @@ export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verif
   return [{ field: "handshake", message }];
 }
 
-/** Slack, Zoom and Discord sign what they ask as they sign their events: what is not signed by the body would be anyone's. */
+/** Slack, Zoom and Discord sign a handshake as they sign events. Without a signature over the body, anyone could ask. */
 function misfitOf(verify: VerifyFields, algorithm: string): string | null {
   const method = signingMethodOf(verify);
   const fits =
@@ -198,7 +200,7 @@ function checkedOnlyBy(verify: string): string {
   return `which is answered only where that sender's own signature is checked: use ${verify}`;
 }
 
-/** Zoom's answer holds the signature of a token that the caller chose: such a text must never be what signs an event. */
+/** Zoom's answer signs a token that the caller chose. Such a text must never be the signed text of an event. */
 function signsToken(verify: VerifyFields): string | null {
   const { payload } = signingMethodOf(verify);
   const literals = payload.replaceAll(/\{[^{}]*\}/g, "");
@@ -206,7 +208,7 @@ function signsToken(verify: VerifyFields): string | null {
   return `whose answer signs a text of the caller with the relay's secret, and with signedPayload ${payload} that signature would verify an event: set signedPayload to v0:{timestamp}:{body} and timestampHeader to x-zm-request-timestamp, as Zoom signs`;
 }
 
-/** What a GET or HEAD of a receiver URL is answered. */
+/** Answers a GET or HEAD of a receiver URL. */
 export function askHandshake(
   { ask }: Handshake,
   method: "GET" | "HEAD",
@@ -218,7 +220,7 @@ export function askHandshake(
   return ask({ method, query: new URLSearchParams(search), verifyToken });
 }
 
-/** What a call that verified is answered where it is a handshake; `secret`: the one that verified it. */
+/** Answers a verified request where it is a handshake. `secret` is the one that verified it. */
 export function answerHandshake({ answer }: Handshake, call: ReceivedCall, secret: string): Answered {
   if (answer === undefined) return null;
   const parsed = call.parsed();
@@ -234,7 +236,7 @@ function echo(challenge: unknown, name: string): HandshakeAnswer | string {
     : `${name} ${NO_ECHO}`;
 }
 
-/** null: it does not come, or more than once. */
+/** null: the parameter is missing, or repeated. */
 function readOnce(query: URLSearchParams, name: string): string | null {
   const values = query.getAll(name);
   return values.length === 1 ? (values[0] ?? null) : null;

@@ -1,7 +1,7 @@
 /**
- * The scheme `hooks`: a Standard Webhooks style sender. Id, timestamp and body are signed with HMAC-SHA256, keyed with the base64
- * after `whsec_`; the header lists `v1,<base64>` entries separated by spaces. Three families of header names are known and never mixed.
- * Source: the specification's "Verification schemes"; decisions, section 1; Standard Webhooks 1.0.
+ * The scheme `hooks`: a Standard Webhooks sender. It signs id, timestamp and body with HMAC-SHA256, keyed with the base64 after `whsec_`.
+ * Its header lists `v1,<base64>` entries separated by spaces. Three families of header names are known and never mixed. Source: the
+ * specification's "Verification schemes"; decisions, section 1; Standard Webhooks 1.0.
  */
 import { randomUUID } from "node:crypto";
 import { Type } from "typebox";
@@ -33,7 +33,7 @@ export const HOOKS_PAYLOAD = "{id}.{timestamp}.{body}";
 const SECRET_PREFIX = "whsec_";
 const VERSION_PREFIX = "v1,";
 
-/** The key a secret stands for, or null where what follows `whsec_` is not base64 or is empty. */
+/** Reads the key of a secret. null: the text after `whsec_` is empty or not base64. */
 function readKey(secret: string): Buffer | null {
   if (!secret.startsWith(SECRET_PREFIX)) return null;
   const key = decodeText(secret.slice(SECRET_PREFIX.length), "base64");
@@ -53,7 +53,7 @@ interface Family {
   signature: string;
 }
 
-/** The values of the first family whose three headers are all there. */
+/** Finds the first family whose three headers are all present. */
 function findFamily(call: ReceivedCall): Family | null {
   for (const names of FAMILIES) {
     const id = call.header(names.id);
@@ -67,7 +67,7 @@ function findFamily(call: ReceivedCall): Family | null {
   return null;
 }
 
-/** Which of three headers did not come, where any of a family did. */
+/** Names the missing headers of the first family that has any. */
 function formatMissing(call: ReceivedCall): string {
   for (const names of FAMILIES) {
     const all = Object.values(names);

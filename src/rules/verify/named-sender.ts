@@ -1,8 +1,7 @@
 /**
- * Senders whose signing no recipe can say, because of a character between the parts, what stands behind the body, or a timestamp that is an
- * ISO time. Each is a scheme of its own without fields. All of them sign the body whole, with the moment of sending beside it.
- * Source: Telnyx, "Webhook signing"; HubSpot, "Validating requests" (v3); Zendesk, "Verifying webhooks"; Box, "Signature verification";
- * Twitch, "Verifying the event message".
+ * Senders whose signature no recipe can describe: a special character between the parts, a timestamp after the body, or an ISO time. Each
+ * is a scheme without fields. All of them sign the complete body and the time of sending. Source: Telnyx, "Webhook signing"; HubSpot,
+ * "Validating requests" (v3); Zendesk, "Verifying webhooks"; Box, "Signature verification"; Twitch, "Verifying the event message".
  */
 import { randomUUID, sign as signWithKey } from "node:crypto";
 import { Type } from "typebox";
@@ -40,18 +39,18 @@ export interface NamedSender {
   description: string;
   algorithm: "hmac-sha256" | Extract<PublicKeyAlgorithm, "ed25519">;
   encoding: Encoding;
-  /** Headers of which each may hold a signature; any of them passes. */
+  /** Headers that can hold a signature. One matching signature is enough. */
   signatures: readonly [string, ...string[]];
-  /** What the signature's header begins with, as in `sha256=…`. */
+  /** The text before the signature, as in `sha256=…`. */
   signatureKey?: string;
-  /** The header of the moment of sending, and how it is written. */
+  /** The header of the time of sending, and its format. */
   timestamp: string;
   time: "seconds" | "milliseconds" | "iso";
   toleranceSeconds: number;
-  /** The header of the message's own id, where that is signed. */
+  /** The header of the message's id, where the sender signs it. */
   id?: string;
   bodies: BodyKinds;
-  /** The signed text in words, and made. */
+  /** The signed text as sentences show it, and the function that makes it. */
   payload: string;
   makeText(parts: SignedParts): SignedText;
 }
@@ -147,7 +146,7 @@ export function findNamedSender(scheme: string): NamedSender | null {
   return BY_NAME.get(scheme) ?? null;
 }
 
-/** What HubSpot decodes in a URL before it signs it, and nothing else. */
+/** The characters that HubSpot decodes in a URL before it signs the URL. */
 const HUBSPOT_DECODES = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi;
 
 function decodeForHubspot(url: string): string {
@@ -190,7 +189,7 @@ function verifyCall(sender: NamedSender, call: ReceivedCall, check: SignatureChe
   };
 }
 
-/** Those that came, in their own place; a string is the cause where there is none. */
+/** Returns the received signatures. A string is the cause where there is none. */
 function readSignatures({ signatures, signatureKey }: NamedSender, call: ReceivedCall): string[] | string {
   const values = signatures.map((name) => call.header(name)).filter((value) => value !== null);
   if (values.length === 0)
@@ -209,7 +208,7 @@ const MILLISECONDS = /^\d{13}$/;
 
 function readTime({ time, toleranceSeconds }: NamedSender, raw: string, call: ReceivedCall) {
   if (time === "iso") return readIsoTimestamp(raw, call, toleranceSeconds);
-  // Nothing stands between the body and these digits, so that they must be as many as they always are.
+  // Nothing separates the body from these digits, so their number must be fixed.
   if (time === "milliseconds" && !MILLISECONDS.test(trimHttpSpace(raw)))
     return "the timestamp is not the 13 digits of milliseconds";
   return readTimestamp(raw, call, toleranceSeconds);

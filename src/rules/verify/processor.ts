@@ -1,6 +1,6 @@
 /**
- * The scheme `processor`: the built-in payment processor's signature header, `t=…,v1=…`, HMAC-SHA256 of timestamp, dot and body, five
- * minutes either way, always with the environment's own processor secret. It is one recipe under two header names, never mixed.
+ * The scheme `processor`: the built-in payment processor's header `t=…,v1=…`, an HMAC-SHA256 over timestamp, dot and body with the
+ * environment's own processor secret. The timestamp may be five minutes off. The recipe has two header names, which are never mixed.
  * Source: the specification's "Verification schemes"; decisions, section 1 (header aliases).
  */
 import { Type } from "typebox";

@@ -1,7 +1,7 @@
 /**
- * A received call as the schemes see it: headers, the bytes, and the body parsed once, on demand. It decides by the bytes what is JSON and
- * what a form; it never decides whether a call is genuine, and nothing a caller sends makes it throw.
- * Source: the specification's "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
+ * A received request as the schemes read it: headers, bytes, and the body parsed once, when it is needed. The bytes decide whether the
+ * body is JSON or a form. Nothing here decides whether a request is genuine, and no input makes it throw. Source: the specification's
+ * "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
  */
 import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../../base/json.ts";
 import { MAX_FORM_FIELDS } from "../../base/limit.ts";
@@ -10,17 +10,17 @@ import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
 
-/** Deeper JSON is refused as `invalid_json`: it could be read, but not safely walked or written again. */
+/** Deeper JSON is rejected as `invalid_json`, because walking or rewriting it is not safe. */
 const MAX_BODY_DEPTH = 500;
 
-/** What the costliest JSON of a kilobyte takes to read, and the costliest form. */
+/** The highest measured cost of reading a kilobyte of JSON, and of a form. */
 const JSON_US_PER_KB = 80;
 const FORM_US_PER_KB = 15;
 
 const jsonText = new TextDecoder("utf-8", { fatal: true });
 const formText = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The bytes of a call and what they say, read once for all the relays that are asked whether it is theirs. */
+/** The bytes of a request and their parsed forms, shared by all relays that the request may belong to. */
 export class ReceivedBody {
   readonly bytes: Uint8Array;
   readonly #mayBeForm: boolean;
@@ -28,7 +28,7 @@ export class ReceivedBody {
   #json: ParsedBody | null = null;
   #form: ParsedBody | null = null;
 
-  /** `charge` is told of work before it is done, and may throw to refuse it. */
+  /** `charge` gets the work before it is done, and may throw to reject the request. */
   constructor(bytes: Uint8Array, contentType: string | null, charge: (microseconds: number) => void) {
     this.bytes = bytes;
     this.#mayBeForm = isFormBody(contentType, bytes);
@@ -61,16 +61,16 @@ export class ReceivedBody {
 interface CallParts {
   headers: Headers;
   body: Uint8Array | ReceivedBody;
-  /** What bodies the relay's scheme reads; both where it is absent. */
+  /** The kinds of body that the relay's scheme reads; both kinds when absent. */
   kinds?: BodyKinds;
-  /** What followed the path, "?" included; "" when nothing was appended. */
+  /** What follows the path of the URL, "?" included; "" for nothing. */
   search: string;
   receiverUrl: string;
   nowMs: number;
   isOld?: boolean;
 }
 
-/** Wraps a call; the body is parsed at the first `parsed()` and never again. */
+/** Wraps a request. The body is parsed at the first `parsed()` and never again. */
 export function receiveCall(parts: CallParts): ReceivedCall {
   const { headers, body, kinds = "json_or_form", search, receiverUrl, nowMs, isOld = false } = parts;
   const read =
@@ -91,21 +91,21 @@ export function receiveCall(parts: CallParts): ReceivedCall {
 }
 
 /**
- * Whether a body is a form: its header says so and it does not begin as a JSON object or list does. Nothing signs the header, so what
- * a sender signed as JSON, whole or broken, is never read as a form.
+ * Whether a body is a form: its header says so, and it does not begin as a JSON object or list. Nothing signs the header, so a body that
+ * was signed as JSON must never be read as a form.
  */
 export function isFormBody(contentType: string | null, body: Uint8Array): boolean {
   return isFormType(contentType) && !beginsAsJson(body);
 }
 
-/** Whether a content-type names an urlencoded form, parameters such as charset aside. */
+/** Whether a content-type names an urlencoded form, with or without parameters. */
 function isFormType(contentType: string | null): boolean {
   if (contentType === null || contentType.length < FORM_TYPE.length) return false;
   const end = contentType.indexOf(";");
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === FORM_TYPE;
 }
 
-/** Whether "{" or "[" comes first, after a byte order mark and the white space that JSON allows. */
+/** Whether "{" or "[" comes first, after a byte order mark and JSON's white space. */
 function beginsAsJson(body: Uint8Array): boolean {
   let at = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
   while (body[at] === 0x20 || body[at] === 0x0a || body[at] === 0x0d || body[at] === 0x09) at++;
@@ -136,7 +136,7 @@ function nestsTooDeep(body: Uint8Array): boolean {
 
 const AMPERSAND = 0x26;
 
-/** The sentence about a form of too many fields, counted without reading them; null: there are not too many. */
+/** Returns the message for a form with too many fields, or null. Counts the fields without decoding them. */
 export function checkFieldCount(body: Uint8Array): string | null {
   let fields = 0;
   for (let at = 0; at < body.length; at++) {
@@ -146,12 +146,12 @@ export function checkFieldCount(body: Uint8Array): string | null {
   return `The form has more than ${MAX_FORM_FIELDS.toLocaleString("en-US")} fields, the most a receiver reads: send fewer, or JSON.`;
 }
 
-/** Decodes as the WHATWG urlencoded parser does (`+` is a space, UTF-8); it accepts any bytes. A repeated name is a list. */
+/** Decodes a form as the WHATWG urlencoded parser does, from any bytes. A repeated name becomes a list. */
 function parseForm(body: Uint8Array): ParsedBody {
   const message = checkFieldCount(body);
   if (message !== null) return { ok: false, message };
   const text = formText.decode(body);
-  // URLSearchParams drops a leading "?", which in a body belongs to the first name.
+  // URLSearchParams drops a leading "?", which belongs to the first name in a body.
   const form = [...new URLSearchParams(text.startsWith("?") ? `&${text}` : text)];
   const fields = new Map<string, Json>();
   for (const [name, value] of form) {
@@ -160,19 +160,19 @@ function parseForm(body: Uint8Array): ParsedBody {
     else if (Array.isArray(before)) before.push(value);
     else fields.set(name, [before, value]);
   }
-  // fromEntries defines own properties, so that a field named __proto__ is a field like any other.
+  // fromEntries defines own properties, so a field named __proto__ is an ordinary field.
   return { ok: true, value: Object.fromEntries(fields), form };
 }
 
-/** What a path names in a body: in a form, a field whose literal name is the whole path wins. Undefined when it names nothing. */
+/** Reads a path in a body. In a form, a field whose name is the complete path comes first. undefined: there is no such value. */
 export function readBodyField(body: ParsedBody, path: Path): Json | undefined {
   if (!body.ok) return undefined;
   return body.form === null ? readPath(body.value, path) : readField(body.value, path);
 }
 
 /**
- * The text of {params}: a form's decoded fields, names sorted by code unit, name and value with nothing between; a repeated name
- * gives its distinct values, sorted, each as name and value. Source: recipes, "The signed text".
+ * Makes the text of {params}: a form's decoded fields sorted by name in code units, each as name and value with nothing between. A
+ * repeated name gives its distinct values, sorted. Source: recipes, "The signed text".
  */
 export function joinFormParams(form: readonly (readonly [name: string, value: string])[]): Buffer {
   const values = new Map<string, Set<string>>();

@@ -1,6 +1,6 @@
 /**
- * Signing as the sender of a recipe does, for `relay send` and the tests: puts the timestamp, the token and the signature where the
- * recipe reads them. It never runs when a call is received.
+ * Signs a body as the sender of a recipe does, for `relay send` and the tests. It puts the timestamp, the token and the signature where
+ * the recipe reads them. Receiving a request never uses it.
  */
 import { randomBytes, sign } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
@@ -18,7 +18,7 @@ import {
 } from "./recipe.ts";
 import { computeHmac, type HmacHash, joinSignedText, type SignedText } from "./signature-proof.ts";
 
-/** Signs a draft. Refuses with `invalid_input` a body that cannot hold the fields the recipe puts in it. */
+/** Signs a draft. Throws `invalid_input` for a body that cannot hold the recipe's fields. */
 export function signByRecipe(fields: SignatureFields, key: string, draft: Draft): SignedDraft {
   const seconds = String(Math.floor(draft.nowMs / 1000));
   const headers: Record<string, string> = { "content-type": draft.contentType };
@@ -69,7 +69,7 @@ function signText(fields: SignatureFields, key: string, text: SignedText): strin
   return computeHmac(algorithm.slice("hmac-".length) as HmacHash, key, text).toString(encoding);
 }
 
-/** A body whose fields can be read and set; one that nothing is set in keeps its bytes. */
+/** A body whose fields can be read and set. A body in which nothing is set keeps its bytes. */
 class BodyWriter {
   body: Uint8Array;
   readonly #contentType: string;
@@ -79,7 +79,7 @@ class BodyWriter {
     this.#contentType = draft.contentType;
   }
 
-  /** The field's text; "" where it is missing or is no text. */
+  /** Returns the field's text; "" where it is missing or not a text. */
   get(field: string): string {
     const path = parsePath(field);
     const value = path === null ? undefined : readBodyField(this.#parsed(), path);

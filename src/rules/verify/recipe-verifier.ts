@@ -1,7 +1,7 @@
 /**
- * Verification by a signature recipe, prepared once and run for every call: parse where a body field is needed, count signatures,
- * check the timestamp, check the signature, in that order. It never runs cryptography on a call it can refuse without.
- * Source: the specification's "Runtime rules"; recipes, "Order of a call".
+ * Verifies requests by a signature recipe, prepared once for each relay. In this order it parses the body if a field is needed, counts
+ * the signatures, checks the timestamp and checks the signature. It runs no cryptography on a request that it can reject without. Source:
+ * the specification's "Runtime rules"; recipes, "Order of a call".
  */
 import { type Json, scalarText } from "../../base/json.ts";
 import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
@@ -39,7 +39,7 @@ const LOST_DIGITS_CAUSE =
   "the body begins with digits that may be the timestamp's own, as the sender signs the two with nothing between them";
 const NO_FORM_CAUSE = "the body is not a form post, whose fields the sender signs";
 
-/** Makes the verifier of a recipe; `check` holds the key. A recipe that breaks its own rules refuses every call. */
+/** Makes the verifier of a recipe; `check` holds the key. A recipe that breaks a rule rejects every request. */
 export function prepareRecipe(fields: SignatureFields, check: SignatureCheck): Verifier {
   const payload = parseSignedPayload(signedPayloadOf(fields));
   if ("problems" in payload || checkRecipe(fields).length > 0) {
@@ -63,7 +63,7 @@ class RecipeVerifier implements Verifier {
   readonly #readsFields: boolean;
   readonly #toleranceSeconds: number;
   readonly #once: boolean;
-  /** Whether nothing stands between the timestamp and the body in the signed text. */
+  /** Whether the body follows the timestamp in the signed text with nothing between them. */
   readonly #meetsBody: boolean;
 
   constructor(fields: SignatureFields, payload: SignedPayload, check: SignatureCheck) {
@@ -127,7 +127,10 @@ class RecipeVerifier implements Verifier {
     };
   }
 
-  /** The signatures and the timestamp where the recipe says they are; a cause where there is none; null where there are too many. */
+  /**
+   * Finds the signatures and the timestamp where the recipe says they are. A string is the cause where there is none; null: there are too
+   * many.
+   */
   #find(call: ReceivedCall, body: ParsedBody | null): Found | string | null {
     const { header, signatureKey, timestampKey, timestampHeader } = this.#fields;
     let signatures: readonly string[];
@@ -166,14 +169,14 @@ class RecipeVerifier implements Verifier {
     return head;
   }
 
-  /** The bytes of {body} or {params}. */
+  /** Returns the bytes of {body} or {params}. */
   #tail(call: ReceivedCall): Uint8Array {
     if (this.#payload.tail === "body") return call.body;
     const parsed = call.parsed();
     return joinFormParams(parsed.ok && parsed.form !== null ? parsed.form : []);
   }
 
-  /** The text of {token}; empty where there is none. */
+  /** Returns the text of {token}; "" where there is none. */
   #token(body: ParsedBody | null): string {
     const token =
       body === null || this.#tokenPath === null ? undefined : readBodyField(body, this.#tokenPath);
@@ -182,8 +185,8 @@ class RecipeVerifier implements Verifier {
 }
 
 /**
- * Whether the last digits of a timestamp in milliseconds may stand in front of the body: the rest of it is one in seconds, and the same signed
- * text. What was JSON then begins with a digit, so that its header could make it a form.
+ * Whether the body may begin with the last digits of a timestamp in milliseconds. Without them the timestamp is one in seconds, and the
+ * signed text stays the same. Such a body would begin with a digit, so its header could make JSON a form.
  */
 function mayHaveLostDigits(digits: string, body: Uint8Array): boolean {
   if (digits.length >= FIRST_MILLISECOND_DIGITS) return false;
@@ -203,13 +206,13 @@ function pathOf(text: string | undefined): Path | null {
 interface HeaderParts {
   /** The values named `signatureKey`, in the order received. */
   signatures: string[];
-  /** The value named `timestampKey`; null when there is none, or more than one. */
+  /** The value named `timestampKey`. null: there is none, or more than one. */
   timestamp: string | null;
 }
 
 /**
- * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`: split on the separator, each part a name, the first `=`, and
- * a value taken verbatim. Names are case-sensitive; unknown and empty parts are skipped. `too_many` where more than 8 are named
+ * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`. It splits on the separator; each part is a name, the first
+ * `=`, and a value that stays as it is. Names have case. Unknown and empty parts are skipped. `too_many`: more than 8 parts are named
  * `signatureKey`. Source: recipes, "Header parts".
  */
 function readHeaderParts(

@@ -1,7 +1,7 @@
 /**
- * A signature recipe: how a sender signs, written down. It holds the fields with their defaults, the grammar of `signedPayload` and every rule
- * between fields; it reads no call, and cannot know whether the sender really signs that way.
- * Source: the specification's "Signature recipe fields" and "signedPayload rules" 1 to 3; recipes, "Fields".
+ * A signature recipe, which describes how a sender signs: its fields with their defaults, the grammar of `signedPayload`, and every rule
+ * between fields. It reads no request and cannot know whether the sender really signs so. Source: the specification's "Signature recipe
+ * fields" and "signedPayload rules" 1 to 3; recipes, "Fields".
  */
 
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../../base/limit.ts";
@@ -34,7 +34,7 @@ export const DEFAULT_ALGORITHM: Algorithm = "hmac-sha256";
 export const DEFAULT_ENCODING: Encoding = "hex";
 export const DEFAULT_SEPARATOR: Separator = ",";
 
-/** What the sender signs where the recipe does not say: the body, after the timestamp where one is named. */
+/** Returns the signed payload. The default is the body, after the timestamp where the recipe names one. */
 export function signedPayloadOf(fields: SignatureFields): string {
   return fields.signedPayload ?? (namesTimestamp(fields) ? "{timestamp}.{body}" : "{body}");
 }
@@ -43,7 +43,7 @@ function namesTimestamp(fields: SignatureFields): boolean {
   return timestampSources(fields).length > 0;
 }
 
-/** The names of the fields set that say where the timestamp is. */
+/** Lists the fields that say where the timestamp is. */
 function timestampSources(
   fields: SignatureFields,
 ): ("timestampHeader" | "timestampKey" | "timestampField")[] {
@@ -54,7 +54,7 @@ function timestampSources(
 /** A rule between fields, and whether a recipe breaks it. */
 type Rule = readonly [broken: boolean, field: keyof SignatureFields, message: string];
 
-/** Every rule the recipe breaks; fields that fit the shape. */
+/** Lists every rule that a recipe breaks, for fields that fit the shape. */
 export function checkRecipe(fields: SignatureFields): Problem[] {
   const rules = [
     ...placeRules(fields),
@@ -205,7 +205,7 @@ const PIECE = /\{([^{}]*)\}|[^{}]+|[{}]/g;
 const LITERAL = /^[A-Za-z0-9.:_-]*$/;
 const TAIL_WORDS = "{body}, {params} or {token}";
 
-/** The parsed text, or every rule it breaks, one sentence each. */
+/** Parses a signedPayload, or lists every rule that it breaks, one sentence each. */
 export function parseSignedPayload(text: string): SignedPayload | { problems: string[] } {
   const pieces = [...text.matchAll(PIECE)].map((match) => ({ text: match[0], name: match[1] ?? null }));
   const names = pieces.flatMap((piece) => (piece.name === null ? [] : [piece.name]));
@@ -228,7 +228,7 @@ export function parseSignedPayload(text: string): SignedPayload | { problems: st
   };
 }
 
-/** Which placeholders a text names, well formed or not; for rules that look at other fields too. */
+/** Whether a text contains the placeholder, well formed or not. */
 export function namesPlaceholder(text: string, name: string): boolean {
   return text.includes(`{${name}}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Every verification scheme, one line each, and a definition's `verify` bound to its own. Everything that lists schemes (checks, the JSON
- * Schema, the dashboard, the docs) reads this.
+ * Lists every verification scheme, one line each, and binds a definition's `verify` to its scheme. The checks, the JSON Schema, the
+ * dashboard and the docs all read this list.
  */
 import { type TObject, Type } from "typebox";
 import type { Problem } from "../../base/refusal.ts";
@@ -23,14 +23,14 @@ import { signature } from "./signature.ts";
 
 const ALL: readonly Scheme[] = [signature, processor, hooks, sharedToken, ...namedSchemes, adyen];
 
-/** Each may name what its sender asks the URL, beside its own fields. */
+/** Adds the field `handshake` to every scheme. */
 export const SCHEMES: readonly Scheme[] = ALL.map((scheme) => {
   const { properties } = scheme.shape as TObject;
   const shape = Type.Object({ ...properties, handshake: handshakeShape }, { additionalProperties: false });
   return { ...scheme, shape };
 });
 
-/** The earlier name of `signature`: refused at save, and answered 401 `scheme_renamed` where it is still stored. */
+/** The earlier name of `signature`. A save rejects it, and a stored relay with it answers 401 `scheme_renamed`. */
 export const RENAMED_SCHEME = "hmac_sha256_header";
 
 const BY_NAME: ReadonlyMap<string, Scheme> = new Map(SCHEMES.map((scheme) => [scheme.name, scheme]));
@@ -39,16 +39,16 @@ export function findScheme(name: string): Scheme | null {
   return BY_NAME.get(name) ?? null;
 }
 
-/** A definition's `verify`, bound to the scheme it names. */
+/** A definition's `verify`, bound to the scheme that it names. */
 export interface BoundScheme {
   name: string;
   bodies: BodyKinds;
-  /** What its sender asks the URL; null: it names nothing. */
+  /** What the sender asks the URL. null: the definition names no handshake. */
   handshake: NamedHandshake | null;
   check(): Problem[];
   secretNeed(): SecretNeed;
   signsEvent(): boolean;
-  /** null: the sender signs the body whole, or nothing of it. */
+  /** null: the sender signs the complete body, or none of it. */
   signedPaths: readonly string[] | null;
   /** `secret` is the stored text. */
   prepare(secret: string): Verifier;
@@ -56,8 +56,8 @@ export interface BoundScheme {
 }
 
 /**
- * The scheme that `verify` names with its fields, which were checked to fit its shape; null: there is none of that name. A definition that somebody
- * wrote by SQL may have no `verify`.
+ * Binds `verify` to its scheme; its fields must fit the scheme's shape. null: no scheme has that name. A definition that was written by
+ * SQL may have no `verify`.
  */
 export function bindScheme(verify: VerifyFields | undefined): BoundScheme | null {
   const scheme = verify === undefined ? null : findScheme(verify.scheme);

@@ -1,5 +1,5 @@
 /**
- * The scheme `shared_token`: the sender puts the secret itself in a header or in the query; either place is enough. The sender does
+ * The scheme `shared_token`: the sender puts the secret itself in a header or in the query, and either place is enough. The sender does
  * not sign the event, so the unsigned-event rule applies. Source: the specification's "Verification schemes".
  */
 import { timingSafeEqual } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * What a refused call carries that could be a signature or a timestamp, wherever it stands, and which of its headers are named like one. It
- * reads texts only; whether any of it proves the call is signature-diagnosis.ts's. Bounded in number and bytes, whatever a stranger sends.
+ * Finds what could be a signature, a timestamp or a token in a rejected request, in whatever header it is. It reads texts only;
+ * signature-diagnosis.ts tries them. Limits bound the number and the bytes, because anyone can send the request.
  */
 import { MAX_TIMESTAMP_DIGITS } from "../../base/limit.ts";
 import { decodeText, type Encoding, findNearestName } from "../../base/text.ts";
@@ -14,18 +14,18 @@ const MAX_PIECES = 20;
 const MAX_SIGNATURES_READ = 16;
 const MAX_TIMESTAMPS_READ = 4;
 const MAX_NEAR_NAMES = 3;
-/** What is told of a name that a stranger wrote: one that is a plain word or several. */
+/** Headers come from strangers, so a sentence shows only names of plain letters, digits, hyphens and underscores. */
 const PLAIN_NAME = /^[a-z0-9_-]{1,60}$/;
 
-/** Where a text stands: a value header, a part of one (`v1` in `t=…,v1=…`), an entry of a list prefix a word, or a field of the body. */
+/** Where a text was found: a header, a part of one (`v1` in `t=…,v1=…`), an entry of its list, or a field of the body. */
 export interface SignaturePlace {
   header: string | null;
   field: string | null;
-  /** The part's name. */
+  /** The name of the part. */
   key: string | null;
-  /** What stands between the parts; null: there is one part, or none. */
+  /** The separator of the parts. null: there are no several parts. */
   separator: "," | ";" | null;
-  /** How a text begins that no recipe leaves out: `v1,` of a list, a word such as `Bearer`. */
+  /** The kind of prefix before the text, which no recipe can remove: `v1,` in a list, or a word such as `Bearer`. */
   prefix: "version" | "word" | null;
 }
 
@@ -43,15 +43,15 @@ export interface SignatureCandidate {
 
 export interface TimestampCandidate {
   place: SignaturePlace;
-  /** As it came. */
+  /** As received. */
   digits: string;
-  /** Of one that is an ISO time; milliseconds since the epoch. */
+  /** Milliseconds since the epoch, where the text is an ISO time. */
   atMs?: number;
 }
 
 const PART_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** The headers that are looked at. */
+/** Returns the headers that are searched. */
 export function boundHeaders(headers: HeaderList): HeaderList {
   return headers.filter(([, value]) => value.length <= MAX_VALUE_CHARS).slice(0, MAX_HEADERS);
 }
@@ -65,7 +65,7 @@ export function placeOf(header: string | null, rest: Partial<SignaturePlace> = {
   return { header, field: null, key: null, separator: null, prefix: null, ...rest };
 }
 
-/** The header's value value, and every way in which it could be several. */
+/** Returns the complete value and every way to split it. */
 function splitHeader(header: string, raw: string): HeaderPiece[] {
   const value = trimHttpSpace(raw);
   const pieces: HeaderPiece[] = [{ place: placeOf(header), text: value }];
@@ -93,7 +93,7 @@ function splitHeader(header: string, raw: string): HeaderPiece[] {
 
 const ENCODINGS: readonly Encoding[] = ["hex", "base64", "base64url"];
 
-/** The bytes a text stands for in the first encoding, the relay's own before others, that gives as many as a signature has. */
+/** Decodes a text in the first encoding that gives an accepted number of bytes. The relay's own encoding is tried first. */
 function decodeSignature(
   { place, text }: HeaderPiece,
   own: Encoding,
@@ -106,7 +106,10 @@ function decodeSignature(
   return [];
 }
 
-/** What could be a signature of that many bytes, in the headers and in `field`, where the recipe reads one; the relay's own place first. */
+/**
+ * Lists what could be a signature with an accepted number of bytes, in the headers and in the recipe's body field. The relay's own place
+ * comes first.
+ */
 export function findSignatures(
   headers: HeaderList,
   field: HeaderPiece | null,
@@ -134,11 +137,11 @@ export function findSignatures(
 
 const TIME_NAME = /time|(^|-)ts$/i;
 const TIME_KEY = /^(t|ts|time|timestamp)$/i;
-/** Seconds since 2001 have ten digits; a shorter number is another thing. */
+/** Since 2001, seconds have ten digits. A shorter number is something else. */
 const TIMESTAMP = new RegExp(`^[0-9]{1,${MAX_TIMESTAMP_DIGITS}}$`);
 const LIKELY_TIMESTAMP = new RegExp(`^[0-9]{10,${MAX_TIMESTAMP_DIGITS}}$`);
 
-/** What could be a timestamp: a header named like one, a part named like one or as the relay's own is. */
+/** Lists what could be a timestamp: a header or part that is named like one, or as the relay's own is. */
 export function findTimestamps(headers: HeaderList, ownKey: string | null): TimestampCandidate[] {
   return headers
     .flatMap(([name, value]) => splitHeader(name, value))
@@ -152,7 +155,7 @@ export function findTimestamps(headers: HeaderList, ownKey: string | null): Time
     .slice(0, MAX_TIMESTAMPS_READ);
 }
 
-/** What could be a secret that is sent as it is: a header's value, value or prefix a word such as `Bearer`. */
+/** Lists what could be a secret sent as it is: a header's value, or what follows a word such as `Bearer`. */
 export function findTokens(headers: HeaderList): HeaderPiece[] {
   return headers.flatMap(([name, raw]) => {
     const value = trimHttpSpace(raw);
@@ -169,7 +172,7 @@ function isNamedLikeProof(name: string): boolean {
   return PROOF_NAME.test(name);
 }
 
-/** Names of headers that came in place of the wanted ones: those written most like them, and those named like what they hold. */
+/** Returns received headers that could replace the missing ones: those spelled most alike, and those named like a proof or a time. */
 export function findNearNames(
   headers: HeaderList,
   wanted: { proof: readonly string[]; timestamp: readonly string[] },

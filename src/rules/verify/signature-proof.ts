@@ -1,7 +1,7 @@
 /**
- * What proves a call, whatever its scheme: a signature over a text, by HMAC or by a sender's public key, and a timestamp inside its window.
- * Signatures are compared in constant time, and no candidate makes a check throw. Source: RFC 2104, RFC 8032, RFC 3279; recipes, "Encodings
- * and keys" and "Timestamps".
+ * The proof of a request in every scheme: a signature over a text, by HMAC or by a public key, and a timestamp within its window.
+ * Signatures are compared in constant time, and no candidate makes a check throw. Source: RFC 2104, RFC 8032, RFC 3279; recipes,
+ * "Encodings and keys" and "Timestamps".
  */
 import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import type { Json } from "../../base/json.ts";
@@ -9,27 +9,27 @@ import { MAX_TIMESTAMP_DIGITS } from "../../base/limit.ts";
 import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../../base/text.ts";
 import type { ReceivedCall } from "./contract.ts";
 
-/** The text a signature covers, in the pieces every scheme makes it of. */
+/** The text that a signature covers, in the pieces of which every scheme makes it. */
 export interface SignedText {
-  /** The beginning, as text: literals, the timestamp's digits, the receiver URL. */
+  /** The beginning as text: literals, the timestamp's digits, the receiver URL. */
   head: string;
-  /** The bytes behind it: the body, the form's parameters or the token. */
+  /** The bytes after it: the body, the form's parameters or the token. */
   tail: Uint8Array;
-  /** What some senders sign behind the body: the timestamp. */
+  /** What some senders sign after the body: the timestamp. */
   end?: string;
 }
 
 export interface SignatureCheck {
   /**
-   * Whether any of the candidates, still encoded, is a signature over the text. At most 8 of them; it never throws by itself. The text
-   * is asked for when a candidate could be a signature at all, and not before.
+   * Whether one of at most 8 encoded candidates is a signature over the text. Calls `makeText` only for a candidate that can be a
+   * signature. Throws nothing itself.
    */
   matches(makeText: () => SignedText, candidates: readonly string[]): boolean;
-  /** What checking so many bytes against so many candidates takes at most. */
+  /** Returns the highest cost in microseconds of checking so many bytes against so many candidates. */
   costUs(bytes: number, candidates: number): number;
 }
 
-/** The text's pieces as one run of bytes. */
+/** Joins the pieces of the text. */
 export function joinSignedText({ head, tail, end = "" }: SignedText): Buffer {
   return Buffer.concat([Buffer.from(head), tail, Buffer.from(end)]);
 }
@@ -38,15 +38,18 @@ export type HmacHash = "sha1" | "sha256" | "sha512";
 
 const HMAC_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, sha512: 64 };
 
-/** Of the slowest hash on a plain machine. */
+/** The cost of the slowest hash, in microseconds. */
 const HASH_US_PER_KB = 2;
 
-/** The HMAC of the text's pieces, one after the other. */
+/** Returns the HMAC of the text. */
 export function computeHmac(hash: HmacHash, key: string | Uint8Array, text: SignedText): Buffer {
   return addText(new Bun.CryptoHasher(hash, key), text).digest();
 }
 
-/** A check of HMAC signatures; `key` is not empty. The keyed state is made once and copied for each call, which halves the cost of a call. */
+/**
+ * Makes a check of HMAC signatures; `key` must not be empty. It keys the hash once and copies that state for each request, which halves
+ * the cost.
+ */
 export function prepareHmac(hash: HmacHash, key: string | Uint8Array, encoding: Encoding): SignatureCheck {
   const keyed = new Bun.CryptoHasher(hash, key);
   const bytes = HMAC_BYTES[hash];
@@ -74,15 +77,15 @@ function addText(hasher: Bun.CryptoHasher, text: SignedText): Bun.CryptoHasher {
 
 const ED25519_BYTES = 64;
 const P1363_BYTES = 64;
-/** SEQUENCE of two INTEGERs of at most 33 bytes each. */
+/** A SEQUENCE of two INTEGERs of at most 33 bytes each. */
 const LONGEST_DER_BYTES = 72;
 
-/** One check on the curve, or the two that 64 bytes under ECDSA get. */
+/** The cost of one check on the curve, or of the two that 64 bytes under ECDSA get. */
 const CURVE_US = 120;
 
 /**
- * A check of public-key signatures: Ed25519 takes 64 bytes with a canonical S only; ECDSA takes DER, high-S and low-S both, and exactly 64
- * bytes as r‖s. null where the stored text is not a key for this algorithm (SPKI DER in base64).
+ * Makes a check of public-key signatures. Ed25519 takes 64 bytes with a canonical S. ECDSA takes DER with high or low S, and exactly 64
+ * bytes as r‖s. null: the stored text is no SPKI DER key in base64 for this algorithm.
  */
 export function preparePublicKey(
   algorithm: PublicKeyAlgorithm,
@@ -143,22 +146,22 @@ function tryVerify(work: () => boolean): boolean {
   }
 }
 
-/** A timestamp of so many digits is in milliseconds, one of fewer in seconds. */
+/** A timestamp with so many digits is in milliseconds, one with fewer in seconds. */
 export const FIRST_MILLISECOND_DIGITS = 12;
 const ZERO = 0x30;
 const NINE = 0x39;
 
 interface Timestamp {
-  /** As received, which is how it is signed. */
+  /** As received and as signed. */
   digits: string;
-  /** When it leaves the window, in ms since the epoch. */
+  /** When the timestamp leaves the window, in ms since the epoch. */
   expiresAtMs: number;
 }
 
 /**
- * Reads and checks a timestamp: 1 to 13 ASCII digits, of which 12 or 13 are milliseconds and fewer are seconds; they are signed as received,
- * and never rewritten; of a delivery that is an old one, none is too old. A string answer is the cause of a refusal. `raw` is a header's text, a header part's value or a body field (a
- * non-negative integer counts as its digits). Seconds are compared in whole seconds, as senders' own libraries do.
+ * Reads and checks a timestamp of 1 to 13 ASCII digits; 12 or 13 digits are milliseconds. `raw` is the text of a header or a part, or a
+ * body field, where a non-negative integer counts as its digits. The digits are signed as received. Seconds are compared as whole
+ * seconds, as senders' libraries do. With `isOld`, no age is too old. A string is the cause of a rejection.
  */
 export function readTimestamp(
   raw: Json | undefined,
@@ -179,7 +182,7 @@ export function readTimestamp(
 
 const ISO_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-](?:0\d|1\d|2[0-3]):[0-5]\d)$/;
 
-/** A moment written as ISO 8601 with its zone, up to nanoseconds, in milliseconds since the epoch; null: it is none. */
+/** Parses an ISO 8601 time with a zone and up to nanoseconds. Returns ms since the epoch; null for another text. */
 export function readIsoTime(text: string): number | null {
   const parts = ISO_TIME.exec(text);
   if (parts === null) return null;
@@ -188,7 +191,7 @@ export function readIsoTime(text: string): number | null {
   return Number.isNaN(atMs) ? null : atMs;
 }
 
-/** As `readTimestamp`, of a sender that writes its timestamp as ISO 8601; it is signed as received. */
+/** Reads and checks a timestamp in ISO 8601, which is signed as received. A string is the cause of a rejection. */
 export function readIsoTimestamp(
   raw: string,
   { nowMs, isOld = false }: Pick<ReceivedCall, "nowMs" | "isOld">,
@@ -203,7 +206,10 @@ export function readIsoTimestamp(
   return { digits, expiresAtMs: atMs + toleranceMs + 1 };
 }
 
-/** How far off, so that the owner can tell a slow queue from a wrong clock; rounded up, never to what would be allowed. */
+/**
+ * Formats how far off a timestamp is, so that the owner can distinguish a slow queue from a wrong clock. Rounds up, so that the number is
+ * never within the tolerance.
+ */
 function formatDistance(oldMs: number, toleranceSeconds: number): string {
   const seconds = Math.ceil(Math.abs(oldMs) / 1000);
   return `the timestamp is ${seconds} seconds ${oldMs > 0 ? "old" : "ahead"}, and at most ${toleranceSeconds} are allowed`;
@@ -235,7 +241,7 @@ export function isSameText(one: string, other: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** Without the spaces and tabs around it, the white space HTTP allows around a field's value (RFC 9110, OWS). */
+/** Removes spaces and tabs at both ends, which HTTP allows around a field's value (RFC 9110, OWS). */
 export function trimHttpSpace(text: string): string {
   let start = 0;
   let end = text.length;

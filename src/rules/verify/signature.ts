@@ -1,6 +1,6 @@
 /**
- * The scheme `signature`: a sender's way of signing written as a recipe. It joins the recipe's shape, rules, verifier and signer; the
- * key is a shared secret or the sender's public key, as the algorithm says. Source: the specification's "Verification schemes".
+ * The scheme `signature`: a sender's signature described by a recipe. It joins the recipe's shape, rules, verifier and signer. The key is
+ * a shared secret or the sender's public key, depending on the algorithm. Source: the specification's "Verification schemes".
  */
 import { Type } from "typebox";
 import { MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
@@ -20,7 +20,7 @@ import { type HmacHash, prepareHmac, preparePublicKey } from "./signature-proof.
 
 /** Characters of an HTTP field name (RFC 9110, token). */
 const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$";
-/** Visible ASCII without = , and ; so that a name can be told apart in a header. */
+/** Visible ASCII without = , and ; so that a header can be split unambiguously. */
 const PART_NAME = "^[!-+\\-.-:<>-~]{1,64}$";
 const PATH_EXPECTS = "a dotted path into the body, such as signature.timestamp";
 

@@ -1,6 +1,6 @@
 /**
- * The texts that a sender may have signed where the recipe's own did not verify: the usual shapes of signed texts, the receiver URL as the
- * sender may know it, and a body that was written anew on its way. It makes texts and says how each change; it verifies nothing.
+ * Lists the texts that a sender may have signed where the recipe's own did not verify. It varies the usual signed payloads, the receiver
+ * URL as the sender may know it, and the body as it may have been before a proxy rewrote it. It verifies nothing.
  */
 import { type Json, measureJson, writeJson } from "../../base/json.ts";
 import { ADYEN_PAYLOAD } from "./adyen.ts";
@@ -10,7 +10,7 @@ import { parseSignedPayload, type SignedPayload } from "./recipe.ts";
 import { type HeaderList, placeOf, type TimestampCandidate } from "./signature-candidate.ts";
 import { readIsoTime, type SignedText, trimHttpSpace } from "./signature-proof.ts";
 
-/** Beside the relay's own, in the order of how usual they are. */
+/** Tried after the relay's own payload, the most usual first. */
 const USUAL_PAYLOADS = [
   "{body}",
   "{timestamp}.{body}",
@@ -23,30 +23,30 @@ const USUAL_PAYLOADS = [
   "{timestamp}.{url}.{body}",
 ];
 const ID_HEADERS = ["webhook-id", "svix-id", "hooks-id"];
-/** A larger body is not written anew to be tried. */
+/** A larger body is not rewritten. */
 export const MAX_REWRITTEN_BYTES = 32 * 1024;
 const MAX_INDENTED_DEPTH = 12;
 
-/** A text as it may have been signed. */
+/** A text that the sender may have signed. */
 export interface SignedTextGuess {
   payload: string;
-  /** The scheme whose own text it is; null: a recipe's. */
+  /** The scheme that signs this text. null: a recipe does. */
   scheme: string | null;
   text: SignedText;
   timestamp: TimestampCandidate | null;
-  /** In what the URL or the body change from what the relay signs with, completing "it verifies with …"; null: in nothing. */
+  /** How the URL or the body differs from what the relay uses, completing "it verifies with …". null: not at all. */
   url: string | null;
   body: string | null;
 }
 
 interface GuessInput {
   own: string;
-  /** The signed values of a notification item, of scheme adyen alone. */
+  /** The signed values of a notification item; only the scheme adyen has them. */
   item: Uint8Array | null;
   headers: HeaderList;
   timestamps: readonly TimestampCandidate[];
   body: Uint8Array;
-  /** The bytes of {params} and {token}; null where the call has none. */
+  /** The bytes of {params} and {token}; null where the request has none. */
   params: Uint8Array | null;
   token: Uint8Array | null;
   json: Json | undefined;
@@ -59,7 +59,7 @@ interface Variant<Value> {
   change: string | null;
 }
 
-/** Every guess, the relay's own signed text first. */
+/** Lists every guess, the relay's own signed text first. */
 export function guessSignedTexts(from: GuessInput): SignedTextGuess[] {
   const urls = guessUrls(from);
   const plain: Variant<Uint8Array> = { value: from.body, change: null };
@@ -82,7 +82,7 @@ function guessItem({ item }: GuessInput): SignedTextGuess[] {
   return text === null ? [] : [{ ...rest, text }];
 }
 
-/** What one of the senders would sign that no recipe can say, where its headers came. */
+/** Guesses what a named sender signs, where the request has its headers. */
 function guessNamed(
   { headers }: GuessInput,
   sender: NamedSender,
@@ -162,8 +162,8 @@ function guessHooks({ headers, timestamps, body }: GuessInput): SignedTextGuess[
 }
 
 /**
- * The receiver URL as the sender may know it. Where a header says the host, that header is named and its value is not told; none of this
- * makes a call verify.
+ * Lists the receiver URL as the sender may know it. A phrase names the header that gives another host and never shows its value. A
+ * request cannot verify by such a URL.
  */
 function guessUrls({ receiverUrl, search, headers }: GuessInput): Variant<string>[] {
   const variants = new Map<string, string | null>([[receiverUrl, null]]);
@@ -201,7 +201,7 @@ function guessUrls({ receiverUrl, search, headers }: GuessInput): Variant<string
   return [...variants].map(([value, change]) => ({ value, change }));
 }
 
-/** The body as it may have been before something on its way read the JSON and wrote it again, or touched its end. */
+/** Lists the body as it may have been before something rewrote its JSON or changed its end. */
 function rewriteBody({ body, json }: GuessInput): Variant<Uint8Array>[] {
   if (body.byteLength > MAX_REWRITTEN_BYTES) return [];
   const received = Buffer.from(body).toString("latin1");
@@ -224,7 +224,7 @@ function rewriteBody({ body, json }: GuessInput): Variant<Uint8Array>[] {
   return [...variants].map(toVariant);
 }
 
-/** Indented, a deep body of many lines is hundreds of times as long. */
+/** Indenting a deeply nested body makes it hundreds of times as long. */
 function isShallow(body: Uint8Array): boolean {
   return (
     measureJson(body, { depth: MAX_INDENTED_DEPTH, values: Number.POSITIVE_INFINITY }).depth <=
@@ -236,7 +236,7 @@ function toVariant([text, change]: [string, string]): Variant<Uint8Array> {
   return { value: Buffer.from(text, "latin1"), change };
 }
 
-/** Compact JSON as Python's json.dumps spaces it. */
+/** Spaces compact JSON as Python's json.dumps does. */
 function addSpaces(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*")|([:,])/g, (_all, text, mark) => text ?? `${mark} `);
 }
