@@ -1,4 +1,7 @@
-/** What of approvals is known in memory alone: when each is over by the clock that never goes back, how many are asked for, and which were looked at. */
+/**
+ * The state of approvals that only this process's memory has: their ends by the monotonic clock, the rate of requests, and the last check
+ * of each.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../../base/limit.ts";
 import { drawPlaces } from "../../base/limit-window.ts";
@@ -10,9 +13,9 @@ interface TrackedApproval {
   checkedAtMonotonicMs: number;
 }
 
-/** How often both sides of a waiting approval are looked at, however often it is asked about. */
+/** The interval between two checks of both sides of a pending approval, however often a caller asks. */
 const CHECK_EVERY_MS = 5_000;
-/** A bound on the memory; what is forgotten is judged by the wall clock anew. */
+/** Bounds the memory. For an approval that was dropped, the wall clock decides. */
 const MAX_TRACKED = 1_000;
 
 export class ApprovalTracker {
@@ -25,7 +28,7 @@ export class ApprovalTracker {
     this.#asked = new Limiter(clock, APPROVALS_PER_MINUTE, MINUTE_MS, { kind: "approval", places });
   }
 
-  /** Counts one that is asked for. Refuses with `approval_capped`. */
+  /** Counts a request. Throws `approval_capped`. */
   async take(environmentId: number): Promise<void> {
     const need = { limiter: this.#asked, name: String(environmentId) };
     await drawPlaces([need]);
@@ -38,14 +41,17 @@ export class ApprovalTracker {
     );
   }
 
-  /** Milliseconds until it is over; 0 once it is. Setting the wall clock back prolongs none that this process knows. */
+  /**
+   * Returns the milliseconds until the approval ends, 0 afterwards. Setting the wall clock back does not prolong an approval that this
+   * process knows.
+   */
   remainingMs({ id, expiresAt }: { id: string; expiresAt: number }): number {
     const byWall = expiresAt - this.#clock.now();
     const byMonotonic = this.#find(id, byWall).endsAtMonotonicMs - this.#clock.monotonicMs();
     return Math.max(0, Math.min(byWall, byMonotonic));
   }
 
-  /** Whether both sides are to be looked at again; counts as a look. */
+  /** Whether both sides must be checked again. Counts as a check. */
   startCheckIfDue(row: { id: string; expiresAt: number }): boolean {
     const nowMs = this.#clock.monotonicMs();
     const watched = this.#find(row.id, row.expiresAt - this.#clock.now());

@@ -1,7 +1,7 @@
 /**
- * Approvals: what is to be carried into production is asked for, shown to an owner in the browser, and carried out once, within ten minutes,
- * for the exact plan that was shown. An approval decides who may say yes and when it is over; what is carried, and whether both sides still
- * stand, is plan-apply.ts's. Source: the specification's "Authentication", point 6.
+ * Approvals for changes of production: a caller requests one, an owner sees the exact plan in the browser, and the caller applies it
+ * once, within ten minutes. This file decides who may approve and when an approval ends. plan-apply.ts decides what is applied and
+ * whether both sides are unchanged. Source: the specification's "Authentication", point 6.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -28,7 +28,7 @@ type State = (typeof STATES)[number];
 const SOURCES = ["files", "development"] as const;
 
 const { diff: _, ...shownFields } = entryView.properties;
-/** A thing of the plan, with what stands and what is made of it where that differs. */
+/** An item of the plan, with its content before and after where they differ. */
 const approvedEntryView = Type.Object({ ...shownFields, before: anyJson, after: anyJson });
 
 const shownPlanView = Type.Object({
@@ -53,14 +53,14 @@ const APPROVAL = defineTable({
     environmentId: integer(),
     plan: text(),
     source: text<(typeof SOURCES)[number]>(),
-    /** null where they are what stands in development, and once it is over. */
+    /** null where the content comes from development, and after the approval ended. */
     files: orNull(json<SentFiles>()),
     replaceEdited: flag(),
     shown: json<ShownPlan>(),
     state: text<State>(),
-    /** In the audit's words. */
+    /** As the audit writes it. */
     askedBy: text(),
-    /** The key's name and hint; null: the dashboard's session. */
+    /** The key's name and hint. null: the dashboard's session. */
     askedWith: orNull(text()),
     askedFrom: text(),
     createdAt: integer(),
@@ -68,7 +68,7 @@ const APPROVAL = defineTable({
     decidedBy: orNull(text()),
     decidedAt: orNull(integer()),
     endedAt: orNull(integer()),
-    /** Why it is void, denied or withdrawn, in a sentence. */
+    /** Why it is void, denied or withdrawn, in one sentence. */
     why: orNull(text()),
   },
 });
@@ -131,7 +131,7 @@ export function viewApproval(
   return show(stateView, { ...row, app, url, isMine, secondsLeft, environment: "production" as const });
 }
 
-/** The plan as an owner is shown it. */
+/** The plan as an owner sees it. */
 export function viewPlan(
   { changes, entries, warnings, secrets }: PlanResult,
   read: readonly Entry[],
@@ -148,14 +148,14 @@ export function viewPlan(
   };
 }
 
-/** What is asked for, by whom, with what and from where. */
+/** What is requested, by whom, with which key and from where. */
 interface ApprovalRequest
   extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom"> {
   files: SentFiles | null;
   shown: ShownPlan;
 }
 
-/** Asks. Who asks anew withdraws what they asked before. Refuses with `approval_capped`. */
+/** Creates an approval. A new request withdraws the caller's earlier ones. Throws `approval_capped`. */
 export async function requestApproval(tx: Writer, change: Change, asked: ApprovalRequest): Promise<Approval> {
   const { environmentId, by, nowMs } = change;
   const open = await listOpenApprovals(tx, environmentId);
@@ -188,19 +188,19 @@ export async function requestApproval(tx: Writer, change: Change, asked: Approva
 
 const MAX_OPEN = 20;
 
-/** The approval of this id without its plan; refuses with `not_found`. */
+/** Returns the approval without its plan. Throws `not_found`. */
 export function requireApproval(tx: Reader, id: string): Promise<Approval> {
   return APPROVAL_STATE.require(tx, { id }, NOT_FOUND);
 }
 
-/** As `requireApproval`, with its plan and files. */
+/** Returns the approval with its plan and files. Throws `not_found`. */
 export function requireApprovalWithPlan(tx: Reader, id: string): Promise<ApprovalRow> {
   return APPROVAL.require(tx, { id }, NOT_FOUND);
 }
 
 const NOT_FOUND = "There is no approval of this id: it was over for long, or never asked for; ask anew.";
 
-/** Those of the environment that may still be carried out. */
+/** Lists the environment's approvals that can still be used. */
 export function listOpenApprovals(tx: Reader, environmentId: number): Promise<Approval[]> {
   const rest = "WHERE environment_id = $environmentId AND ended_at IS NULL ORDER BY expires_at DESC";
   return APPROVAL_STATE.all(tx, rest, { environmentId });
@@ -210,7 +210,7 @@ export function isOpen({ endedAt }: Pick<Approval, "endedAt">): boolean {
   return endedAt === null;
 }
 
-/** Says yes or no to what is pending. Refuses as `requireInput`, and with `version_conflict` a decision about another plan. */
+/** Approves or denies a pending approval, which the caller must check with `requireState`. */
 export async function decideApproval(
   tx: Writer,
   row: Approval,
@@ -232,20 +232,20 @@ export async function decideApproval(
   });
 }
 
-/** Takes it back: who asked does not wait any more. */
+/** Withdraws an approval whose requester no longer waits. */
 export async function withdrawApproval(tx: Writer, row: Approval, change: Change): Promise<void> {
   await end(tx, row, "withdrawn", change.nowMs, "Who asked for it does not wait for it any more.");
   await writeAudit(tx, { ...change, action: "approval.withdrawn", target: targetOf(row) });
 }
 
-/** Its one use, in the transaction of what is carried. */
+/** Uses the approval, in the transaction of the change. */
 export async function useApproval(tx: Writer, row: Approval, change: Change, changes: number): Promise<void> {
   await end(tx, row, "done", change.nowMs, null);
   const after = { plan: row.plan, changes, approvedBy: row.decidedBy };
   await writeAudit(tx, { ...change, action: "approval.used", target: targetOf(row), after });
 }
 
-/** It is worth nothing any more: its time is over, or a side moved. */
+/** Ends an approval whose time is over, or whose files or environment changed. */
 export async function endApproval(
   tx: Writer,
   row: Approval,
@@ -256,7 +256,7 @@ export async function endApproval(
   if (isOpen(row)) await end(tx, row, state, nowMs, why);
 }
 
-/** What came of it is shown as long as it is kept; of what nothing came, the plan is not kept. */
+/** Keeps the plan of a used approval for its retention time. Drops the plan of any other. */
 async function end(
   tx: Writer,
   row: Approval,
@@ -270,7 +270,7 @@ async function end(
 
 const EMPTY_PLAN: ShownPlan = { changes: 0, entries: [], warnings: [], secretsOf: [] };
 
-/** Refuses, unless it is in this state. */
+/** Throws unless the approval is in this state. */
 export function requireState(wanted: "pending" | "approved", { state, why }: Approval): void {
   if (state === wanted) return;
   const [code, message] = STATE_REFUSALS[state];
@@ -296,7 +296,7 @@ const STATE_REFUSALS: Readonly<Record<State, readonly [RefusalCode, string]>> = 
   expired: ["approval_expired", "This was not approved and carried out within ten minutes: ask anew."],
 };
 
-/** Ends those whose time is over, some at a time; answers how many it ended. */
+/** Ends up to 50 approvals whose time is over, and returns how many it ended. */
 export async function endExpiredApprovals(tx: Writer, nowMs: number): Promise<number> {
   const rest = "WHERE ended_at IS NULL AND expires_at <= $nowMs LIMIT 50";
   const rows = await APPROVAL_STATE.all(tx, rest, { nowMs });

@@ -1,9 +1,11 @@
-/** What a catalog file says once items of it are as they stand in an environment: what a file may leave out is left out, as it wrote it. */
+/**
+ * Edits the value of a catalog file so that items in it match an environment. Keeps the file's own form where it may leave a field out.
+ */
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import { checkCatalog } from "./catalog-file.ts";
 import { type Item, type ItemKind, listOffers, listResources } from "./catalog-item.ts";
 
-/** An item as it is to stand in the file; null takes it out. */
+/** An item's new content in the file; null removes it. */
 export interface CatalogChange {
   kind: ItemKind;
   name: string;
@@ -17,7 +19,7 @@ const SECTIONS: Readonly<Record<ItemKind, string>> = {
   plan: "plans",
 };
 
-/** The file's value with these items in it; what else it says stays as it is. */
+/** Returns the file's value with these items. Everything else stays. */
 export function editCatalog(written: JsonObject, changes: readonly CatalogChange[]): JsonObject {
   const catalog: JsonObject = { ...written };
   for (const { kind, name, content } of changes) {
@@ -31,7 +33,7 @@ export function editCatalog(written: JsonObject, changes: readonly CatalogChange
   return catalog;
 }
 
-/** Each item that a catalog says. The catalog is one without problems. */
+/** Lists the items of a catalog, which must have no problems. */
 export function listItems(written: Json): Item[] {
   const checked = checkCatalog(written);
   return "problems" in checked ? [] : [...listResources(checked.catalog), ...listOffers(checked.catalog)];
@@ -48,7 +50,7 @@ function writeItem(kind: ItemKind, name: string, content: JsonObject, written: J
   return sortLike(wanted, was) as JsonObject;
 }
 
-/** What a field is where the file says nothing of it. */
+/** The value of a field that the file leaves out. */
 function defaultOf(kind: ItemKind, name: string, field: string): Json | undefined {
   if (kind === "collection") return undefined;
   if (field === "title") return name;
@@ -57,7 +59,7 @@ function defaultOf(kind: ItemKind, name: string, field: string): Json | undefine
   return field === "default" ? false : null;
 }
 
-/** A collection's fields; one that is what the file says stays as it is written there. */
+/** Returns a collection's fields. A field with the same meaning keeps the form of the file. */
 function preserveFields(fields: Json, written: Json | undefined): Json {
   if (!isJsonObject(fields) || !isJsonObject(written)) return fields;
   const kept = Object.entries(fields).map(([name, rules]): [string, Json] => {
@@ -67,14 +69,14 @@ function preserveFields(fields: Json, written: Json | undefined): Json {
   return Object.fromEntries(kept);
 }
 
-/** The rules of a field as they stand in an environment; null: it is none. */
+/** The rules of a field as an environment has them. null: it is no field. */
 function rulesOf(written: Json): Json {
   const one = { collections: { only: { kind: "shared", fields: { field: written } } } };
   const want = listItems(one)[0]?.resolve(null);
   return (want?.fields as JsonObject | undefined)?.field ?? null;
 }
 
-/** An object's fields in the order in which they are written. */
+/** Sorts an object's fields in the order of the file. */
 function sortLike(value: Json, written: Json | undefined): Json {
   if (!isJsonObject(value) || !isJsonObject(written)) return value;
   const known = Object.keys(written).filter((name) => Object.hasOwn(value, name));

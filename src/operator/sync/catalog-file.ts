@@ -1,6 +1,6 @@
 /**
- * The catalog file `catalog.json` in the service directory: collections, access, products and plans by name. It reads and checks the
- * file's shape; what a save refuses beyond that (a name taken, a relay missing) is the save's to say.
+ * The catalog file `catalog.json` in the service directory: collections, access, products and plans by name. Reads the file and checks
+ * its shape. A save rejects the rest, such as a name that is taken or a missing relay.
  */
 import { join } from "node:path";
 import { type TSchema, Type } from "typebox";
@@ -161,7 +161,7 @@ const catalogShape = Type.Object(
   },
 );
 
-/** The file's JSON Schema, for editors. A new copy each time. */
+/** Makes the file's JSON Schema for editors, a new copy each time. */
 export function makeCatalogSchema(): JsonObject {
   const schema = toJsonSchema(catalogShape);
   const properties = section(schema, "properties");
@@ -175,7 +175,7 @@ export function makeCatalogSchema(): JsonObject {
   };
 }
 
-/** Where the catalog of a service directory is. */
+/** The path of a service directory's catalog. */
 export function catalogPath(serviceDir: string): string {
   return join(serviceDir, FILE_NAME);
 }
@@ -185,12 +185,12 @@ export function isCatalogFile(file: string): boolean {
   return file === FILE_NAME;
 }
 
-/** Reads the file and checks it. Never throws; a file that is not there is a problem. */
+/** Reads and checks the file. Never throws; a missing file is a problem. */
 export async function readCatalogFile(path: string): Promise<CatalogFile> {
   return checkCatalogFile(await readJsonFile(path));
 }
 
-/** As `readCatalogFile`, of a file that was read already. */
+/** Checks a file that was read already. */
 export function checkCatalogFile(file: JsonFile): CatalogFile {
   if (!file.ok) return file;
   const checked = checkCatalog(file.value);
@@ -200,7 +200,7 @@ export function checkCatalogFile(file: JsonFile): CatalogFile {
   return { ok: true, ...checked, places: file.places };
 }
 
-/** The catalog that a value says, with its warnings, or every problem. Never throws. */
+/** Returns the catalog with its warnings, or every problem. Never throws. */
 export function checkCatalog(
   written: Json,
 ): { catalog: Catalog; warnings: Warning[] } | { problems: Problem[] } {
@@ -222,7 +222,7 @@ export function checkCatalog(
   };
 }
 
-/** A key is looked for in the file alone; what it names may stand in the environment all the same. */
+/** Looks for a key only in the file, although the environment may have it. */
 function listOrphanKeyWarnings(value: JsonObject): Warning[] {
   const [access, products, plans] = ["access", "products", "plans"].map((name) => section(value, name));
   const known = new Set([
@@ -238,7 +238,7 @@ function listOrphanKeyWarnings(value: JsonObject): Warning[] {
   });
 }
 
-/** What a save would refuse of a title or a way of selling that fits its shape. */
+/** Finds what a save would reject of a title or a way of selling that fits its shape. */
 function checkItems(value: JsonObject): Problem[] {
   const problems: Problem[] = [];
   const attempt = (place: string, field: string, read: () => unknown): void => {

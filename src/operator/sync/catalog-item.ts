@@ -1,6 +1,6 @@
 /**
- * The items of a catalog file, each with what stands of it, what the file makes of that, and how it is put into an environment. What the file
- * does not name is left alone, because a collection holds records and a plan has subscribers; those are deleted in the dashboard.
+ * The items of a catalog file: how to read each in an environment, what the file makes of it, and how to save it. Items that the file
+ * does not name are left alone, because a collection has records and a plan has subscribers. Only the dashboard deletes them.
  */
 import type { Json, JsonObject } from "../../base/json.ts";
 import { writeJson } from "../../base/json.ts";
@@ -22,27 +22,27 @@ export type ItemKind = (typeof ITEM_KINDS)[number];
 export interface Item {
   kind: ItemKind;
   name: string;
-  /** Where it stands in the file: `products.book`. */
+  /** Its place in the file: `products.book`. */
   place: string;
-  /** What stands under its name, whole, as a file would say it; null: nothing. */
+  /** Finds the item in the environment, complete, as a file would write it. null: there is none. */
   find(tx: Reader, environmentId: number): Promise<JsonObject | null>;
-  /** What the file makes of what stands. Refuses a way of selling that is none. */
+  /** Returns what the file makes of the current item. Throws for an invalid way of selling. */
   resolve(current: JsonObject | null): JsonObject;
-  /** Creates or replaces it, and audits that. Refuses as the API's save of it does. */
+  /** Creates or replaces the item with its audit row. Throws what the API's save throws. */
   save(tx: Writer, change: Change): Promise<Warning[]>;
 }
 
-/** What people are told of it: `collection notes`, `access:beta`. */
+/** Formats the item for people: `collection notes`, `access:beta`. */
 export function formatItem({ kind, name }: Pick<Item, "kind" | "name">): string {
   return kind === "access" ? `access:${name}` : `${kind} ${name}`;
 }
 
-/** Whether what stands is what is wanted. */
+/** Whether both have the same content. */
 export function isEqual(current: Json, wanted: Json): boolean {
   return writeJson(current) === writeJson(wanted);
 }
 
-/** What stands under the name, whole; null: nothing. */
+/** Finds the item of this name, complete. null: there is none. */
 export async function findItem(
   tx: Reader,
   environmentId: number,
@@ -71,21 +71,21 @@ const CATALOG_MARKS = `SELECT 'collection' AS kind, name, CAST(version AS TEXT) 
   UNION ALL SELECT 'product', name, CAST(version AS TEXT) FROM product WHERE environment_id = $environmentId
   UNION ALL SELECT 'plan', name, CAST(version AS TEXT) FROM plan WHERE environment_id = $environmentId ORDER BY kind, name`;
 
-/** Names the whole catalog as it stands: any save of an item makes it another, also one that is put back. */
+/** Hashes the versions of the complete catalog. Every save of an item changes the hash, even one that restores earlier content. */
 export async function hashCatalog(tx: Reader, environmentId: number): Promise<string> {
   const rows = await tx.all<{ kind: string; name: string; mark: string }>(CATALOG_MARKS, { environmentId });
   const all = writeJson(rows.map(({ kind, name, mark }) => [kind, name, mark]));
   return new Bun.CryptoHasher("sha256").update(all).digest("hex");
 }
 
-/** Collections and access: what relays write to and grant. Put there before the relays. */
+/** Lists collections and access, which relays write to and grant. They are saved before the relays. */
 export function listResources(catalog: Catalog): Item[] {
   return [...catalog.collections.map(collectionItem), ...catalog.access.map(accessItem)];
 }
 
-/** Products and plans, which may name a relay as the way they are sold. Put there after the relays. */
+/** Lists products and plans, which may name a relay that sells them. They are saved after the relays. */
 export function listOffers(catalog: Catalog): Item[] {
-  // The new default takes over before the old one is saved without it.
+  // The new default plan replaces the old one before the old one is saved.
   const inOrder = [...catalog.plans].sort(
     (one, other) => Number(other.default === true) - Number(one.default === true),
   );
@@ -164,7 +164,7 @@ function planItem(plan: PlanInput & { name: string }): Item {
       soldThrough: parseSoldThrough(soldThrough),
     }),
     async save(tx, change) {
-      // An absent default leaves it where it is.
+      // A file without `default` leaves it unchanged.
       const current = await plans.find(tx, change.environmentId, name);
       const isDefault = plan.default ?? current?.isDefault;
       await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
@@ -173,16 +173,16 @@ function planItem(plan: PlanInput & { name: string }): Item {
   };
 }
 
-/** What must be done before relays are saved, refused or not as the API's save would. */
+/** What must be done before relays are saved. Throws what the API's save would throw. */
 interface Detachment {
   place: string;
-  /** Tells nothing: the save that follows does. */
+  /** Returns no sentences, because the save that follows does. */
   run(tx: Writer, change: Change): Promise<string[]>;
 }
 
 /**
- * Products and plans that let go of a relay which is gone where the catalog sells them another way: a relay is not saved while what it sells
- * is bound to one that does not exist.
+ * Lists items of a deleted relay that the catalog now sells another way. They must leave that relay first, because a relay cannot be
+ * saved while its item is bound to a missing one.
  */
 export function listDetachments(catalog: Catalog): Detachment[] {
   return [
@@ -199,7 +199,7 @@ export function listDetachments(catalog: Catalog): Detachment[] {
   ];
 }
 
-/** Saves an item without its relay where that is gone and the catalog sells the item another way. */
+/** Saves an item without its deleted relay, where the catalog sells it another way. */
 function makeDetachment<Row extends { soldThrough: SoldThrough | null }>(
   section: string,
   items: { find(tx: Writer, environmentId: number, name: string): Promise<Row | null> },

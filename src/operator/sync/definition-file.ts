@@ -1,6 +1,6 @@
 /**
- * Definition files: `relays/<name>.json` in the service directory, one relay each. It reads and checks them; it never saves a relay and
- * never writes a file.
+ * Definition files: `relays/<name>.json` in the service directory, one relay each. Reads and checks them; saves no relay and writes no
+ * file.
  */
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -19,19 +19,19 @@ import {
 import type { JsonPositions } from "./json-position.ts";
 import { requireOwnFolder } from "./own-folder.ts";
 
-/** What a definition file holds; `name` is the file's. */
+/** The result of reading a definition file; `name` is the file's. */
 type DefinitionFile =
   | { ok: true; name: string; definition: Definition; warnings: Warning[]; places: JsonPositions }
   | { ok: false; name: string; problems: FileProblem[] };
 
 const EXTENSION = ".json";
 
-/** Where the definition files of a service directory are. */
+/** The folder of a service directory's definition files. */
 export function relaysFolder(serviceDir: string): string {
   return join(serviceDir, "relays");
 }
 
-/** The file of the relay with this name. Refuses with `invalid_input` where the folder leads outside of the service directory. */
+/** The file of the relay with this name. Throws `invalid_input` where the folder leads outside the service directory. */
 export function definitionPath(serviceDir: string, name: string): string {
   const folder = relaysFolder(serviceDir);
   requireOwnFolder(serviceDir, folder);
@@ -39,8 +39,8 @@ export function definitionPath(serviceDir: string, name: string): string {
 }
 
 /**
- * Full paths of the definition files, by name; none where the folder does not exist. Hidden and other files are left alone. Refuses as
- * `definitionPath`.
+ * Lists the full paths of the definition files by name; none where the folder does not exist. Ignores hidden and other files. Throws as
+ * `definitionPath` does.
  */
 export async function listDefinitionFiles(serviceDir: string): Promise<string[]> {
   const folder = relaysFolder(serviceDir);
@@ -55,7 +55,7 @@ export async function listDefinitionFiles(serviceDir: string): Promise<string[]>
     .sort();
 }
 
-/** Whether a file of this name in the folder is one. */
+/** Whether a file of this name in the folder is a definition file. */
 function isDefinitionFile(file: string): boolean {
   return file.endsWith(EXTENSION) && !file.startsWith(".");
 }
@@ -70,7 +70,7 @@ export async function readDefinitionFile(path: string, nowMs: number | null = nu
   return checkDefinitionFile(relayNameOf(path), await readJsonFile(path), nowMs);
 }
 
-/** As `readDefinitionFile`, of a file that was read already. */
+/** Checks a file that was read already. */
 export function checkDefinitionFile(
   name: string,
   file: JsonFile,

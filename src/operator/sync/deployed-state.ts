@@ -1,6 +1,6 @@
 /**
- * What stands in an environment, thing by thing as files would say it, with what a sync brought of it last and who changed it since. And that
- * files hold it now: what a laptop pulled is no longer an edit that a sync asks about.
+ * The content of an environment, item by item as files write it, with the last synced content and the last change. It also records what a
+ * laptop pulled, so that the next sync does not treat it as an edit.
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -35,7 +35,7 @@ export const deployedStateView = Type.Object({
 });
 export type DeployedState = Static<typeof deployedStateView>;
 
-/** A step is small in things and in bytes, because definitions may be large. */
+/** A page is small in items and in bytes, because definitions may be large. */
 const MAX_PAGE_ITEMS = 20;
 const MAX_PAGE_CHARS = 64 * 1024;
 
@@ -44,7 +44,7 @@ export function targetOf({ kind, name }: SyncItem): string {
   return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
 }
 
-/** Where each kind's names stand; behind them all, what a sync brought and nobody may have any more. */
+/** The queries of each kind's names. The last one finds synced items that may be deleted. */
 const NAME_QUERIES: readonly (readonly [kind: string, sql: string])[] = [
   ["relay", "SELECT name FROM relay WHERE environment_id = $environmentId AND name > $after ORDER BY name"],
   [
@@ -66,7 +66,7 @@ const NAME_QUERIES: readonly (readonly [kind: string, sql: string])[] = [
   ],
 ];
 
-/** A step of all that stands, by kind and name, and then of what a sync brought and somebody deleted. */
+/** Lists a page of all items by kind and name, then of synced items that were deleted. */
 export async function listDeployedState(
   tx: Reader,
   environmentId: number,
@@ -90,7 +90,7 @@ export async function listDeployedState(
   return { items, next: taken < places.length && last !== undefined ? makeCursor(last) : null };
 }
 
-/** `relay:checkout`, … `gone:relay:invoice`, behind the place that a cursor holds. */
+/** Lists `relay:checkout`, … `gone:relay:invoice`, after the cursor. */
 async function listTargets(
   tx: Reader,
   environmentId: number,
@@ -142,7 +142,7 @@ function hashContent(content: Json): string {
   return new Bun.CryptoHasher("sha256").update(writeJson(content)).digest("hex").slice(0, 40);
 }
 
-/** A pause, and a secret's rotation, change nothing that a file says. */
+/** A pause or a rotation of a secret changes nothing that a file has. */
 const CHANGES =
   "action LIKE '%.created' OR action LIKE '%.updated' OR action LIKE '%.changed' OR action LIKE '%.deleted'";
 const MAX_AUDIT_ROWS = 50;
@@ -159,18 +159,18 @@ export async function findLastChange(
   return row === null ? null : { at: toIsoOrNull(row.at) ?? "", by: row.actor };
 }
 
-/** Every item of the catalog that stands. */
+/** Lists every item of the catalog. */
 export async function listItemTargets(tx: Reader, environmentId: number): Promise<string[]> {
   const places = await listTargets(tx, environmentId, `${ITEM_KINDS[0]}:`, Number.MAX_SAFE_INTEGER);
   return places.filter((place) => !place.startsWith("gone:"));
 }
 
-/** A thing as a laptop's files hold it now; null: they hold it no longer. */
+/** An item as a laptop's files have it now; null: they no longer have it. */
 export interface Pulled extends SyncItem {
   mark: string | null;
 }
 
-/** Remembers what files hold where it still stands so; answers how many do. */
+/** Records what files have where the environment still has the same. Returns how many items that are. */
 export async function recordPulled(
   tx: Writer,
   environmentId: number,

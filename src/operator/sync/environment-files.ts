@@ -1,4 +1,4 @@
-/** What stands in an environment, said as definition files and a catalog file say it: what promote carries, and what a pull writes. */
+/** The content of an environment as definition files and a catalog file, for promote and pull. */
 
 import type { Json, JsonObject } from "../../base/json.ts";
 import { writeCanonicalJson, writeJson } from "../../base/json.ts";
@@ -22,13 +22,13 @@ import { type Files, MAX_SYNC_BYTES, type Plan, readPlan } from "./plan.ts";
 interface StoredFiles {
   /** By name. */
   relays: readonly { name: string; version: number; definition: Json }[];
-  /** As `catalog.json` says it. */
+  /** As `catalog.json` has it. */
   catalog: JsonObject;
-  /** Names all of it, with each version. */
+  /** A hash of everything, with each version. */
   stamp: string;
 }
 
-/** Reads it all. Refuses with `body_too_large` more than one sync carries. */
+/** Reads everything. Throws `body_too_large` for more than one sync may have. */
 async function readStoredFiles(tx: Reader, environmentId: number): Promise<StoredFiles> {
   const rows = await listRelayRows(tx, environmentId);
   const relays = rows
@@ -68,7 +68,7 @@ async function readStoredFiles(tx: Reader, environmentId: number): Promise<Store
   return { relays, catalog, stamp };
 }
 
-/** As a set to be carried elsewhere. Relays that break a rule of today are named, and not in it. */
+/** Returns the content as a set of files. Relays that break one of today's rules are listed separately. */
 export async function readEnvironmentFiles(
   store: Store,
   { id: environmentId, name: environment }: Pick<Environment, "id" | "name">,
@@ -91,10 +91,10 @@ export async function readEnvironmentFiles(
   return { relays: checkedRelays, catalog: read.catalog, prune: false, source };
 }
 
-/** Problems of one relay. */
+/** The most problems of one relay. */
 const MAX_SHOWN_PROBLEMS = 3;
 
-/** The plan of this name. Refuses with `version_conflict` where either side is not as it was read. */
+/** Returns the plan of this id. Throws `version_conflict` where either side changed since it was read. */
 export async function requirePlan(
   tx: Reader,
   environmentId: number,
@@ -113,7 +113,7 @@ export async function requirePlan(
   );
 }
 
-/** Refuses with `body_too_large`. */
+/** Throws `body_too_large`. */
 export function requireSyncSize(bytes: number): void {
   if (bytes <= MAX_SYNC_BYTES) return;
   throw new Refusal(
@@ -122,7 +122,7 @@ export function requireSyncSize(bytes: number): void {
   );
 }
 
-/** All of a list, by name; a list that no sync could carry is refused before it is read to its end. */
+/** Reads a complete list, sorted by name. Throws early for a list that is too long for a sync. */
 async function readAll<Item extends { name: string }>(
   list: (request: PageRequest) => Promise<Page<Item>>,
 ): Promise<Item[]> {
@@ -137,7 +137,7 @@ async function readAll<Item extends { name: string }>(
   return items.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** What the shortest item takes in a catalog file. */
+/** The size of the shortest item in a catalog file. */
 const MIN_ITEM_BYTES = 30;
 
 function section(name: string, entries: readonly (readonly [string, JsonObject])[]): JsonObject {

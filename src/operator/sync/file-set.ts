@@ -1,6 +1,6 @@
 /**
- * A set of files judged as one whole, without a database: each by itself, and the definitions against the catalog and one another, as an
- * environment would judge them once all are applied. A file that is broken counts as one that may say anything: nothing is warned of for it.
+ * Checks a set of files without a database: each by itself, and the definitions against the catalog and one another, as an environment
+ * would check them after all are applied. With a broken catalog, no warning about its items is given.
  */
 import { basename, dirname } from "node:path";
 import type { Warning } from "../../base/refusal.ts";
@@ -21,7 +21,7 @@ export interface CheckedFile {
   warnings: FileWarning[];
 }
 
-/** Everything found in these files, in their order. Each is judged beside the other files of its service directory. */
+/** Checks the files in their order, each together with the other files of its service directory. */
 export async function checkFiles(
   paths: readonly string[],
   { nowMs, baseUrl }: { nowMs: number; baseUrl: string },
@@ -88,13 +88,13 @@ async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<C
   };
 }
 
-/** In the order of the file's lines. */
+/** Sorts by the lines of the file. */
 function sortByPosition(warnings: readonly Warning[], places: JsonPositions): FileWarning[] {
   const at = ({ place }: FileWarning): number => (place === null ? 0 : place.line * 1_000_000 + place.column);
   return locateInFile(warnings, places).toSorted((left, right) => at(left) - at(right));
 }
 
-/** Products and plans that are sold through a relay which is none of these files. */
+/** Warns of products and plans that are sold through a relay without a file. */
 function listSellerWarnings({ products, plans }: Catalog, relays: ReadonlySet<string>): Warning[] {
   const items = [
     ...products.map((item) => ({ section: "products", ...item })),

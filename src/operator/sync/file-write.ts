@@ -1,15 +1,15 @@
 /**
- * Writing a file that people edit too: whole or not at all, under the rights it has, and only where what stands there is what was read. It
- * writes through no link, and makes no name: what it is given comes from `definitionPath` and `catalogPath`.
+ * Writes files that people edit too: atomically, with the same rights, and only over the content that was read. It writes through no
+ * symbolic link. Its paths come from `definitionPath` and `catalogPath`.
  */
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileErrorCode, partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
 
-/** Something else stands there than what was read. Nothing was written. */
+/** The file no longer has the content that was read. Nothing was written. */
 export class FileChanged extends Error {}
 
-/** Puts the text there in the place of what was read; null: of nothing. Throws FileMoved, and what the file system says. */
+/** Writes the text over the content that was read; null: over no file. Throws FileChanged, or the error of the file system. */
 export function writeUnchangedFile(path: string, read: string | null, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const mode = requireUnchanged(path, read);
@@ -18,7 +18,7 @@ export function writeUnchangedFile(path: string, read: string | null, text: stri
     writeFileSync(part, text, { flag: "wx" });
     if (mode !== null) chmodSync(part, mode);
     syncFile(part);
-    // Looked at again in the same breath: nothing of this process comes between.
+    // Checks again immediately before the rename, so nothing of this process runs in between.
     requireUnchanged(path, read);
     if (!placeFile(part, path, { replace: read !== null })) throw fileChanged(path);
   } finally {
@@ -26,7 +26,7 @@ export function writeUnchangedFile(path: string, read: string | null, text: stri
   }
 }
 
-/** Takes the file away where what stands there is what was read; one that is gone is gone. */
+/** Removes the file if it has the content that was read. A missing file is no error. */
 export function removeUnchangedFile(path: string, read: string): void {
   try {
     requireUnchanged(path, read);
@@ -38,7 +38,7 @@ export function removeUnchangedFile(path: string, read: string): void {
   syncFolder(dirname(path));
 }
 
-/** The rights of what stands there; null: nothing does. */
+/** Returns the file's rights; null: there is no file. Throws FileChanged. */
 function requireUnchanged(path: string, read: string | null): number | null {
   let mode: number;
   try {

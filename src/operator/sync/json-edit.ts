@@ -1,31 +1,31 @@
 /**
- * Puts a value into the text of a JSON file: what is unchanged keeps its characters, what is changed, added or taken away follows the file's
- * own indentation. The text that comes out means exactly the value, in the value's order.
+ * Writes a value into the text of a JSON file. Unchanged parts keep their characters, and changed parts follow the file's indentation.
+ * The result means exactly the value, in the value's order.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { type JsonMember, type JsonNode, scanJson } from "./json-position.ts";
 
 const BYTE_ORDER_MARK = "\uFEFF";
 
-/** A value as a file of its own says it. */
+/** Writes a value as a new file. */
 export function writeFileText(value: Json): string {
   return `${writeJson(value, 2)}\n`;
 }
 
-/** The text with this value in the place of its own; written anew where it is no JSON. Never throws. */
+/** Replaces the text's value; writes a new text where it is not JSON. Never throws. */
 export function editJson(text: string, value: Json): string {
   const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
   const body = text.slice(mark.length);
   const { root, mistake } = scanJson(body);
   if (mistake !== null) return writeFileText(value);
   const edited = mark + body.slice(0, root.start) + new Edit(body).write(root, value) + body.slice(root.end);
-  // Where a name stood twice in what is kept.
+  // A duplicate name in an unchanged part would change the meaning.
   return writeJson(parseJson(edited.slice(mark.length))) === writeJson(value) ? edited : writeFileText(value);
 }
 
 class Edit {
   readonly #text: string;
-  /** One step of indentation, and how a line ends. */
+  /** One step of indentation, and the line ending. */
   readonly #step: string;
   readonly #lineEnd: string;
 
@@ -53,7 +53,7 @@ class Edit {
     }));
   }
 
-  /** Items that both lists begin or end with are the same ones, and between them the first is edited to the first. */
+  /** Items at the beginning and at the end that are equal in both lists are the same items. The ones between are matched in order. */
   #items(node: JsonNode, before: readonly Json[], value: readonly Json[]): Part[] {
     const [was, is] = [before.map((one) => writeJson(one)), value.map((one) => writeJson(one))];
     const shorter = Math.min(was.length, is.length);
@@ -83,7 +83,7 @@ class Edit {
           ? lead
           : `${this.#lineEnd}${this.#indentAt(node.start)}`;
     const written = parts.map(({ member, name, wanted }, at) => {
-      // Of one line, what follows a comma is set off from it; of several, each begins its own.
+      // In a list on one line, a space follows a comma. In a list on several lines, each item begins its own line.
       const before =
         member === null || (own !== null && !this.#text.slice(member.lead, member.start).includes("\n"))
           ? own === null && at > 0
@@ -103,7 +103,7 @@ class Edit {
     return `${open}${written.join(",")}${tail}${close}`;
   }
 
-  /** Its own white space, unless it moved from or to the place behind the bracket. */
+  /** Keeps the member's white space unless it moves from or to the first place. */
   #leadOf(member: JsonMember, node: JsonNode, at: number): string {
     const own = this.#text.slice(member.lead, member.start);
     const wasFirst = node.members[0] === member;
@@ -112,13 +112,13 @@ class Edit {
     return at > 0 ? this.#gap(node) : first === undefined ? "" : this.#text.slice(first.lead, first.start);
   }
 
-  /** Between two members that stand on one line. */
+  /** The white space between two members on one line. */
   #gap(node: JsonNode): string {
     const second = node.members[1];
     return second === undefined ? " " : this.#text.slice(second.lead, second.start);
   }
 
-  /** Before the first member of what was empty. */
+  /** The white space before the first member of an empty list or object. */
   #firstLead(node: JsonNode): string {
     return `${this.#lineEnd}${this.#indentAt(node.start)}${this.#step}`;
   }
@@ -130,14 +130,14 @@ class Edit {
     });
   }
 
-  /** What the line of this place begins with. */
+  /** The indentation of the line at this place. */
   #indentAt(place: number): string {
     const line = this.#text.slice(this.#text.lastIndexOf("\n", place) + 1, place);
     return /^[ \t]*/.exec(line)?.[0] ?? "";
   }
 }
 
-/** A member or item as it is to be; `member`: what it was, null for a new one. */
+/** A member or item of the new text. `member` is the old one; null for a new one. */
 interface Part {
   member: JsonMember | null;
   /** null in a list. */

@@ -1,21 +1,21 @@
 /**
- * One JSON file that a person wrote: its value, or what is wrong with it and where; the line and column of every field, of the first mistake,
- * and of names written twice. JSON.parse stays the judge of what is JSON, and what it means is not judged here.
+ * Reads a JSON file that a person wrote: its value, or what is wrong and where. Gives the line and column of every field, of the first
+ * mistake, and of duplicate names. JSON.parse decides what is JSON; the meaning is not checked here.
  */
 import { constants, open, stat } from "node:fs/promises";
 import { type Json, parseJson } from "../../base/json.ts";
 import type { Problem, Warning } from "../../base/refusal.ts";
 import { type JsonPositions, locateJson, type TextPosition } from "./json-position.ts";
 
-/** Far beyond any definition or catalog; a larger file is something else. */
+/** Far beyond any definition or catalog. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** A problem with its place in the file; null where it has none, as when the file cannot be read. */
+/** A problem with its place in the file. null: it has no place, as when the file cannot be read. */
 export interface FileProblem extends Problem {
   place: TextPosition | null;
 }
 
-/** A warning with its place, likewise. */
+/** A warning with its place in the file. */
 export interface FileWarning extends Warning {
   place: TextPosition | null;
 }
@@ -24,20 +24,20 @@ export type JsonFile =
   | { ok: true; value: Json; places: JsonPositions }
   | { ok: false; problems: FileProblem[] };
 
-/** A file's text, or the sentence that says why there is none. */
+/** A file's text, or the sentence that explains why there is none. */
 export type FileText = { text: string } | { refusal: string };
 
-/** The file's value, or one problem. Never throws; a file that is not there is a problem too. */
+/** Returns the file's value, or one problem. Never throws; a missing file is a problem. */
 export async function readJsonFile(file: string): Promise<JsonFile> {
   return parseFileText(
     (await readFileText(file)) ?? { refusal: `There is no file ${file}: check its path and name.` },
   );
 }
 
-/** What stands in the file, read at once whatever lies there; null where nothing does. Never throws. */
+/** Reads the text of a file without waiting, whatever the path is. null: there is nothing. Never throws. */
 export async function readFileText(file: string): Promise<FileText | null> {
   try {
-    // Looked at before it is opened: opening a pipe waits for somebody to write.
+    // Checks the kind first, because opening a pipe waits for a writer.
     const found = await stat(file);
     const { size } = found;
     if (!found.isFile())
@@ -55,7 +55,7 @@ export async function readFileText(file: string): Promise<FileText | null> {
   }
 }
 
-/** At most one byte more than a file may have, whatever it said of its size. */
+/** Reads at most one byte more than a file may have, whatever size it reported. */
 async function readBeginning(file: string, size: number): Promise<Buffer> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   let bytes = Buffer.alloc(size + 1);
@@ -76,7 +76,7 @@ function decodeUtf8(bytes: Buffer): string | null {
   }
 }
 
-/** As `readJsonFile`, of a file that was read already. A byte order mark at its beginning is ignored. */
+/** Parses a file that was read already. Ignores a byte order mark at its beginning. */
 export function parseFileText(read: FileText): JsonFile {
   if ("refusal" in read) return rejectFile(read.refusal);
   const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
@@ -96,7 +96,7 @@ function rejectFile(message: string, place: TextPosition | null = null): JsonFil
   return { ok: false, problems: [{ field: "", message, place }] };
 }
 
-/** Gives each problem or warning the place of its field, or of the nearest field around it. */
+/** Adds the place of its field, or of the nearest field around it, to each problem or warning. */
 export function locateInFile<Told extends Problem>(
   problems: readonly Told[],
   { places }: JsonPositions,
@@ -108,7 +108,7 @@ export function locateInFile<Told extends Problem>(
   });
 }
 
-/** Names that stand twice in one object: JSON would silently keep the last. */
+/** Lists names that an object has twice, of which JSON silently uses the last. */
 export function listDuplicateNames({ twice }: JsonPositions): Problem[] {
   return [...twice].map((field) => ({
     field,

@@ -1,12 +1,12 @@
 /**
- * Where each value of a JSON text stands, and where the text breaks off being JSON, in words. It reads places alone: JSON.parse stays the judge
- * of what is JSON, and gives the values.
+ * Finds the position of each value of a JSON text, and describes the first mistake. It reads positions only: JSON.parse decides what is
+ * JSON and gives the values.
  */
-/** Deeper than any definition may be; what lies beyond it counts as a mistake. */
+/** Deeper than any definition may be. A deeper value counts as a mistake. */
 const MAX_PLACED_DEPTH = 64;
 
 export interface TextPosition {
-  /** Both count from 1; a column counts UTF-16 units, as editors do. */
+  /** Both count from 1. A column counts UTF-16 units, as editors do. */
   line: number;
   column: number;
 }
@@ -17,11 +17,11 @@ interface JsonMistake extends TextPosition {
 }
 
 export interface JsonPositions {
-  /** By dotted path: `trigger.map.0`; "" is the whole value. */
+  /** By dotted path: `trigger.map.0`; "" is the complete value. */
   places: ReadonlyMap<string, TextPosition>;
-  /** The first mistake; null where the text is JSON. */
+  /** The first mistake. null: the text is JSON. */
   mistake: JsonMistake | null;
-  /** Paths whose name stands twice or more in one object, each once; JSON keeps the last. */
+  /** Paths whose name an object has more than once. JSON uses the last. */
   twice: ReadonlySet<string>;
 }
 
@@ -29,27 +29,27 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const TEXT = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const WORD = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
-/** Spaces that JSON does not have, marks of direction, and the like: in quotes nobody would see them. */
+/** Spaces that JSON does not have, direction marks and the like, which are invisible in quotes. */
 const INVISIBLE = /[\p{Z}\p{Cf}\p{Cc}]/u;
 
-/** A value as it stands in its text, its quotes and brackets with it. */
+/** A value's range in the text, with its quotes or brackets. */
 export interface JsonNode {
   start: number;
   end: number;
-  /** Of an object or a list, in order. */
+  /** The members of an object or list, in order. */
   members: JsonMember[];
 }
 
 export interface JsonMember {
-  /** Of an item its index. */
+  /** The name of a member, or the index of an item. */
   name: string;
-  /** Where the white space before it begins, and where its name (or in a list its value) does. */
+  /** Where the white space before it begins, and where its name (in a list its value) begins. */
   lead: number;
   start: number;
   node: JsonNode;
 }
 
-/** The text's values up to the first mistake; without one it is JSON. Never throws. */
+/** Scans the text up to the first mistake. Without one it is JSON. Never throws. */
 export function scanJson(text: string): { root: JsonNode; mistake: { at: number; message: string } | null } {
   const scan = new Scan(text);
   const mistake = scan.run();
@@ -143,7 +143,7 @@ class Scan {
     }
   }
 
-  /** It stands in the tree before it is read, so that what holds a mistake has its place. */
+  /** Adds the member before reading its value, so that a value with a mistake has a position. */
   #member(parent: JsonNode, member: Omit<JsonMember, "node">, depth: number): void {
     this.#match(SPACE);
     if (depth >= MAX_PLACED_DEPTH) throw new Mistake(`at most ${MAX_PLACED_DEPTH} levels were expected`);
@@ -181,7 +181,7 @@ function codeOf(sign: string): string {
   return sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
 }
 
-/** Lines and columns of places that are asked for in their order, so that each character is looked at once. */
+/** Finds lines and columns of positions in ascending order, so that each character is read once. */
 class Lines {
   readonly #text: string;
   #line = 1;

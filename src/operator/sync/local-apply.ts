@@ -1,6 +1,4 @@
-/**
- * What files say, put into the environment of local development, each by itself: what is refused holds nothing else up. Nothing here reads a file.
- */
+/** Applies files to the environment of local development, each by itself: a rejected file does not stop the others. Reads no file. */
 
 import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -27,7 +25,7 @@ import { findLastChange } from "./deployed-state.ts";
 import { entryTarget } from "./plan.ts";
 import { deleteSynced, findSynced, matchesSynced, recordSynced } from "./synced.ts";
 
-/** The environment that files are applied to, and by whom. */
+/** The environment that files are applied to, and the actor. */
 export interface ApplyDeps extends Omit<UpdateContext, "nowMs"> {
   store: Store;
   environment: Environment;
@@ -35,20 +33,20 @@ export interface ApplyDeps extends Omit<UpdateContext, "nowMs"> {
   clock: Clock;
 }
 
-/** The context of a save made now. */
+/** Makes the context of a save at this moment. */
 export function makeSaveContext(deps: ApplyDeps): UpdateContext {
   return { ...deps, nowMs: deps.clock.now() };
 }
 
 type AppliedRelay =
-  /** `warnings`: without those about what the relay names, which may be in the catalog that is applied after it. */
+  /** `warnings` leave out what the relay names, because the catalog is applied after it. */
   | { outcome: "created"; warnings: Warning[] }
-  /** `overEdit`: the dashboard's edit, which no file had yet, is older and now in the audit alone. */
+  /** `overwritesEdit`: the dashboard's edit is older and was in no file. Now only the audit has it. */
   | { outcome: "changed"; warnings: Warning[]; overwritesEdit: boolean }
   | { outcome: "same" }
-  /** The dashboard's edit is to go into the file; `newer`: than the file, which was edited too. */
+  /** The dashboard's edit must be written to the file. `newer`: the file was edited too, and the dashboard's edit is newer. */
   | { outcome: "behind"; newer: boolean }
-  /** The dashboard deleted it, and its file is as it was then. */
+  /** The dashboard deleted the relay, and its file has not changed since. */
   | { outcome: "deleted" }
   | { outcome: "refused"; message: string };
 
@@ -56,13 +54,13 @@ interface WrittenRelay {
   definition: Definition;
   secret: string | null;
   signingSecret: string | null;
-  /** When the file was written: of two edits the newer one counts. */
+  /** When the file was written. The newer of two edits wins. */
   writtenMs: number;
 }
 
 const FROM_FILE = { kind: "file", synced: false } as const;
 
-/** Creates or changes the relay of a definition file, by what file and relay had in common last. */
+/** Creates or changes the relay of a definition file. The last common content tells which side changed. */
 export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promise<AppliedRelay> {
   const { definition, secret, signingSecret, writtenMs } = written;
   const { name } = definition;
@@ -98,7 +96,7 @@ export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promis
   }
 }
 
-/** Remembers that the relay and its file are the same; also what was just written to the file. */
+/** Records that the relay and its file are the same, also after a write to the file. */
 export function recordSyncedRelay(
   tx: Writer,
   { environment, clock }: ApplyDeps,
@@ -107,12 +105,15 @@ export function recordSyncedRelay(
   return recordSynced(tx, environment.id, relayTarget(definition.name), definition, clock.now());
 }
 
-/** Whether a relay came from a file as it storedContent; else the dashboard made or edited it, and no file has that yet. */
+/** Whether the relay is as its file says. If not, the dashboard created or edited it, and no file has that yet. */
 export function matchesFile(row: RelayRow, base: string | null): boolean {
   return base === null ? row.originKind === "file" : base === writeJson(row.definition);
 }
 
-/** Deletes the relay whose file is gone, and answers what was sold through it; null: the dashboard made or edited it since, and it stays. */
+/**
+ * Deletes the relay whose file is missing, and returns warnings about what it sold. null: the dashboard created or edited it later, so it
+ * stays.
+ */
 export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warning[] | null> {
   return await deps.store.write("dashboard", async (tx) => {
     const row = await findRelay(tx, deps.environment.id, name);
@@ -125,13 +126,13 @@ export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warnin
   });
 }
 
-/** What was done and what was refused, one sentence each. */
+/** What was done and what was rejected, one sentence each. */
 export interface AppliedCatalog {
   done: string[];
   refused: string[];
 }
 
-/** Collections and access, and letting go of relays that are gone; applied before the relays. */
+/** Applies collections and access, and detaches items from deleted relays. Runs before the relays. */
 export function applyResources(
   deps: ApplyDeps,
   catalog: Catalog,
@@ -141,7 +142,7 @@ export function applyResources(
   return applySteps(deps, [...resources, ...listDetachments(catalog).map(makeDetachStep)]);
 }
 
-/** Products and plans; applied after the relays. */
+/** Applies products and plans. Runs after the relays. */
 export function applyOffers(deps: ApplyDeps, catalog: Catalog, writtenMs: number): Promise<AppliedCatalog> {
   return applySteps(
     deps,
@@ -149,10 +150,10 @@ export function applyOffers(deps: ApplyDeps, catalog: Catalog, writtenMs: number
   );
 }
 
-/** What of an item file and environment make of each other. */
+/** The side that decides an item's content. */
 type ItemSide = "same" | "file" | "environment";
 
-/** Which side counts: the one that moved since both had the same, of two the newer. Where nothing is known the file does. */
+/** Chooses the side that changed since both were the same, or the newer of two changes. Without a common content the file decides. */
 export async function chooseSide(
   tx: Reader,
   environmentId: number,
@@ -174,7 +175,7 @@ function parseBase(brought: { content: string } | null): JsonObject | null {
   return isJsonObject(base) ? base : null;
 }
 
-/** Applies one item; answers what was done, one sentence each. */
+/** Applies one item and returns what was done, one sentence each. */
 interface Step {
   place: string;
   run(tx: Writer, change: Change): Promise<string[]>;
@@ -202,7 +203,7 @@ function makeStep(item: Item, writtenMs: number): Step {
   };
 }
 
-/** What lets go does so for the file, which is about to say more. */
+/** A detachment follows from the file, so it is recorded as synced. */
 function makeDetachStep({ place, run }: Step): Step {
   const [section, name = ""] = place.split(".");
   const kind = section === "plans" ? "plan" : "product";
@@ -220,7 +221,7 @@ function makeDetachStep({ place, run }: Step): Step {
   };
 }
 
-/** All in one transaction, each undone alone when it is refused. */
+/** Runs all steps in one transaction. A rejected step is undone alone. */
 async function applySteps(
   { store, environment, actor, clock }: ApplyDeps,
   steps: readonly Step[],

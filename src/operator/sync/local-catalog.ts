@@ -1,6 +1,6 @@
 /**
- * The catalog and its file in local development: what the file changed is applied around the relays, what the dashboard changed is written to
- * it, item by item. What the file does not name stays as it is.
+ * The catalog and its file in local development. Applies the file's changes before and after the relays, and writes the dashboard's
+ * changes to the file, item by item. What the file does not name stays unchanged.
  */
 import { existsSync } from "node:fs";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -25,9 +25,9 @@ export class LocalCatalog {
   readonly #deps: LocalDeps;
   readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
-  /** The last good one. */
+  /** The last valid one. */
   #catalog: Catalog = EMPTY_CATALOG;
-  /** What is wrong with it: its file, or what was refused of it before and after the relays. */
+  /** What is wrong: with the file, or with its items before and after the relays. */
   #faults: { file: string | null; resources: readonly string[]; offers: readonly string[] } = NO_FAULTS;
 
   constructor(deps: LocalDeps, notes: LocalProblems, write: LocalWrite) {
@@ -37,12 +37,12 @@ export class LocalCatalog {
     this.path = catalogPath(deps.serviceDir);
   }
 
-  /** Whether the file as a whole is not in force. */
+  /** Whether the complete file is not in force. */
   get isBroken(): boolean {
     return this.#faults.file !== null;
   }
 
-  /** What relays write to and grant; before them. */
+  /** Applies what relays write to and grant. Runs before the relays. */
   async applyResources(read: FileText): Promise<void> {
     const { print } = this.#deps;
     const file = checkCatalogFile(parseFileText(read));
@@ -62,7 +62,7 @@ export class LocalCatalog {
     this.#recordProblem();
   }
 
-  /** What may be sold through relays; after them. */
+  /** Applies what relays may sell. Runs after the relays. */
   async applyOffers(): Promise<void> {
     const offers = this.#printOutcome(
       await applyOffers(this.#deps, this.#catalog, await readModifiedMs(this.path)),
@@ -71,14 +71,14 @@ export class LocalCatalog {
     this.#recordProblem();
   }
 
-  /** Without its file nothing is wrong with it, and nothing is deleted. */
+  /** Clears the problems of a missing file. Nothing is deleted. */
   clear(): void {
     this.#catalog = EMPTY_CATALOG;
     this.#faults = NO_FAULTS;
     this.#recordProblem();
   }
 
-  /** Writes what the dashboard changed. `texts` becomes what the files say then. */
+  /** Writes what the dashboard changed. Updates `texts` to what the files then say. */
   async writeBack(texts: Map<string, FileText>): Promise<void> {
     const { store, environment, serviceDir, print, clock } = this.#deps;
     const file = texts.get(this.path);
@@ -94,7 +94,7 @@ export class LocalCatalog {
       return;
     }
     const value = editCatalog(isJsonObject(written) ? written : {}, changes);
-    // A folder that went is put back by whoever took it; what is saved meanwhile waits for it.
+    // Whoever moved the folder away will put it back. Saves meanwhile wait for it.
     if (!existsSync(serviceDir) && (await this.#hadFolder())) {
       this.#write.recordUnwritten(this.path, CATALOG_TARGET, "its folder is away");
       return;
@@ -116,7 +116,7 @@ export class LocalCatalog {
     });
   }
 
-  /** What is to be written, and remembers what needs no writing. `keepsOld`: an item of the file was edited too, and loses. */
+  /** Finds what must be written, and records what needs no write. `keepsOld`: an item was edited in the file too, and loses. */
   async #readChanges(
     tx: Writer,
     written: unknown,
@@ -144,7 +144,7 @@ export class LocalCatalog {
         keepsOld ||= !matchesBase(item, base);
       } else if (content === null) await deleteSynced(tx, environmentId, target);
       else if (base === writeJson(content)) continue;
-      // What stood before anything was looked at is left out of the file as it was.
+      // An item from before the first look is not added to the file.
       else if (base === null && isFirst) await recordSynced(tx, environmentId, target, content, clock.now());
       else changes.push({ kind, name, content });
     }
@@ -156,7 +156,7 @@ export class LocalCatalog {
     return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
   }
 
-  /** Answers what was refused. */
+  /** Prints the outcome and returns what was rejected. */
   #printOutcome({ done, refused }: AppliedCatalog): readonly string[] {
     const file = this.#write.formatPath(this.path);
     for (const line of done) this.#deps.print(`${line} from ${file}`);

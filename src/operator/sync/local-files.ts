@@ -1,7 +1,7 @@
 /**
- * The files of the service directory and the environment of local development as one truth: each look applies what changed in the files since
- * the one before, and writes to them what the dashboard changed. A broken edit changes nothing: the last good definition or catalog stays, and
- * the problem is told and shown until it is mended.
+ * Keeps the files of the service directory and the environment of local development the same. Each run applies what changed in the files
+ * and writes to them what the dashboard changed. A broken file changes nothing: the last valid content stays in force, and the problem is
+ * printed and shown until the file is fixed.
  */
 import { existsSync } from "node:fs";
 import { Refusal, type Warning } from "../../base/refusal.ts";
@@ -19,14 +19,14 @@ import { type LocalDeps, LocalSecretFile, SecretFileUnreadable } from "./local-s
 import { LocalWrite } from "./local-write.ts";
 import { listSynced } from "./synced.ts";
 
-/** What a save is told of its file. */
+/** The result of a save for its file. */
 export interface SavedFileResult {
-  /** `service/relays/checkout.json`: it says now what was saved. */
+  /** `service/relays/checkout.json`: the file now has what was saved. */
   file?: string;
   warnings: Warning[];
 }
 
-/** A file that moved while it was to be written. */
+/** The wait before writing a file again that changed during the write. */
 const RETRY_MS = 100;
 
 export class LocalFiles {
@@ -36,9 +36,9 @@ export class LocalFiles {
   readonly #relays: LocalRelays;
   readonly #catalog: LocalCatalog;
   readonly #secrets: LocalSecretFile;
-  /** What stood in each file when it was applied, refused, or written last. */
+  /** The content of each file when it was last applied, rejected or written. */
   #texts = new Map<string, FileText>();
-  /** By relay, as the last look left them: what this version of it does not fit. */
+  /** What each relay did not fit at the last run, for the version `of`. */
   #misfits: ReadonlyMap<string, { of: string; misfits: Misfits }> = new Map();
   #lastTrouble = "";
   #first = true;
@@ -52,19 +52,19 @@ export class LocalFiles {
     this.#secrets = new LocalSecretFile(deps);
   }
 
-  /** In how many milliseconds the next look is wanted; null: when somebody changes something. */
+  /** In how many milliseconds to run again. null: at the next change. */
   get nextSyncMs(): number | null {
     return this.#write.moved ? RETRY_MS : this.#relays.nextCheckMs;
   }
 
-  /** `edited`: whether the catalog may have been changed past the files. */
+  /** Runs once. `edited`: whether the catalog may have changed other than through the files. */
   async sync(edited: boolean): Promise<void> {
     this.#write.moved = false;
     const found = await this.#readFiles();
     const { path } = this.#catalog;
     const changed = [...found].filter(([at, read]) => !isSame(this.#texts.get(at), read));
     const catalogChanged = changed.some(([at]) => at === path);
-    // Around the relays: they name what is in lookup, and are named as the way an offer is sold.
+    // The catalog is applied around the relays: they name collections and access, and products and plans name them.
     if (catalogChanged) await this.#catalog.applyResources(found.get(path) ?? { text: "" });
     else if (!found.has(path)) this.#catalog.clear();
     let relaysChanged = false;
@@ -80,7 +80,7 @@ export class LocalFiles {
     this.#texts = found;
     this.#first = false;
     await this.#problems.publish();
-    // A folder that is away is put back by whoever took it: nothing of ours may lie in its place.
+    // Nothing may be written in the place of a folder that was moved away.
     const isAway = !existsSync(this.#deps.serviceDir) && (await this.#hadFiles());
     if (!isAway) await this.#guardSecretFile(this.#secrets.reconcile(), undefined);
   }
@@ -90,14 +90,14 @@ export class LocalFiles {
     return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
   }
 
-  /** Refuses with `version_conflict` a save of what a file says otherwise, where that cannot be brought into force. */
+  /** Throws `version_conflict` for a save of something whose file differs and cannot be applied. */
   requireInSync(target: string): void {
     const isCatalog = target === CATALOG_TARGET;
     const problem = this.#problems.list(isCatalog ? "catalog_broken" : "definition_broken").get(target);
     if (problem === undefined) return;
     const path = this.#pathOf(target);
     const read = this.#texts.get(path);
-    // What is refused of single items leaves the others alone.
+    // A rejected item does not affect the others.
     if (isCatalog && !this.#catalog.isBroken) return;
     const file = this.#write.formatPath(path);
     throw new Refusal(
@@ -107,7 +107,7 @@ export class LocalFiles {
     );
   }
 
-  /** After a save and a look: whether its file says it. */
+  /** Returns after a save whether its file has the saved content. */
   resultOf(target: string): SavedFileResult {
     const path = this.#pathOf(target);
     const unwritten = this.#problems.list("file_behind").get(target);
@@ -121,7 +121,7 @@ export class LocalFiles {
     return definitionPath(this.#deps.serviceDir, target.slice(relayTarget("").length));
   }
 
-  /** A file that cannot be read is there all the same: its relay stays as it is. */
+  /** An unreadable file still counts as present, so its relay stays. */
   async #readFiles(): Promise<Map<string, FileText>> {
     const paths = [...(await listDefinitionFiles(this.#deps.serviceDir)), this.#catalog.path];
     const found = new Map<string, FileText>();
@@ -132,7 +132,7 @@ export class LocalFiles {
     return found;
   }
 
-  /** Another catalog, or a relay less, may mend what a relay was refused for. */
+  /** Adds broken files, because another catalog or a deleted relay may fix what their relays were rejected for. */
   #withBroken(
     found: ReadonlyMap<string, FileText>,
     changed: readonly [string, FileText][],
@@ -146,14 +146,14 @@ export class LocalFiles {
     ]);
   }
 
-  /** With a file goes what was wrong with it, also where no relay came of it. Answers whether one went. */
+  /** Clears the problems of missing files, also of files that made no relay. Returns whether a file is missing. */
   #dropMissing(found: ReadonlyMap<string, FileText>): boolean {
     const gone = [...this.#texts.keys()].filter((path) => !found.has(path) && path !== this.#catalog.path);
     for (const path of gone) this.#problems.clear("definition_broken", relayTarget(relayNameOf(path)));
     return gone.length > 0;
   }
 
-  /** What the relays saved at this look do not fit now that the catalog is there, and what another catalog broke of the others. */
+  /** Reports what the relays saved in this run do not fit, and what a changed catalog broke of the others. */
   async #reportMisfits(): Promise<void> {
     const { store, environment, clock, print } = this.#deps;
     const edited = { environmentId: environment.id, nowMs: clock.now() };
@@ -165,7 +165,7 @@ export class LocalFiles {
       const warnings: [name: string, Warning][] = [];
       for (const { id, name, version, definition } of await listRelayRows(tx, environment.id)) {
         const [of, known] = [`${id} ${version}`, last.get(name)];
-        // What an edit of the relay itself broke was told by its save.
+        // The save of the relay already reported what its own edit broke.
         const before = known?.of === of ? known.misfits : null;
         const { broken, after } = await recheckRelay(tx, edited, lookup, definition, before);
         all.set(name, { of, misfits: after });
@@ -179,7 +179,7 @@ export class LocalFiles {
     for (const [name, { message }] of found.warnings) print(`relay ${name}: warning: ${message}`);
   }
 
-  /** A secrets file that cannot be read was told of; everything else goes on. So it does where it cannot be written. */
+  /** Continues where the secrets file cannot be read, which was printed, or cannot be written. */
   async #guardSecretFile<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
     return await work.catch((error: unknown) => {
       if (error instanceof SecretFileUnreadable) return otherwise;

@@ -1,9 +1,9 @@
-/** What is wrong between the files of local development and what is in force: told when it begins, and shown as problems until it is right. */
+/** The problems between the files of local development and what is in force. They are shown in the dashboard until they are fixed. */
 import { clearProblem, listProblems, raiseProblem } from "../../platform/audit/problem.ts";
 import type { LocalDeps } from "./local-secret.ts";
 
 const MAX_PAGE = { limit: 200, after: null };
-/** A file that is not in force, the catalog's likewise, what could not be written to a file, and a folder that is away. */
+/** A definition or a catalog that is not in force, content that could not be written to a file, and a missing folder. */
 const CODES = ["definition_broken", "catalog_broken", "file_behind", "folder_away"] as const;
 type LocalProblemCode = (typeof CODES)[number];
 
@@ -13,7 +13,7 @@ export const FOLDER_TARGET = "service";
 export class LocalProblems {
   readonly #deps: LocalDeps;
   readonly #problems = new Map<LocalProblemCode, Map<string, string>>(CODES.map((code) => [code, new Map()]));
-  /** As the problems were settled last; null: never. */
+  /** The problems as they were last published. null: never. */
   #published: string | null = null;
 
   constructor(deps: LocalDeps) {
@@ -24,7 +24,7 @@ export class LocalProblems {
     return this.#problems.get(code) ?? new Map();
   }
 
-  /** Answers whether it says something new. */
+  /** Returns whether the message is new. */
   set(code: LocalProblemCode, target: string, message: string): boolean {
     const notes = this.#problems.get(code);
     const isNew = notes?.get(target) !== message;
@@ -32,12 +32,12 @@ export class LocalProblems {
     return isNew;
   }
 
-  /** Answers whether it stood. */
+  /** Returns whether there was such a problem. */
   clear(code: LocalProblemCode, target: string): boolean {
     return this.#problems.get(code)?.delete(target) === true;
   }
 
-  /** The dashboard's problems become what is wrong now. */
+  /** Raises and clears the dashboard's problems to match. */
   async publish(): Promise<void> {
     const wrong = [...this.#problems].flatMap(([code, notes]) =>
       [...notes].map((one) => [code, ...one] as const),

@@ -1,6 +1,7 @@
 /**
- * Relays and their definition files in local development: one truth. A file that changed is applied; a relay that the dashboard made, edited or
- * deleted is written to its file. Which side moved is told by what both had last (synced.ts), so that a crash between the two loses nothing.
+ * Keeps relays and their definition files the same in local development. Applies changed files, and writes relays that the dashboard
+ * created, edited or deleted. The last common content (synced.ts) tells which side changed, so a crash between the two sides loses
+ * nothing.
  */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -15,22 +16,22 @@ import type { LocalDeps } from "./local-secret.ts";
 import type { LocalWrite } from "./local-write.ts";
 import { deleteSynced, listSynced } from "./synced.ts";
 
-/** How long a file may be away before its relay goes: longer than a switch of branches, a stash or an editor's rename takes. */
+/** How long a file must be missing before its relay is deleted: longer than a switch of branches, a stash or an editor's rename takes. */
 const DELETE_AFTER_MS = 10_000;
-/** A file that is away so long is told of. */
+/** How long a file must be missing before that is printed. */
 const NOTIFY_AFTER_MS = 1_500;
 
 export class LocalRelays {
-  /** The relays saved at this look. */
+  /** The relays saved in this run. */
   readonly saved = new Set<string>();
   readonly #deps: LocalDeps;
   readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
-  /** Since when the files of these relays are away, by the clock that never jumps; told: its absence was. */
+  /** Since when each relay's file is missing, by the monotonic clock. `told`: that was printed. */
   readonly #missing = new Map<string, { sinceMs: number; told: boolean }>();
-  /** Since when the folder of them all is. */
+  /** Since when the folder of all definition files is missing. */
   #folderMissingSinceMs: number | null = null;
-  /** Edited in the dashboard, and in the file before: the file's text is to be kept. */
+  /** Relays that were edited in the dashboard and earlier in the file, whose old text must be kept. */
   readonly #keepsOld = new Set<string>();
 
   #removed = false;
@@ -41,7 +42,7 @@ export class LocalRelays {
     this.#write = write;
   }
 
-  /** In how many milliseconds something is to be looked at again; null: nothing waits. */
+  /** In how many milliseconds to check again. null: nothing waits. */
   get nextCheckMs(): number | null {
     const now = this.#deps.clock.monotonicMs();
     const ends = [...this.#missing.values()].map(
@@ -50,14 +51,14 @@ export class LocalRelays {
     return ends.length === 0 ? null : Math.max(0, Math.min(...ends));
   }
 
-  /** Whether a relay was deleted since this was asked last. */
+  /** Returns whether a relay was deleted since the last call. */
   takeRemoved(): boolean {
     const removed = this.#removed;
     this.#removed = false;
     return removed;
   }
 
-  /** Brings a file into force; answers whether a relay changed. */
+  /** Applies a file. Returns whether a relay changed. */
   async apply(
     path: string,
     read: FileText,
@@ -101,7 +102,10 @@ export class LocalRelays {
     return true;
   }
 
-  /** Writes what the dashboard changed, and takes along what has been away long enough. `texts` becomes what the files say then. */
+  /**
+   * Writes what the dashboard changed, and deletes relays whose files are missing for long enough. Updates `texts` to what the files then
+   * say.
+   */
   async writeBack(texts: Map<string, FileText>): Promise<boolean> {
     const { store, environment, serviceDir } = this.#deps;
     const { rows, brought } = await store.read(async (tx) => ({
@@ -128,7 +132,7 @@ export class LocalRelays {
     return await this.#deleteMissing(isAway ? [] : away, new Set(isAway ? away : []));
   }
 
-  /** Writes the relay to its file where the file is as both had it. */
+  /** Writes the relay to its file where the file has the last common content. */
   async #writeFile(
     row: RelayRow,
     base: string | null,
@@ -162,7 +166,7 @@ export class LocalRelays {
     await this.#deps.store.write("dashboard", (tx) => recordSyncedRelay(tx, this.#deps, definition));
   }
 
-  /** Takes the file of a relay that the dashboard deleted; one that was edited since makes it again. */
+  /** Removes the file of a relay that the dashboard deleted. A file that was edited since creates the relay again. */
   async #removeFileOfDeleted(target: string, base: string, texts: Map<string, FileText>): Promise<void> {
     const { store, environment, serviceDir, print } = this.#deps;
     const name = target.slice("relay:".length);
@@ -212,7 +216,10 @@ export class LocalRelays {
     return removed;
   }
 
-  /** Without the folder this is more likely a switch of branches, or the wrong place, than a wish to delete every relay. `relays`: null: it is there. */
+  /**
+   * A missing folder is more likely a switch of branches or a wrong path than a wish to delete every relay. `relays`: how many are
+   * affected; null: the folder is there.
+   */
   #reportMissingFolder(relays: number | null): void {
     const { clock, serviceDir, print } = this.#deps;
     const folder = existsSync(serviceDir) ? relaysFolder(serviceDir) : serviceDir;
@@ -237,7 +244,7 @@ export class LocalRelays {
   }
 }
 
-/** What a text says, written as the database writes it; null for one that is no JSON. */
+/** Normalizes a file's text to the JSON that the database stores. null: it is not JSON. */
 function parseContent(text: string): string | null {
   try {
     return writeJson(parseJson(text.replace(/^\uFEFF/, "")));
@@ -246,7 +253,7 @@ function parseContent(text: string): string | null {
   }
 }
 
-/** A file that is gone meanwhile is older than any edit. */
+/** Returns when the file was written. A missing file counts as older than any edit. */
 export async function readModifiedMs(path: string): Promise<number> {
   return await stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -1,6 +1,6 @@
 /**
- * The local secrets file and the store's secrets, kept the same: what the service minted is written to the file, and a value that a
- * person wrote into the file is pasted into its relay. It writes no secret that a person pasted elsewhere, and prints none.
+ * Keeps the local secrets file and the stored secrets the same. It writes generated secrets to the file, and pastes a value that a person
+ * wrote into the file. It writes no secret that was pasted elsewhere, and prints none.
  */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,16 +20,16 @@ import {
 import { prepareSecret, readSecretSlot, storeSecret } from "../../rules/relay/secret-rotation.ts";
 import { type ApplyDeps, makeSaveContext } from "./local-apply.ts";
 
-/** Where the files of local development are applied, and told of. */
+/** Where the files of local development are, and where to print. */
 export interface LocalDeps extends ApplyDeps {
   serviceDir: string;
-  /** Takes one line for the person at the terminal. */
+  /** Prints one line for the person at the terminal. */
   print: (line: string) => void;
 }
 
 export class LocalSecretFile {
   readonly #deps: LocalDeps;
-  /** The receiver secret of each relay as the file held it at the last look. */
+  /** The receiver secret of each relay in the file at the last run. */
   readonly #seen = new Map<string, string>();
   #lastRefusal = "";
 
@@ -37,12 +37,12 @@ export class LocalSecretFile {
     this.#deps = deps;
   }
 
-  /** The secrets that the file holds for a relay about to be made. */
+  /** Returns the file's secrets for a relay that is about to be created. */
   async read(name: string): Promise<LocalSecrets> {
     return (await this.#readAll()).get(name) ?? {};
   }
 
-  /** Brings both sides together. */
+  /** Updates both sides. */
   async reconcile(): Promise<void> {
     const { store, environment, serviceDir } = this.#deps;
     const [rows, held, writtenMs] = await Promise.all([
@@ -60,7 +60,7 @@ export class LocalSecretFile {
     }
   }
 
-  /** Pastes the file's value where a person has written it there since. */
+  /** Pastes the file's value if a person wrote it since the last run. */
   async #pasteIfChanged(row: RelayRow, value: string | undefined, writtenMs: number): Promise<boolean> {
     if (value === undefined || row.secretKind === "processor") return false;
     const seen = this.#seen.get(row.name);
@@ -85,7 +85,7 @@ export class LocalSecretFile {
     await store.write("dashboard", (tx) => storeSecret(tx, context, prepared));
   }
 
-  /** Writes what the service made and the file does not hold. */
+  /** Writes generated secrets that the file does not have. */
   async #writeMinted(row: RelayRow, entry: LocalSecrets): Promise<void> {
     const made: LocalSecrets = {};
     const receiver =
@@ -124,7 +124,7 @@ export class LocalSecretFile {
   }
 }
 
-/** The file is there and cannot be read; told already. Nothing is written over it. */
+/** The file exists and cannot be read, which was printed. Nothing is written over it. */
 export class SecretFileUnreadable extends Error {}
 
 async function readModifiedMs(file: string): Promise<number> {

@@ -1,7 +1,6 @@
 /**
- * Local development: the files of the service directory and the environment `local` say the same, within a second of a save on either side. When
- * to look is decided here: before and after a save, at the system's own notices, gathered for a moment, and every other second for file systems
- * that give none.
+ * Runs local development's sync, so that the service directory and the environment `local` are the same within a second of a save on
+ * either side. It runs before and after a save, after notices of the file system, and every two seconds for file systems without notices.
  */
 import { type FSWatcher, watch } from "node:fs";
 import { Loop } from "../../base/clock.ts";
@@ -9,20 +8,20 @@ import { relaysFolder } from "./definition-file.ts";
 import { LocalFiles, type SavedFileResult } from "./local-files.ts";
 import type { LocalDeps } from "./local-secret.ts";
 
-/** An editor's save is several notices: truncate, write, rename. */
+/** An editor's save causes several notices: truncate, write, rename. */
 const DEBOUNCE_MS = 100;
 const POLL_MS = 2_000;
 
-/** The folder whose files a save is written to. `target`: `relay:checkout`, or `catalog`. */
+/** The folder to whose files a save is written. `target`: `relay:checkout`, or `catalog`. */
 export interface ProjectFolder {
-  /** Brings into force what changed in the files, so that a save meets it. Refuses with `version_conflict` where a file says what cannot be. */
+  /** Applies changed files before a save. Throws `version_conflict` where the file cannot be applied. */
   prepare(target: string): Promise<void>;
-  /** Writes what was saved to its file; never refuses, because it is saved. */
+  /** Writes to the file what was saved. Never throws, because the save is done. */
   settle(target: string): Promise<SavedFileResult>;
 }
 
 export interface LocalSync extends ProjectFolder, AsyncDisposable {
-  /** Looks at both sides now; resolves when what changed is applied and written. */
+  /** Runs now. Resolves when all changes are applied and written. */
   look(): Promise<void>;
 }
 
@@ -61,7 +60,7 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
       print(`The files could not be applied (${(error as Error).message}); they are tried again.`),
   });
   folders.attach();
-  // A command beside the service changes the catalog too.
+  // A command next to the service changes the catalog too.
   const stopWatching = store.watch(({ foreignChange }) => {
     if (!foreignChange) return;
     edited = true;
@@ -71,7 +70,7 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
   return {
     look: () => look(true),
     async prepare(target) {
-      // What cannot be looked at is told after the save.
+      // An error is reported after the save.
       await look(false).catch(() => undefined);
       files.requireInSync(target);
     },
@@ -95,7 +94,7 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
   };
 }
 
-/** Notices of changes in folders, not below them. */
+/** Reports changes in folders, not in their subfolders. */
 class WatchedFolders {
   readonly #folders: readonly string[];
   readonly #onChange: () => void;
@@ -106,7 +105,7 @@ class WatchedFolders {
     this.#onChange = onChange;
   }
 
-  /** Watches those that were not there before. Where the system has no watch to give, polling finds changes all the same. */
+  /** Watches folders that appeared. Where the system cannot watch, polling still finds changes. */
   attach(): void {
     for (const folder of this.#folders) {
       if (this.#watchers.has(folder)) continue;
@@ -118,7 +117,7 @@ class WatchedFolders {
           this.#watchers.delete(folder);
         });
       } catch {
-        // Not there yet, or not to be watched.
+        // The folder is missing, or cannot be watched.
       }
     }
   }

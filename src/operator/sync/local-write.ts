@@ -1,6 +1,6 @@
 /**
- * What local development writes to the files of its folder: whole or not at all, over exactly what was read. What cannot be written is told,
- * stands as a problem, and is tried again at each look; the database has it meanwhile.
+ * Writes the files of local development: atomically, and only over the content that was read. A failed write is printed, shown as a
+ * problem, and tried again at each run. Meanwhile the database has the content.
  */
 import { writeFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
@@ -14,18 +14,18 @@ import type { LocalDeps } from "./local-secret.ts";
 
 interface FileWrite {
   path: string;
-  /** The text that is written over; null: no file. */
+  /** The text that is replaced; null: no file. */
   read: string | null;
-  /** What the file is to say; null takes it away. */
+  /** The new content; null removes the file. */
   value: Json;
-  /** What stands there was never in force: it is kept beside. */
+  /** The old content was never in force, so a copy of it is kept. */
   keepsOld: boolean;
-  /** Whose note a failure is. */
+  /** The target of the problem if the write fails. */
   target: string;
 }
 
 export class LocalWrite {
-  /** Whether a file moved while it was to be written: the next look is wanted soon. */
+  /** Set where a file changed during a write, so that the next run comes soon. */
   moved = false;
   readonly #deps: LocalDeps;
   readonly #problems: LocalProblems;
@@ -35,7 +35,7 @@ export class LocalWrite {
     this.#problems = notes;
   }
 
-  /** Answers the file's text as it is now; undefined: it is as it was. */
+  /** Returns the file's new text; undefined: it is unchanged. */
   write({ path, read, value, keepsOld, target }: FileWrite): string | null | undefined {
     try {
       const text = value === null ? null : read === null ? writeFileText(value) : editJson(read, value);
@@ -52,14 +52,14 @@ export class LocalWrite {
     }
   }
 
-  /** Notes that the file could not be written. */
+  /** Records that the file could not be written. */
   recordUnwritten(path: string, target: string, why: string, code = ""): void {
     const short = code === "" ? why : code;
     const message = `${this.formatPath(path)} could not be written (${short}): what was saved is in force, and the file is written as soon as it can be.`;
     if (this.#problems.set("file_behind", target, message)) this.#deps.print(message);
   }
 
-  /** The file as lines name it: `service/relays/checkout.json`. */
+  /** Formats the file's path for a line: `service/relays/checkout.json`. */
   formatPath(path: string): string {
     return relative(dirname(this.#deps.serviceDir), path);
   }

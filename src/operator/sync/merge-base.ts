@@ -1,6 +1,6 @@
 /**
- * What the files of a folder and each server had in common last, by server and environment: the base that tells which side moved since. It is
- * this folder's alone, beside the files and kept out of version control; where it is lost, nothing is lost but that knowledge.
+ * The last common content of a folder's files and each server, by server and environment. A three-way merge needs this base to tell which
+ * side changed. The file belongs to this folder and is kept out of version control. Losing it loses only that knowledge.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,16 +11,16 @@ import { readJsonFile } from "./json-file.ts";
 
 const MERGE_BASE_FILE = ".synced.json";
 
-/** By target, such as `relay:checkout`: its content. */
+/** Content by target, such as `relay:checkout`. */
 export type MergeBase = Map<string, Json>;
 
-/** `server`: `https://relay.example.com/shop/development`. What cannot be read is no memory. */
+/** `server`: `https://relay.example.com/shop/development`. An unreadable file counts as empty. */
 export async function readMergeBase(serviceDir: string, server: string): Promise<MergeBase> {
   const known = (await readAll(serviceDir))[server];
   return new Map(isJsonObject(known) ? Object.entries(known) : []);
 }
 
-/** Keeps it in the place of what was known of that server. */
+/** Replaces what is stored for that server. */
 export async function writeMergeBase(serviceDir: string, server: string, memory: MergeBase): Promise<void> {
   const before = await readAll(serviceDir);
   const sorted = [...memory].sort(([one], [other]) => (one < other ? -1 : 1));

@@ -1,6 +1,6 @@
 /**
- * Carrying a set of files into an environment: all of a plan in one transaction, or nothing. A plan is read by carrying it out and undoing that,
- * so that it tells what the saves themselves would refuse and warn of.
+ * Applies a set of files to an environment: the complete plan in one transaction, or nothing. A preview applies the plan and undoes it,
+ * so it shows exactly what the saves would reject and warn of.
  */
 
 import { Refusal, type Warning } from "../../base/refusal.ts";
@@ -34,20 +34,20 @@ import { deleteSynced, matchesSynced, recordSynced } from "./synced.ts";
 
 const FROM_SYNC = { kind: "file", synced: true } as const;
 
-/** Counts the changes of an environment; refuses with `sync_capped` what is too many. */
+/** Counts the changes of an environment. Throws `sync_capped` for too many. */
 export interface ChangeCap {
   take(tx: Writer, changes: number): Promise<void>;
 }
 
-/** `replacesEdited`: also what was edited in the dashboard since. */
+/** `replacesEdited`: also replaces what the dashboard edited since the last sync. */
 interface Deployment {
   files: Files;
   replacesEdited: boolean;
 }
 
 /**
- * Reads the plan, with what each of its saves would refuse and warn of; none of it stays. A plan of more changes than `most` is read without.
- * What moves between the reading and the trying is told as the conflict that it is.
+ * Reads the plan with everything that its saves would reject and warn of, and changes nothing. A plan of more than `most` changes is not
+ * tried. A change between reading and trying appears as a conflict.
  */
 export async function previewPlan(
   store: Store,
@@ -60,7 +60,7 @@ export async function previewPlan(
   const carried = plan.entries.filter((entry) => isChange(entry, replacesEdited));
   const lost = await listRemovedFieldWarnings(store, context.environment.id, carried);
   const carrier = await undone(store, "dashboard", async (tx) => {
-    // No tick changes what a plan tells, and a month of them is thousands of rows.
+    // A preview records no ticks: none changes its result, and a month of ticks is thousands of rows.
     const trying = { ...context, recordDue: async () => undefined };
     const tried = new PlanApplier(tx, trying, files, plan, replacesEdited, true);
     if (tried.changes > 0 && tried.changes <= most) await tried.apply();
@@ -71,8 +71,8 @@ export async function previewPlan(
 }
 
 /**
- * Carries out the plan that was read under this name. Refuses with `version_conflict` where either side moved since, with `sync_capped`, and as
- * the first save that refuses.
+ * Applies the plan that was read under this name. Throws `version_conflict` where a side changed since, `sync_capped`, or what the first
+ * rejected save throws.
  */
 export async function applyPlan(
   tx: Writer,
@@ -96,7 +96,7 @@ class PlanApplier {
   readonly #files: Files;
   readonly #plan: Plan;
   readonly #replacesEdited: boolean;
-  /** Whether a refusal is noted, and the rest tried all the same. */
+  /** Whether to note a rejection and try the rest. */
   readonly #isDryRun: boolean;
   readonly #entries = new Map<string, Entry>();
   readonly #relays: ReadonlyMap<string, Checked>;
@@ -150,14 +150,14 @@ class PlanApplier {
     await this.#collectDeletionWarnings(edited.environmentId);
     if (before === null) return;
     this.#broken = await recheckMisfits(this.#tx, edited, before);
-    // What is sold came behind the relays that sell it.
+    // Products and plans were saved after the relays that sell them.
     for (const name of saved) {
       const checked = this.#relays.get(name);
       if (checked !== undefined) await refreshMisfitProblem(this.#tx, edited, checked.definition);
     }
   }
 
-  /** What stands now is what the files say, but for what was edited and stays so. */
+  /** Records what the environment and the files now have in common. Items that stay edited are left out. */
   async recordSynced(): Promise<void> {
     const { environment, nowMs } = this.#context;
     for (const entry of this.#plan.entries) {
@@ -171,7 +171,7 @@ class PlanApplier {
     }
   }
 
-  /** `found`: warnings that were found before it was tried, by what they are of. */
+  /** `found`: warnings that were found before the trial, by target. */
   toResult(found: ReadonlyMap<string, readonly Warning[]> = new Map()): PlanResult {
     const entries = this.#plan.entries.map((entry) => {
       const target = entryTarget(entry);
@@ -189,7 +189,7 @@ class PlanApplier {
     };
   }
 
-  /** What was sold through a relay that goes, as the catalog stands when all is carried. */
+  /** Collects warnings about what deleted relays sold, after everything is applied. */
   async #collectDeletionWarnings(environmentId: number): Promise<void> {
     for (const entry of this.#plan.entries) {
       if (entry.state !== "deleted") continue;
@@ -233,7 +233,7 @@ class PlanApplier {
     }
   }
 
-  /** A relay that sells what another of the set is to sell waits for that one. */
+  /** A relay that sells what another relay of the set sells waits until that one is saved. */
   async #saveRelays(): Promise<void> {
     let left = this.#plan.entries.filter(
       (entry) => entry.kind === "relay" && entry.state !== "deleted" && isChange(entry, this.#replacesEdited),
@@ -241,7 +241,7 @@ class PlanApplier {
     while (left.length > 0) {
       const waiting: Entry[] = [];
       for (const entry of left) if (!(await this.#trySaveRelay(entry))) waiting.push(entry);
-      // Nobody makes what they wait for: each says so.
+      // No relay of the set resolves what these wait for, so each reports its own problem.
       if (waiting.length === left.length) {
         for (const entry of waiting) await this.#guard(entryTarget(entry), () => this.#saveRelay(entry));
         return;
@@ -250,7 +250,7 @@ class PlanApplier {
     }
   }
 
-  /** Saves it, or answers that it was refused for a relay that is not there yet. */
+  /** Saves a relay. Returns false where it needs a relay that does not exist yet. */
   async #trySaveRelay(entry: Entry): Promise<boolean> {
     try {
       await this.#tx.attempt(() => this.#saveRelay(entry));
@@ -282,7 +282,7 @@ class PlanApplier {
     this.#warnings.set(entryTarget({ kind: "relay", name }), warnings);
   }
 
-  /** What the saved relays name, as the catalog stands when all is carried. */
+  /** Collects warnings about what the saved relays name, after everything is applied. */
   async #collectReferenceWarnings(): Promise<void> {
     const lookup = makeCatalogLookup(this.#tx, this.#context.environment.id);
     for (const entry of this.#plan.entries) {

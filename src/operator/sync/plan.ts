@@ -1,6 +1,6 @@
 /**
- * What a set of files would change in an environment, thing by thing, and the plan's name: a hash of both sides, so that what is applied is
- * exactly what was read. It reads; what a save refuses is the save's to say (plan-apply.ts).
+ * What a set of files would change in an environment, item by item. The plan's id is a hash of both sides, so that exactly the plan that
+ * was read is applied. This file only reads; plan-apply.ts finds what a save rejects.
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeCanonicalJson } from "../../base/json.ts";
@@ -16,14 +16,14 @@ import type { Catalog } from "./catalog-file.ts";
 import { hashCatalog, type Item, isEqual, listOffers, listResources } from "./catalog-item.ts";
 import { matchesSynced } from "./synced.ts";
 
-/** Files as one set, each checked by itself. */
+/** A set of files, each checked by itself. */
 export interface Files {
   relays: readonly Checked[];
   /** null: there is no catalog file. */
   catalog: Catalog | null;
-  /** Whether relays that a sync brought are deleted where their file is gone. */
+  /** Whether to delete synced relays whose file is missing. */
   prune: boolean;
-  /** The environment that they are what stands in, where they are no files. */
+  /** The environment whose content this is, where it comes from no files. */
   source: Source | null;
 }
 
@@ -31,13 +31,13 @@ interface Source {
   environmentId: number;
   /** Its name. */
   environment: string;
-  /** Names what stood there, with the versions. */
+  /** A hash of the content with its versions. */
   stamp: string;
-  /** Relays that break a rule of today, and why. */
+  /** Relays that break one of today's rules, and why. */
   invalidRelays: readonly { name: string; message: string }[];
 }
 
-/** One sync carries at most so many bytes of files: all is saved in one transaction, which holds the loop; a relay is some 2 KB. */
+/** The most bytes of files in one sync, because one transaction saves everything and blocks the event loop. A relay is about 2 KB. */
 export const MAX_SYNC_BYTES = 256 * 1024;
 
 const KINDS = ["relay", "collection", "access", "product", "plan"] as const;
@@ -45,7 +45,7 @@ const STATES = ["created", "changed", "unchanged", "edited", "only_there", "dele
 
 const refusalView = Type.Object({ code: Type.Unsafe<RefusalCode>(Type.String()), message: Type.String() });
 
-/** What a captured call can make a relay do that takes unsigned events, as it stands and as it would be. */
+/** What a captured request can make a relay with unsigned events do, now and after the change. */
 const capturedCallView = Type.Object({
   before: textOrNull,
   after: textOrNull,
@@ -99,33 +99,33 @@ export const appliedView = Type.Object({
 
 export type PlanPreview = Static<typeof planView>;
 
-/** What was carried, or would be. `warnings`: of relays that are not saved with it, which the catalog's changes broke. */
+/** What was applied, or would be. `warnings` are of other relays, which the catalog's changes broke. */
 export type PlanResult = Static<typeof appliedView>;
 
-/** One thing of either side. */
+/** One item of either side. */
 export type Entry = {
   kind: (typeof KINDS)[number];
   name: string;
   state: State;
-  /** What stands, and what the files make of it, as a file says it; null: nothing. */
+  /** The current content and what the files make of it, as a file writes it. null: nothing. */
   before: Json;
   after: Json;
-  /** The version of a relay that stands. */
+  /** The version of an existing relay. */
   version: number | null;
 };
 
 export interface Plan {
-  /** Names both sides and what would be done: another side, another name. */
+  /** A hash of both sides and of what would be done. */
   id: string;
   entries: Entry[];
 }
 
-/** What stands for the thing in `synced` and in audit rows: `relay:checkout`. */
+/** The item's target in `synced` and in audit rows: `relay:checkout`. */
 export function entryTarget({ kind, name }: Pick<Entry, "kind" | "name">): string {
   return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
 }
 
-/** Whether applying the plan does anything about it. */
+/** Whether applying the plan changes it. */
 export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolean): boolean {
   return (
     state === "created" ||
@@ -145,7 +145,7 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   for (const item of catalog === null ? [] : [...listResources(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item, source));
   }
-  // What is warned of depends on items that no file names, too.
+  // Warnings also depend on items that no file names.
   const stands = await hashCatalog(tx, environmentId);
   const sides = { environmentId, prune, entries, stands, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
@@ -171,7 +171,7 @@ async function readItemEntry(
   const before = await item.find(tx, environmentId);
   const after = item.resolve(before);
   const seller = sellerOf(after);
-  // What only a relay sells that is neither carried nor there stays behind with it.
+  // An item is left out with the relay that sells it, where that relay is left out and does not exist.
   const isLeft =
     (source?.invalidRelays.some((left) => left.name === seller) ?? false) &&
     (await findRelay(tx, environmentId, seller ?? "")) === null;
@@ -179,7 +179,7 @@ async function readItemEntry(
   return { kind, name, state, before, after, version: null };
 }
 
-/** The relay that sells it; null: none does. */
+/** The relay that sells it; null: none. */
 export function sellerOf(item: Json): string | null {
   const sold = isJsonObject(item) ? item.soldThrough : null;
   return isJsonObject(sold) && typeof sold.relay === "string" ? sold.relay : null;
@@ -199,7 +199,7 @@ async function findState(
 
 const SYNCED_RELAY = RELAY.pick("name", "version", "syncedAt");
 
-/** Relays without a file. One that a sync brought and nobody edited since may be pruned; all others stay. */
+/** Lists relays without a file. Only a synced relay that nobody edited since may be pruned. */
 async function readUnmatchedRelays(
   tx: Reader,
   environmentId: number,
@@ -226,7 +226,7 @@ async function matchesSyncedRelay(tx: Reader, environmentId: number, name: strin
   return await matchesSynced(tx, environmentId, relayTarget(name), row.definition);
 }
 
-/** The entry as it is shown; what is made new shows no difference, because its file says it all. */
+/** Shows an entry. A new item has no differences, because its file has everything. */
 export function viewEntry(
   entry: Entry,
   warnings: EntryView["warnings"],
@@ -247,7 +247,7 @@ function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["cap
   return { before: earlier, after: later, widens: widensUnsigned(was, is) };
 }
 
-/** What of a plan would be refused, and which thing; or null: a relay that is not carried holds nothing else up. */
+/** Finds the first rejection of a plan. null: there is none. A relay that is left out does not stop the others. */
 export function findRefusal({ entries }: Pick<PlanPreview, "entries">): EntryView["refusal"] {
   const refused = entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried");
   if (refused === undefined || refused.refusal === null) return null;

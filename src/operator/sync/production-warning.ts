@@ -1,4 +1,4 @@
-/** What is warned of beside each save's own warnings where things are carried into production, so that who approves it looks at it first. */
+/** Additional warnings of a change of production, which the approving owner should read first. */
 import { isJsonObject } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
@@ -8,14 +8,14 @@ import { findDefaultPlan } from "../../shop/selling/plan.ts";
 import type { Reader } from "../../store/port.ts";
 import { type Entry, sellerOf } from "./plan.ts";
 
-/** Whether or not an opt-in buys more than before, it is carried with its warning. */
+/** Adds the opt-in's warning to every change, even if the opt-in allows no more than before. */
 export function addOptInWarning(definition: Definition, warnings: Warning[]): Warning[] {
   const optIn = unsignedWarning(definition);
   const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
   return isTold ? warnings : [optIn, ...warnings];
 }
 
-/** What saving this item of the catalog means for those who buy in production; read before the save, and after the relays'. */
+/** Warns of what saving this catalog item means for buyers in production. Runs before the save, and after the relays' saves. */
 export async function listProductionWarnings(
   tx: Reader,
   environmentId: number,

@@ -1,6 +1,6 @@
 /**
- * What the files of a folder and an environment make of each other, thing by thing, against what both had last: which side moved. It reads
- * files and writes none.
+ * Compares the files of a folder with an environment, item by item, against their last common content, to find which side changed. Writes
+ * no file.
  */
 import { existsSync } from "node:fs";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
@@ -16,23 +16,23 @@ import { parseFileText, readFileText } from "./json-file.ts";
 import type { MergeBase } from "./merge-base.ts";
 
 type PullState =
-  /** There alone, and new. */
+  /** New, only on the server. */
   | "created"
-  /** Changed there, and here as both had it. */
+  /** Changed only on the server. */
   | "changed"
   | "unchanged"
-  /** Changed here, and there as both had it. */
+  /** Changed only in the file. */
   | "changed_here"
-  /** Changed on both sides, or nothing is known of what both had. */
+  /** Changed on both sides, or the common content is unknown. */
   | "changed_both"
-  /** Here alone, and new. */
+  /** New, only in the files. */
   | "only_here"
-  /** Both had it, and its file is gone. */
+  /** Both had it, and its file is missing. */
   | "deleted_here"
-  /** Both had it, it is gone there, and here as both had it. */
+  /** Both had it, the server deleted it, and the file is unchanged. */
   | "deleted_there";
 
-/** A field with what it was and what each side has; what is absent is not there. */
+/** A field with its common value and the value of each side. An absent value is left out. */
 interface ThreeWay {
   field: string;
   was?: Json;
@@ -42,34 +42,34 @@ interface ThreeWay {
 
 export interface PullEntry extends SyncItem {
   state: PullState;
-  /** The file it stands in, or would. */
+  /** The file that has it, or would. */
   path: string;
-  /** What the file's change would be; of what is new nothing, because the file says it all. */
+  /** What would change in the file. Empty for a new item. */
   diff: { field: string; before?: Json; after?: Json }[];
-  /** Of what changed on both sides. */
+  /** Set where both sides changed. */
   threeWay: ThreeWay[];
-  /** As the server has it; null: it is gone. */
+  /** The server's content; null: it is deleted. */
   there: JsonObject | null;
-  /** Why what the server has is no definition, or no item of a catalog, and is never written; null: it is one. */
+  /** Why the server's content is no valid definition or catalog item and is never written. null: it is valid. */
   problem: string | null;
   mark: string | null;
 }
 
-/** What a folder holds. */
+/** What a folder has. */
 export interface Folder {
   serviceDir: string;
   items: ReadonlyMap<string, LocalItem>;
-  /** The texts as they were read, by path; what is written later is written over these. */
+  /** The texts as they were read, by path. Later writes replace exactly these. */
   texts: ReadonlyMap<string, string>;
 }
 
 interface LocalItem extends SyncItem {
   path: string;
-  /** What the file says, beside what stands elsewhere: what a file leaves out it leaves as it is. Text for a file that says nothing that can be read. */
+  /** The file's content, completed from `beside` where the file leaves a field out. A text where the file cannot be parsed. */
   said(beside: JsonObject | null): Json;
 }
 
-/** Refuses with `invalid_definition` a catalog with problems, because of what it says nothing can be known. */
+/** Reads the folder. Throws `invalid_definition` for a catalog with problems, because then nothing is known of its items. */
 export async function readFolder(serviceDir: string): Promise<Folder> {
   const texts = new Map<string, string>();
   const items = new Map<string, LocalItem>();
@@ -96,7 +96,10 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
   return { serviceDir, items, texts };
 }
 
-/** Every thing of either side. What this folder remembers counts before what a server does, and counts nothing where the folder lost it all. */
+/**
+ * Lists every item of either side. The folder's own base comes before the server's, and does not count where the folder lost all its
+ * files.
+ */
 export function planPull(folder: Folder, deployed: readonly DeployedState[], memory: MergeBase): PullEntry[] {
   const { serviceDir, items } = folder;
   const entries: PullEntry[] = [];
@@ -124,7 +127,7 @@ export function planPull(folder: Folder, deployed: readonly DeployedState[], mem
   return entries;
 }
 
-/** A file may leave out which plan is the default; where the one that it names is no longer it, it names the other. */
+/** A file may leave out which plan is the default. Where that changes, the file must name the other plan. */
 function followMovedDefault(entries: PullEntry[], items: Folder["items"]): void {
   const moved = entries.some(
     ({ kind, state, diff }) =>
@@ -162,7 +165,7 @@ function compareItem(
   };
 }
 
-/** What a save of it would refuse: a server's word is written to a file only where it is what the file is for. */
+/** Finds what a save would reject. Only valid server content is written to a file. */
 function findProblem(kind: SyncItem["kind"], name: string, there: JsonObject): string | null {
   const checked =
     kind === "relay"
@@ -199,7 +202,7 @@ function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
   for (const side of ["here", "there"] as const)
     for (const { field, before, after } of sides[side])
       Object.assign(at(field), omitUndefined({ was: before, [side]: after }));
-  // Where one side alone moved a field, the other has what it was.
+  // A side that did not change a field has its common value.
   for (const one of fields.values())
     for (const side of ["here", "there"] as const)
       if (!sides[side].some(({ field }) => field === one.field) && one.was !== undefined) one[side] = one.was;

@@ -1,4 +1,4 @@
-/** Brings what was planned into the files: each written whole or not at all, over exactly the text that the plan was made of. */
+/** Writes a pull plan to the files, each atomically and only over the text that the plan read. */
 import { relative } from "node:path";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.ts";
 import { catalogPath } from "./catalog-file.ts";
@@ -7,20 +7,20 @@ import { FileChanged, removeUnchangedFile, writeUnchangedFile } from "./file-wri
 import { editJson, writeFileText } from "./json-edit.ts";
 import type { Folder, PullEntry } from "./pull-plan.ts";
 
-/** What is done about what changed on both sides: nothing, the server's into the files, or the files' from now on. */
+/** What to do about items that changed on both sides: nothing, take the server's, or keep the files'. */
 export type PullSide = "neither" | "theirs" | "ours";
 
 export interface PullOptions {
   side: PullSide;
-  /** Whether what is gone there is taken out of the files. */
+  /** Whether to remove items from the files that the server deleted. */
   prune: boolean;
 }
 
 type PullAction = "write" | "remove" | "settle" | "leave" | "nothing" | "refuse";
 
 /**
- * What the wish makes of an entry. `settle`: the file stays, and from now on counts as what replaces the server's; `leave`: it waits to be
- * decided; `refuse`: it would be written, and what the server has is nothing that a file may say.
+ * Returns the action for an entry. `settle`: the file stays and from now on replaces the server's. `leave`: a person must decide.
+ * `refuse`: the server's content would be written but is not valid in a file.
  */
 export function pullActionOf(entry: PullEntry, wish: PullOptions): PullAction {
   const deed = requestedAction(entry, wish);
@@ -38,7 +38,7 @@ function requestedAction({ state, there }: PullEntry, { side, prune }: PullOptio
   return prune ? "remove" : "leave";
 }
 
-/** Writes and removes what is to be, in the plan's order; answers what could not be, each with why. Nothing else is held up by it. */
+/** Writes and removes in the plan's order. Returns the failures with their reasons; a failure does not stop the rest. */
 export function writePull(
   folder: Folder,
   entries: readonly PullEntry[],
@@ -93,7 +93,7 @@ function writeCatalog({ serviceDir, texts }: Folder, entries: readonly PullEntry
   writeUnchangedFile(path, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
 }
 
-/** The file as lines name it, from the folder that the command was run in. */
+/** Formats the file's path relative to the folder in which the command runs. */
 export function formatPath(cwd: string, path: string): string {
   return relative(cwd, path) || path;
 }

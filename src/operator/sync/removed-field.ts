@@ -1,6 +1,6 @@
 /**
- * What is warned of where files take fields from a collection whose records hold values there: how many they are. Nothing is deleted, and the next
- * save of such a record has to leave the value out. Read in steps before a plan is tried, so that no writer waits for it.
+ * Warns where files remove fields from a collection whose records have values there, with their number. Nothing is deleted, but the next
+ * save of such a record must leave the value out. It reads in steps before a plan is tried, so that no writer waits.
  */
 import { isJsonObject, type Json } from "../../base/json.ts";
 import { type Page, readCursor } from "../../base/page.ts";
@@ -11,11 +11,11 @@ import { turnLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import { type Entry, entryTarget } from "./plan.ts";
 
-/** Of a collection the newest so many records are looked at. */
+/** Counts only the newest records of a collection. */
 const MAX_RECORDS = 20_000;
 const STEP = 500;
 
-/** By what stands in `synced`, of the collections that would lose a field with values. */
+/** Lists warnings by sync target, for collections that would lose a field with values. */
 export async function listRemovedFieldWarnings(
   store: Store,
   environmentId: number,
@@ -45,10 +45,10 @@ function fieldsOf(item: Json): Readonly<Record<string, Json>> {
 }
 
 interface ValueCounts {
-  /** Records that hold a value, by field. */
+  /** The number of records with a value, by field. */
   held: ReadonlyMap<string, number>;
   looked: number;
-  /** Whether there are no more than were looked at. */
+  /** Whether every record was counted. */
   all: boolean;
 }
 
@@ -71,7 +71,7 @@ async function countValues(
   return { held, looked, all: after === null };
 }
 
-/** Of each record of the step, which of the fields hold a value. */
+/** Lists for each record of the step which of the fields have a value. */
 function readStep(
   store: Store,
   { environmentId, name, after }: { environmentId: number; name: string; after: string | null },

@@ -1,7 +1,7 @@
 /**
- * How many changes a plan makes. Syncs of development, which nobody needs to look at, are capped by the minute; into production an owner looks
- * at the plan first, so its first promote may be as large as it is. A plan's changes are taken together or not at all, in its transaction: what
- * is undone takes none, and whichever node carries it out counts on.
+ * Limits the changes of a plan. Development's syncs, which nobody approves, have a limit for each minute. An owner approves a change of
+ * production, so the first promote may be large. The transaction of a plan takes its changes together, so an undone plan takes none and
+ * every node counts the same.
  */
 
 import { CAP_WINDOW_MS, MAX_APPROVED_CHANGES } from "../../base/limit.ts";
@@ -13,7 +13,7 @@ import type { ChangeCap } from "./plan-apply.ts";
 
 type Target = Pick<Environment, "id" | "name">;
 
-/** The last minute of syncs that changed anything. */
+/** The last minute with changes. */
 const SYNC_MINUTE = defineTable({
   name: "sync_minute",
   key: ["environmentId"],
@@ -31,12 +31,12 @@ export class SyncCap {
     this.#limit = limit;
   }
 
-  /** The most changes that one plan makes there. */
+  /** The most changes of one plan. */
   most({ name }: Pick<Target, "name">): number {
     return name === "production" ? Math.max(MAX_APPROVED_CHANGES, this.#limit) : this.#limit;
   }
 
-  /** What one apply takes. */
+  /** Makes the cap of one apply. */
   makeCap(target: Target, nowMs: number): ChangeCap {
     return {
       take: async (tx, changes) => {
@@ -50,7 +50,7 @@ export class SyncCap {
   async #take(tx: Writer, { id: environmentId }: Target, changes: number, nowMs: number): Promise<void> {
     const known = await SYNC_MINUTE.find(tx, { environmentId });
     const runs = known !== null && nowMs - known.beganAt < CAP_WINDOW_MS;
-    // Setting the clock back neither frees anybody nor holds them up for longer than a minute.
+    // Setting the clock back neither resets the limit nor extends it beyond a minute.
     const beganAt = runs ? Math.min(known.beganAt, nowMs) : nowMs;
     const left = this.#limit - (runs ? known.changes : 0);
     if (changes > left) throw this.#reject(changes, Math.max(0, left), beganAt + CAP_WINDOW_MS);
@@ -59,7 +59,7 @@ export class SyncCap {
     else await SYNC_MINUTE.update(tx, row);
   }
 
-  /** What a plan of more changes than any there makes is told; null for any other. */
+  /** Returns the refusal for a plan with more changes than any may have; null for any other. */
   rejectTooLarge(changes: number, target: Pick<Target, "name">): Refusal | null {
     const maxChanges = this.most(target);
     if (changes <= maxChanges) return null;

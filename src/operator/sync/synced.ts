@@ -1,4 +1,7 @@
-/** What files and an environment had in common last: what the last sync brought, or local development applied or wrote, of each relay and item of the catalog: where something else stands now, somebody edited it since. */
+/**
+ * The last common content of files and an environment, for each relay and catalog item: what the last sync brought, or what local
+ * development applied or wrote. Different content in the environment means that somebody edited it since.
+ */
 import type { Json } from "../../base/json.ts";
 import { writeJson } from "../../base/json.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -10,13 +13,13 @@ const SYNCED = defineTable({
   columns: {
     environmentId: integer(),
     target: text(),
-    /** JSON, as the files say it. */
+    /** JSON, as the files have it. */
     content: text(),
     syncedAt: integer(),
   },
 });
 
-/** Whether this is what the last sync brought; never where none brought anything. */
+/** Whether this is the content of the last sync. false without a sync. */
 export async function matchesSynced(
   tx: Reader,
   environmentId: number,
@@ -27,7 +30,7 @@ export async function matchesSynced(
   return row !== null && row.content === writeJson(content);
 }
 
-/** What the last sync brought, or null. */
+/** Finds the content of the last sync, or null. */
 export function findSynced(
   tx: Reader,
   environmentId: number,
@@ -36,7 +39,7 @@ export function findSynced(
   return SYNCED.find(tx, { environmentId, target });
 }
 
-/** All that is remembered of an environment, JSON by target. */
+/** Lists all content of an environment, JSON by target. */
 export async function listSynced(tx: Reader, environmentId: number): Promise<Map<string, string>> {
   const rows = await SYNCED.all(tx, "WHERE environment_id = $environmentId AND target > ''", {
     environmentId,
@@ -44,10 +47,10 @@ export async function listSynced(tx: Reader, environmentId: number): Promise<Map
   return new Map(rows.map(({ target, content }) => [target, content]));
 }
 
-/** The target of what is no thing: that an environment's files were looked at ever. */
+/** The target that records the first run for an environment. It is no item. */
 export const FIRST_SYNC_TARGET = "";
 
-/** Remembers what a sync brought, or found there as it would have brought it. */
+/** Records the content of a sync, or equal content that was there already. */
 export async function recordSynced(
   tx: Writer,
   environmentId: number,
