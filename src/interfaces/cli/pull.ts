@@ -2,12 +2,7 @@
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../../base/shape.ts";
 import { plain } from "../../base/text.ts";
-import {
-  type DeployedState,
-  type Pulled,
-  SYNC_ITEM_KINDS,
-  targetOf,
-} from "../../operator/sync/deployed-state.ts";
+import { type DeployedState, type Pulled, SYNC_ITEM_KINDS } from "../../operator/sync/deployed-state.ts";
 import { type MergeBase, readMergeBase, writeMergeBase } from "../../operator/sync/merge-base.ts";
 import { type Folder, type PullEntry, planPull, readFolder } from "../../operator/sync/pull-plan.ts";
 import {
@@ -17,6 +12,7 @@ import {
   pullActionOf,
   writePull,
 } from "../../operator/sync/pull-write.ts";
+import { syncTarget } from "../../operator/sync/synced.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
@@ -157,7 +153,7 @@ function selectEntries(entries: readonly PullEntry[], names: readonly string[]):
   const chosen = new Set<PullEntry>();
   for (const name of names) {
     const found = entries.filter((entry) =>
-      name.includes(":") ? targetOf(entry) === name : entry.name === name,
+      name.includes(":") ? syncTarget(entry) === name : entry.name === name,
     );
     if (found.length === 0)
       throw new CommandFailure(
@@ -182,8 +178,8 @@ async function remember(
   held: readonly PullEntry[],
 ): Promise<void> {
   for (const entry of held) {
-    if (entry.there === null) memory.delete(targetOf(entry));
-    else memory.set(targetOf(entry), entry.there);
+    if (entry.there === null) memory.delete(syncTarget(entry));
+    else memory.set(syncTarget(entry), entry.there);
   }
   await writeMergeBase(serviceDir, server, memory);
 }
@@ -198,9 +194,9 @@ async function tellServer(
   world: World,
 ): Promise<void> {
   if (!remote.place.endsWith("/development")) return;
-  const brought = new Map(standing.map((one) => [targetOf(one), one.brought]));
+  const brought = new Map(standing.map((one) => [syncTarget(one), one.brought]));
   const items = held
-    .filter((entry) => writeJson(brought.get(targetOf(entry))?.content ?? null) !== writeJson(entry.there))
+    .filter((entry) => writeJson(brought.get(syncTarget(entry))?.content ?? null) !== writeJson(entry.there))
     .map(({ kind, name, mark }): Pulled => ({ kind, name, mark }));
   try {
     for (let at = 0; at < items.length; at += MAX_TOLD)

@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 import { type Json, writeJson } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
 import { plain } from "../../base/text.ts";
-import { type DeployedState, targetOf } from "../../operator/sync/deployed-state.ts";
+import type { DeployedState } from "../../operator/sync/deployed-state.ts";
 import { readMergeBase } from "../../operator/sync/merge-base.ts";
 import { type Folder, planPull, readFolder } from "../../operator/sync/pull-plan.ts";
+import { syncTarget } from "../../operator/sync/synced.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
@@ -126,7 +127,7 @@ function tellUnseen({ url, environment }: Remote, world: World): void {
 async function compareAll(folder: Folder | null, sides: readonly Side[]): Promise<Line[]> {
   const lines = new Map<string, Line>();
   const lineOf = (thing: { kind: DeployedState["kind"]; name: string }): Line => {
-    const target = targetOf(thing);
+    const target = syncTarget(thing);
     const line = lines.get(target) ?? {
       kind: thing.kind,
       name: thing.name,
@@ -158,8 +159,8 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
     }
   }
   if (near !== undefined && far !== undefined) {
-    const there = new Map(far.standing.map((one) => [targetOf(one), one.content]));
-    const here = new Map(near.standing.map((one) => [targetOf(one), one.content]));
+    const there = new Map(far.standing.map((one) => [syncTarget(one), one.content]));
+    const here = new Map(near.standing.map((one) => [syncTarget(one), one.content]));
     for (const [target, line] of lines) {
       const [one, other] = [here.get(target) ?? null, there.get(target) ?? null];
       if (writeJson(one) === writeJson(other)) continue;

@@ -1,7 +1,7 @@
 /**
- * One backup: a checked copy of the whole database in one file, made beside a running server without holding anyone up. The master key is
- * no part of it, so that a backup that gets lost opens no secret; it is written to a file of its own when asked for. And where backups are kept
- * in a data directory, and what they are called.
+ * Makes a backup: a checked copy of the complete database in one file, next to a running server and without blocking anyone. The master
+ * key is not in it, so a lost backup reveals no secret; on request it goes to a file of its own. This file also names the backups of a
+ * data directory.
  */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -9,16 +9,16 @@ import { toIso } from "../../base/clock.ts";
 import { findMasterKey, writeKeyFile } from "../../platform/secret/master-key.ts";
 import { type CopyStep, copyDatabase } from "../../store/sqlite/database-copy.ts";
 
-/** Why a backup or a restore was not made: one sentence for the person who asked for it. */
+/** Why a backup or a restore was not made, in one sentence for the person. */
 export class BackupRefused extends Error {}
 
 export interface BackupRequest {
   dataDir: string;
   /** The new file. */
   file: string;
-  /** Whether a file of this name may be replaced. */
+  /** Whether to replace an existing file. */
   replace: boolean;
-  /** Whether the master key is written to `<file>.key` too. */
+  /** Whether to write the master key to `<file>.key` too. */
   withKey: boolean;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
@@ -34,7 +34,7 @@ interface BackupMade {
   keyFile: string | null;
 }
 
-/** Makes it. Throws BackupRefused or DatabaseRefused; then no file of that name was made or changed. */
+/** Makes the backup. Throws BackupRefused or DatabaseRefused, and then no file was created or changed. */
 export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
   const { dataDir, file, replace, withKey, onStep } = request;
   requireBackupPath(dataDir, file);
@@ -46,7 +46,7 @@ export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
   return { file, bytes: statSync(file).size, schema, rows, keyFile: key === null ? null : keyFile };
 }
 
-/** Not over the data directory's own files, nor a folder. */
+/** Throws for a file of the data directory itself, or a folder. */
 function requireBackupPath(dataDir: string, file: string): void {
   if (existsSync(file) && statSync(file).isDirectory()) {
     throw new BackupRefused(
@@ -76,12 +76,12 @@ function rejectKeyFile(keyFile: string): BackupRefused {
   return new BackupRefused(`${keyFile} exists already: name another file, or replace it with --force.`);
 }
 
-/** What made a copy that nobody asked for by name. */
+/** Why the service made a copy. */
 type BackupReason = "scheduled" | "by-hand" | "before-restore" | "before-move";
 
 export interface ScheduledBackup {
   file: string;
-  /** When it was made, milliseconds since the epoch, as its name says. */
+  /** When it was made, in milliseconds since the epoch, by its name. */
   atMs: number;
 }
 
@@ -98,12 +98,12 @@ export function backupFolder(dataDir: string): string {
   return join(dataDir, "backups");
 }
 
-/** `backups/scheduled-20300101T120000000Z.db`: its reason and when, so that names sort by time. */
+/** Makes a name such as `backups/scheduled-20300101T120000000Z.db`, so that names sort by time. */
 export function backupFile(dataDir: string, reason: BackupReason, atMs: number): string {
   return join(backupFolder(dataDir), `${reason}-${toIso(atMs).replaceAll(/[-:.]/g, "")}.db`);
 }
 
-/** The scheduled ones, newest first. */
+/** Lists the scheduled backups, newest first. */
 export function listScheduledBackups(dataDir: string): ScheduledBackup[] {
   return listMatches(backupFolder(dataDir), SCHEDULED_NAME)
     .map((file) => ({ file, atMs: parseBackupTime(basename(file)) }))
@@ -113,14 +113,14 @@ export function listScheduledBackups(dataDir: string): ScheduledBackup[] {
 
 interface BackupFile {
   name: string;
-  /** When it was written, milliseconds since the epoch. */
+  /** When it was written, in milliseconds since the epoch. */
   atMs: number;
   bytes: number;
 }
 
 const BACKUP_NAME = /^[\w.-]+\.db$/;
 
-/** Whatever copies there are in backups/, the newest first. */
+/** Lists every copy in backups/, newest first. */
 export function listBackups(dataDir: string): BackupFile[] {
   return listMatches(backupFolder(dataDir), BACKUP_NAME)
     .filter((file) => !basename(file).startsWith("."))
@@ -131,17 +131,17 @@ export function listBackups(dataDir: string): BackupFile[] {
     .sort((one, other) => other.atMs - one.atMs);
 }
 
-/** What a scheduled backup that was cut off left behind. */
+/** Lists what an interrupted scheduled backup left. */
 export function listPartialScheduled(dataDir: string): string[] {
   return listMatches(backupFolder(dataDir), PARTIAL_SCHEDULED);
 }
 
-/** Whatever a backup, restore or migration that was cut off left in this directory; only while nobody makes any. */
+/** Lists what an interrupted backup, restore or migration left in this directory. Use it only while none runs. */
 export function listPartialFiles(dataDir: string): string[] {
   return [...listMatches(backupFolder(dataDir), PARTIAL_BACKUP), ...listMatches(dataDir, PARTIAL_RESTORE)];
 }
 
-/** NaN where the name says no time there is. */
+/** NaN where the name has no valid time. */
 function parseBackupTime(name: string): number {
   const [, year, month, day, hour, minute, second, ms] = SCHEDULED_NAME.exec(name) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);

@@ -1,6 +1,6 @@
 /**
- * A backup that an owner asks for while the server runs: into the data directory's backups/, one at a time, in a process of its own. It is
- * never removed by itself; how it ended is told until the next one.
+ * Makes a backup that an owner requests while the server runs: into the data directory's backups/, one at a time, in a process of its
+ * own. The service never removes it. The result is shown until the next one.
  */
 import { basename } from "node:path";
 import type { Clock } from "../../base/clock.ts";
@@ -13,11 +13,11 @@ interface ManualBackupDeps {
   clock: Clock;
   log: Log;
   start: StartBackup;
-  /** Told how each one ended, for metrics. */
+  /** Gets the result of each backup, for metrics. */
   onBackup: (made: boolean) => void;
 }
 
-/** One that was asked for. */
+/** A requested backup. */
 interface RequestedBackup {
   /** The file's name in backups/. */
   name: string;
@@ -35,12 +35,12 @@ export class ManualBackup {
     this.#deps = deps;
   }
 
-  /** The one that is being made, and how the last one failed; null: there is none, it did not. */
+  /** The running backup, and the failure of the last one; null: there is none. */
   get state(): { running: RequestedBackup | null; failed: (RequestedBackup & { message: string }) | null } {
     return { running: this.#running, failed: this.#failed };
   }
 
-  /** Begins one, unless one is being made. Answers that one, and whether it began now. */
+  /** Starts a backup unless one runs. Returns the running one, and whether it began now. */
   start(): { asked: RequestedBackup; began: boolean } {
     if (this.#running !== null) return { asked: this.#running, began: false };
     const { dataDir, clock, start } = this.#deps;
@@ -53,13 +53,13 @@ export class ManualBackup {
     return { asked, began: true };
   }
 
-  /** Ends one that is being made. */
+  /** Ends a running backup. */
   stop(): void {
     this.#stopped = true;
     this.#process?.stop();
   }
 
-  /** A process that does not even begin is a backup that was not made. */
+  /** A process that cannot start counts as a failed backup. */
   async #make(asked: RequestedBackup, start: () => BackupProcess): Promise<void> {
     const { log, onBackup } = this.#deps;
     try {

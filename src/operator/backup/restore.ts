@@ -1,7 +1,7 @@
 /**
- * Putting a backup in the place of a data directory's database. At whatever step it is killed, the directory holds the old database or the
- * new one, whole: the new one is made and checked beside the old, the old one's log is folded into it, and one rename decides.
- * It never touches a directory that is in use, and never throws away what was there.
+ * Replaces a data directory's database by a backup. Wherever the process is killed, the directory has the complete old or the complete
+ * new database. The new one is made and checked next to the old one, the old one's log is folded into it, and one rename decides. A
+ * directory in use is never touched, and the old database is always kept.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -20,7 +20,7 @@ import {
 import { lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
 import { BackupRefused, backupFile, databaseFile, listPartialFiles } from "./backup.ts";
 
-/** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
+/** Longer than another command waits for the database, so that none continues with the replaced file. */
 const HOLD_AFTER_RESTORE_MS = 1_500;
 const UNCOPYABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
 
@@ -28,7 +28,7 @@ export interface RestoreRequest {
   /** The backup. */
   file: string;
   dataDir: string;
-  /** A file with the master key that belongs to it, or null. */
+  /** A file with its master key, or null. */
   keyFile: string | null;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
@@ -40,16 +40,16 @@ interface Restored {
   schema: number;
   /** Rows by table. */
   rows: Readonly<Record<string, number>>;
-  /** Where what was there before is kept; null: there was nothing. */
+  /** The file that keeps the previous database; null: there was none. */
   kept: string | null;
-  /** Whether it was damaged or of a newer version, so that it is kept unchecked, as it lay. */
+  /** Whether that file was copied unchecked, because the database was damaged or of a newer version. */
   keptAsItLay: boolean;
-  /** Events that wait in it and run when the server starts. */
+  /** Waiting events that run when the server starts. */
   waitingEvents: number;
   keyPlaced: boolean;
 }
 
-/** Restores it. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken; then the directory's database is what it was. */
+/** Restores the backup. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken, and then the directory's database is unchanged. */
 export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
   const { file, dataDir, clock } = request;
   await checkDatabase(file);
@@ -82,7 +82,7 @@ async function restoreLocked(request: RestoreRequest): Promise<Restored> {
   }
 }
 
-/** Keeps the old database, and calls `place` where nothing of it lies about any more but its one file. */
+/** Keeps the old database, and calls `place` when only its one file is left. */
 async function replaceDatabase(
   { dataDir, clock }: RestoreRequest,
   place: () => void,
@@ -100,7 +100,7 @@ async function replaceDatabase(
     try {
       if (await tryCopy(() => held.copyTo(kept))) {
         removeSideFiles(database);
-        // Windows renames over no open file.
+        // Windows cannot rename over an open file.
         if (process.platform === "win32") held[Symbol.dispose]();
         place();
         await sleep(clock, HOLD_AFTER_RESTORE_MS);
@@ -116,7 +116,7 @@ async function replaceDatabase(
   return { kept, keptAsItLay: true };
 }
 
-/** False where no checked copy can be made of what is there. */
+/** Returns false where the database cannot be copied and checked. */
 async function tryCopy(keep: () => Promise<unknown>): Promise<boolean> {
   try {
     await keep();
@@ -132,7 +132,7 @@ function removeSideFiles(database: string): void {
   syncFolder(dirname(database));
 }
 
-/** What a restore that was killed left behind; the lock says that none is on its way. Also for a server's start. */
+/** Removes what a killed restore left; the lock ensures that none runs. A server's start uses it too. */
 export function removePartialFiles(dataDir: string): void {
   for (const file of listPartialFiles(dataDir)) rmSync(file, { force: true });
 }
@@ -153,7 +153,7 @@ async function countWaitingEvents(file: string): Promise<number> {
 }
 
 interface KeyRequest {
-  /** The database that is to be restored. */
+  /** The database that is being restored. */
   database: string;
   dataDir: string;
   keyFile: string | null;
@@ -161,8 +161,8 @@ interface KeyRequest {
 }
 
 /**
- * Makes sure that the secrets in the database open with the key that the server will use. Answers the key that has to be put into the
- * directory first, or null. Throws BackupRefused where the key is missing or another one.
+ * Checks that the database's secrets open with the key that the server will use. Returns the key to put into the directory first, or
+ * null. Throws BackupRefused for a missing or different key.
  */
 async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null> {
   const { dataDir, keyFile, masterKey } = request;
@@ -180,7 +180,7 @@ async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null
   return there === null ? given : null;
 }
 
-/** Puts the key into a directory that has none. */
+/** Writes the key into a directory without one. */
 function placeKey(dataDir: string, key: Uint8Array): void {
   const file = masterKeyFile(dataDir);
   if (writeKeyFile(file, key, { replace: false })) return;
@@ -199,10 +199,10 @@ function formatKeyRefusal({ dataDir, keyFile }: KeyRequest, found: boolean): str
   return `The master key of ${dataDir} ${what}: put the master.key kept with the backup there, or name it with --key <file>.`;
 }
 
-/** What SQLite keeps beside a database, by the endings of their names. */
+/** The endings of the files that SQLite keeps next to a database. */
 const SIDE_FILES: readonly string[] = ["-wal", "-shm", "-journal"];
 
-/** Copies the database to `kept`, and what lies beside it to `kept` with the same endings; durable when it returns. */
+/** Copies the database and its side files to `kept` with the same endings. They are durable when it returns. */
 function copyDamaged(database: string, kept: string): void {
   mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
   for (const ending of ["", ...SIDE_FILES]) {

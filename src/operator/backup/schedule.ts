@@ -1,6 +1,6 @@
 /**
- * Backups by themselves: one every so often into the data directory's backups/, the newest few kept. When the last one was made stands in its
- * name, so that a restart neither skips one nor makes one too many. It copies nothing itself and removes no backup it did not make.
+ * Makes backups on a schedule into the data directory's backups/, and keeps the newest few. The name of a backup has its time, so a
+ * restart neither skips nor repeats one. This file starts the copy in another process, and removes only scheduled backups.
  */
 import { rmSync } from "node:fs";
 import { constants, setPriority } from "node:os";
@@ -10,20 +10,20 @@ import type { Log } from "../../base/log.ts";
 import { ownCommand } from "../../base/own-executable.ts";
 import { backupFile, listPartialScheduled, listScheduledBackups, type ScheduledBackup } from "./backup.ts";
 
-/** A start has other things to do. */
+/** A start has more urgent work. */
 const FIRST_LOOK_MS = MINUTE_MS;
-/** The wall clock may jump, so it is looked at more often than backups are due. */
+/** The wall clock may jump, so it is checked more often than backups are due. */
 const LOOK_EVERY_MS = 15 * MINUTE_MS;
 
 interface BackupScheduleDeps {
   dataDir: string;
   everyMs: number;
-  /** How many scheduled ones are kept, the new one counted. */
+  /** The number of scheduled backups to keep, including the new one. */
   keep: number;
   clock: Clock;
   log: Log;
   start: StartBackup;
-  /** Told how each one ended, for metrics. */
+  /** Gets the result of each backup, for metrics. */
   onBackup?: (made: boolean) => void;
 }
 
@@ -45,7 +45,7 @@ export class BackupSchedule {
     void this.#loop.start(FIRST_LOOK_MS);
   }
 
-  /** Makes no more; one that is being made is ended. */
+  /** Ends the schedule and a running backup. */
   async stop(): Promise<void> {
     const stopped = this.#loop.stop();
     this.#process?.stop();
@@ -95,7 +95,7 @@ export class BackupSchedule {
     }
   }
 
-  /** What a disk that takes nothing keeps is removed by the next one. */
+  /** Leaves files that the disk does not let it remove; the next backup removes them. */
   #removePartialFiles(): void {
     for (const file of listPartialScheduled(this.#deps.dataDir)) {
       try {
@@ -105,15 +105,15 @@ export class BackupSchedule {
   }
 }
 
-/** One whose name lies in the future was made before the clock was set back: it counts as the oldest. */
+/** A backup with a time in the future was made before the clock was set back, so it counts as the oldest. */
 function listNewestFirst(dataDir: string, nowMs: number): ScheduledBackup[] {
   const all = listScheduledBackups(dataDir);
   return [...all.filter(({ atMs }) => atMs <= nowMs), ...all.filter(({ atMs }) => atMs > nowMs)];
 }
 
-/** A running one. */
+/** A running backup. */
 export interface BackupProcess {
-  /** Resolves when it is made; rejects with what the process said. */
+  /** Resolves when the backup is made. Rejects with the process's message. */
   done: Promise<void>;
   /** Ends it at once. */
   stop(): void;
@@ -121,7 +121,7 @@ export interface BackupProcess {
 
 export type StartBackup = (file: string) => BackupProcess;
 
-/** Starts `relay backup <file>` on the data directory, with the least claim on the processor. `command` is how this program is called. */
+/** Starts `relay backup <file>` on the data directory with the lowest processor priority. `command` is how to call this program. */
 export function makeBackupStarter(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
   return (file) => {
     const { RELAY_MASTER_KEY: _key, RELAY_DATABASE: _database, ...env } = process.env;
@@ -149,6 +149,6 @@ function lowerPriority(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // It ended already, or the system does not let us: then it runs as any other.
+    // The process has ended, or the system does not allow it. Then the priority stays.
   }
 }

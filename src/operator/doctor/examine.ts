@@ -1,4 +1,4 @@
-/** Looks a data directory over, check by check, beside a running server or without one. It changes nothing. */
+/** Checks a data directory, with or without a running server. It changes nothing. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../../base/clock.ts";
@@ -35,7 +35,7 @@ import { checkTables } from "./table-check.ts";
 
 type RowCheck = (tx: Reader, target: DoctorTarget) => Promise<Finding>;
 
-/** These read rows, and need this executable's schema. */
+/** These checks read rows, so they need this executable's schema. */
 const ROW_CHECKS: readonly RowCheck[] = [
   checkKey,
   checkQueue,
@@ -50,7 +50,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkPeople,
 ];
 
-/** Every finding, in the order a person reads them. */
+/** Returns every finding, in the order for a person. */
 export async function examine(target: DoctorTarget): Promise<Finding[]> {
   const { dataDir, database } = target;
   if (database !== null) return await examineShared(database, target);
@@ -66,7 +66,7 @@ export async function examine(target: DoctorTarget): Promise<Finding[]> {
   return [...outside, ...findings, checkBackups(target, local)];
 }
 
-/** The same of PostgreSQL: what a file has is left out, and how the server is set up is looked at. */
+/** Checks PostgreSQL: without the checks of a database file, and with those of the server's setup. */
 async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promise<Finding[]> {
   const outside = existsSync(target.dataDir) ? [checkRights(target)] : [];
   const { findings, reader } = await checkServer(database, target);
@@ -76,7 +76,7 @@ async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promi
   return [...outside, ...findings, pass("backups", sayHowElse(database))];
 }
 
-/** What is found in the database, and whether it is local development's; one that cannot be read is a server's. */
+/** Checks the database, and whether it is local development's. An unreadable database counts as a server's. */
 async function checkDatabaseFile(target: DoctorTarget): Promise<{ findings: Finding[]; local: boolean }> {
   const findings: Finding[] = [];
   let local = false;
@@ -158,11 +158,11 @@ async function checkKey(tx: Reader, { dataDir, masterKey }: DoctorTarget): Promi
 }
 
 const LONG_WAIT_MS = 5 * MINUTE_MS;
-/** A clock that is kept by the network is never this far off. */
+/** A clock that the network sets is never this far off. */
 const CLOCK_SLACK_MS = MINUTE_MS;
 const MAX_NAMED = 5;
 
-/** Events that wait for a paused relay, a held environment or their retry are as they should be. */
+/** Ignores events that wait for a paused relay, a held environment or their retry. */
 async function checkQueue(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const row = await tx.get<{ count: number; oldest: number | null }>(
     `SELECT count(*) AS count, min(event.created_at) AS oldest FROM event

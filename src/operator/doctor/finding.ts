@@ -1,4 +1,4 @@
-/** What a look at a data directory finds: one line a check, with what to do about it. */
+/** The findings of relay doctor: one line for each check, with what to do. */
 import type { Clock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
@@ -9,24 +9,24 @@ export interface Finding {
   /** Such as `database` or `free disk space`. */
   check: string;
   state: FindingState;
-  /** What is so, in one sentence. */
+  /** The result in one sentence. */
   message: string;
-  /** What to do; null where nothing is. */
+  /** What to do; null: nothing. */
   todo: string | null;
 }
 
-/** What is looked at. */
+/** What is checked, and how. */
 export interface DoctorTarget {
   dataDir: string;
-  /** PostgreSQL, where the rows are; null: relay.db of the data directory. */
+  /** The PostgreSQL database with the rows; null: relay.db of the data directory. */
   database: DatabaseUrl | null;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
-  /** The public origin as far as it is known; null: it is not. */
+  /** The public origin; null: it is not known. */
   baseUrl: string | null;
-  /** How often backups are to be made, as far as it is known; null: it is not, or off. */
+  /** The interval of scheduled backups; null: it is not known, or backups are off. */
   backupEveryMs: number | null;
-  /** Leaves out what takes long on a large database. */
+  /** Skips what takes long on a large database. */
   quick: boolean;
   clock: Clock;
 }

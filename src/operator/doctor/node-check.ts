@@ -1,9 +1,11 @@
-/** The nodes that serve at present, and what they ought to have alike. That of the master key no check is needed: no node starts with another one. */
+/**
+ * Checks the running nodes and what they must have in common. The master key needs no check, because no node starts with a different one.
+ */
 import { MINUTE_MS } from "../../base/limit.ts";
 import type { Reader } from "../../store/port.ts";
 import { type Finding, formatCount, formatDuration, pass, warn } from "./finding.ts";
 
-/** Nodes show up every few seconds. */
+/** Nodes report themselves every few seconds. */
 const LIVE_MS = 10_000;
 const CLOCK_SLACK_MS = MINUTE_MS;
 
@@ -11,7 +13,7 @@ interface Node {
   host: string;
   pid: number;
   version: string;
-  /** "": none was given; null: it does not say, as it is of an earlier version. */
+  /** "": none was given; null: an earlier version does not report it. */
   baseUrl: string | null;
   /** How far its clock is ahead of the database's. */
   aheadMs: number | null;
@@ -35,7 +37,7 @@ function checkVersions(nodes: readonly Node[]): Finding {
   return warn("nodes", message, "bring every node to the newest of these versions, one after the other");
 }
 
-/** Links in mails, receivers' addresses and sessions lead to it, whichever node made them. */
+/** Links in mails, receiver URLs and sessions use it, whichever node made them. */
 function checkBaseUrls(nodes: readonly Node[]): Finding {
   const alike = [...Map.groupBy(nodes, ({ baseUrl }) => baseUrl)].filter(([baseUrl]) => baseUrl !== null);
   if (alike.length === 0) return pass("nodes' base URLs", "No node says which it has.");
@@ -64,7 +66,7 @@ function checkClocks(nodes: readonly Node[]): Finding {
   );
 }
 
-/** Several may be on one machine. */
+/** One machine may run several nodes. */
 function formatNode({ host, pid }: Pick<Node, "host" | "pid">): string {
   return `${host} (process ${pid})`;
 }

@@ -1,4 +1,4 @@
-/** A PostgreSQL server, as far as its answers tell whether this service may keep its rows there. */
+/** Checks by its answers whether a PostgreSQL server fits this service. */
 import { type Clock, toIso } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
@@ -21,13 +21,13 @@ import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pas
 import { checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";
 
-/** A node's writer and the one that looks after its commits, four readers, listener, and one that migrates. */
+/** A node's writer and its commit watcher, four readers, the listener, and one connection that migrates. */
 const MAX_NODE_CONNECTIONS = 8;
-/** Without the other readers, and as the one that migrates ends first. */
+/** A node starts with one reader, and the migration's connection ends first. */
 const MIN_NODE_CONNECTIONS = 4;
 const CLOCK_SLACK_MS = MINUTE_MS;
 
-/** What is found, and a reader where its rows can be looked at with this version's words. */
+/** Returns the findings, and a reader where this version's checks can read its rows. */
 export async function checkServer(
   database: DatabaseUrl,
   { clock }: DoctorTarget,
@@ -42,7 +42,7 @@ export async function checkServer(
   try {
     const unfit = await findUnfit(reader);
     if (unfit !== null) findings.push(fail(unfit.check, unfit.why, unfit.todo));
-    // Behind a pooler a statement may meet another's, and a standby hears nobody: nothing more that is read there says anything.
+    // Behind a pooler, statements of several clients may mix, and a standby sends no notices. Later checks would mean nothing.
     if (unfit?.check !== "standby") findings.push(await checkPooler(database));
     if (findings.every(({ state }) => state === "ok")) {
       const server = { settings: await readOwnSettings(database, OWN_SETTINGS), clock };
@@ -73,7 +73,7 @@ function rejectConnection(database: DatabaseUrl, error: Error): Finding {
   return fail("connection", `${database} cannot be used. ${toSentence(error)}`, adviseOn(error));
 }
 
-/** A pooler that gives each transaction another connection loses what belongs to one: LISTEN, and locks of a session. */
+/** A pooler in transaction mode breaks what belongs to a connection: LISTEN, and session locks. */
 async function checkPooler(database: DatabaseUrl): Promise<Finding> {
   if (await hearsNotices(database))
     return pass(
@@ -87,7 +87,7 @@ async function checkPooler(database: DatabaseUrl): Promise<Finding> {
   );
 }
 
-/** As a connection has it that asks for nothing. */
+/** The server's settings, as a connection without options has them. */
 interface Server {
   settings: Record<string, string>;
   clock: Clock;
@@ -118,7 +118,7 @@ const SERVER_CHECKS: readonly ServerCheck[] = [
   checkNotices,
 ];
 
-/** It makes its tables itself, and changes them with a newer version. */
+/** The service creates its tables itself, and a newer version changes them. */
 async function checkPrivileges(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ who: string; may: number; others: number }>(
     `SELECT current_user AS who, CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1 ELSE 0 END AS may,
@@ -155,7 +155,7 @@ async function checkDurability(_: Reader, { settings }: Server): Promise<Finding
   return pass("durability", `fsync is on, and a commit is answered when it is on the disk.${own}`);
 }
 
-/** A user to whom the service could not give them does not get as far as here. */
+/** A user whose triggers the service could not enable fails before this check. */
 async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> {
   if (settings.session_replication_role !== "replica")
     return pass("triggers", "They fire: what is written there is counted, and told to every node.");
@@ -166,7 +166,7 @@ async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> 
   );
 }
 
-/** Leases run by the server's time, signatures and retries by each machine's. */
+/** Leases use the server's time; signatures and retries use each machine's. */
 async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
   const beforeMs = clock.now();
   const row = await tx.get<{ ms: number }>(
@@ -227,7 +227,10 @@ async function checkLimits(tx: Reader): Promise<Finding> {
 const WARN_QUEUE_SHARE = 0.1;
 const FAIL_QUEUE_SHARE = 0.5;
 
-/** Checks the notification queue. The server keeps notifications until the slowest listener has read them, and a full queue fails every write. */
+/**
+ * Checks the notification queue. The server keeps notifications until the slowest listener has read them, and a full queue fails every
+ * write.
+ */
 export async function checkNotices(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ used: number }>("SELECT pg_notification_queue_usage() AS used");
   const used = row?.used ?? 0;
@@ -268,7 +271,7 @@ async function checkMark(tx: Reader, schema: number | null): Promise<Finding[]> 
   return [fail("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
 }
 
-/** Texts are told apart and sorted by their bytes, so that no update of the system's libraries changes an index. */
+/** Texts must compare by their bytes, so that no update of the system's libraries changes an index. */
 async function checkCollation(tx: Reader): Promise<Finding> {
   const rows = await tx.all<{ name: string }>(
     `SELECT c.table_name || '.' || c.column_name AS name FROM information_schema.columns AS c

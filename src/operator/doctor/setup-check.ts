@@ -1,4 +1,4 @@
-/** The data directory on its disk, and how the service is set up: its address, its secrets, a domain to send mail from, backups. */
+/** Checks the data directory on its disk, and the service's setup: its URL, its secrets, the sender domain, backups. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { listEnvironments } from "../../platform/account/environment.ts";
@@ -13,7 +13,7 @@ import { type DoctorTarget, type Finding, fail, formatBytes, formatDuration, pas
 const MIB = 1024 * 1024;
 const MIN_FREE_BYTES = 100 * MIB;
 const LOW_FREE_BYTES = 1024 * MIB;
-/** The server cuts its log to nothing again and again; one that long has a reader that never ends. */
+/** The server truncates its log regularly, so a long log means a reader that never ends. */
 const LONG_LOG_BYTES = 256 * MIB;
 const GROUP_AND_OTHERS = 0o077;
 
@@ -28,14 +28,14 @@ export function checkRights({ dataDir }: DoctorTarget): Finding {
     const todo = "run this as the user that the server runs as, or give it the folder";
     return fail("data directory", `${dataDir} cannot be written by this user.`, todo);
   }
-  // A database that others may read stands behind a folder that they may not enter.
+  // Others may read the database only if they may enter its folder.
   if (isOpenToOthers(dataDir) && isOpenToOthers(join(dataDir, "relay.db"))) {
     return warn("data directory", `Others on this machine may look into ${dataDir}.`, `chmod 700 ${dataDir}`);
   }
   return pass("data directory", `${dataDir} is its owner's alone and can be written.`);
 }
 
-/** Windows keeps rights in another way, which is not looked at. */
+/** Windows stores rights differently, and this does not check them. */
 function isOpenToOthers(path: string): boolean {
   return process.platform !== "win32" && existsSync(path) && (statSync(path).mode & GROUP_AND_OTHERS) !== 0;
 }
@@ -84,7 +84,7 @@ export async function checkBaseUrl(tx: Reader, { baseUrl }: DoctorTarget): Promi
   return pass("base URL", `${baseUrl}, https.`);
 }
 
-/** A call names no environment: its secret alone decides which one receives. */
+/** A request names no environment, so only its secret decides which one receives it. */
 export async function checkSecrets(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const shared = await listSharedSecrets(tx, clock.now());
   if (shared.length === 0) return pass("secrets", "Each verifies calls of one environment alone.");
@@ -95,7 +95,7 @@ export async function checkSecrets(tx: Reader, { clock }: DoctorTarget): Promise
   );
 }
 
-/** Only where a relay mails people; local development sends nothing. */
+/** Applies only where a relay mails people. Local development sends nothing. */
 export async function checkSenderDomain(tx: Reader): Promise<Finding> {
   const missing = await tx.all<{ name: string }>(
     `SELECT DISTINCT environment.app_id || '/' || environment.name AS name FROM relay
@@ -116,16 +116,16 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
   );
 }
 
-/** Whoever relies on alerts by mail looks nowhere else. */
+/** An owner who relies on alerts by mail does not look elsewhere. */
 export async function checkAlertMail(tx: Reader): Promise<Finding> {
-  const standing = await tx.all<{ name: string; message: string }>(
+  const problems = await tx.all<{ name: string; message: string }>(
     `SELECT environment.app_id || '/' || environment.name AS name, message FROM problem
      JOIN environment ON environment.id = problem.environment_id WHERE cleared_at IS NULL AND code = ?1 ORDER BY 1`,
     UNMAILED_ALERTS,
   );
-  const [first] = standing;
+  const [first] = problems;
   if (first === undefined) return pass("alert mail", "No alert mail is known to have missed the owners.");
-  const others = standing.slice(1).map(({ name }) => name);
+  const others = problems.slice(1).map(({ name }) => name);
   return warn(
     "alert mail",
     `Owners are not mailed what they are alerted of. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
@@ -133,10 +133,13 @@ export async function checkAlertMail(tx: Reader): Promise<Finding> {
   );
 }
 
-/** Pairs that are named. */
+/** The most pairs that one finding names. */
 const MAX_NAMED_PAIRS = 5;
 
-/** Who stood in both spellings of their address's domain before those were one; what comes for them is the one's in letters since. */
+/**
+ * Finds people who were stored under both spellings of their address's domain before those became one. New events go to the person with
+ * the spelling in letters.
+ */
 export async function checkPeople(tx: Reader, { quick }: DoctorTarget): Promise<Finding> {
   if (quick) return pass("people", "Not looked through by a quick look.");
   const old = await tx.all<{ environmentId: number; place: string; email: string; id: string }>(
@@ -160,7 +163,7 @@ export async function checkPeople(tx: Reader, { quick }: DoctorTarget): Promise<
   );
 }
 
-/** Local development may do without; a server that has none has nothing to come back from. */
+/** Local development needs no backup; a server without one cannot be restored. */
 export function checkBackups(
   { dataDir, backupEveryMs, clock }: Pick<DoctorTarget, "dataDir" | "backupEveryMs" | "clock">,
   local: boolean,
@@ -178,22 +181,22 @@ export function checkBackups(
   return warn("backups", "The server has no backup in backups/.", todo);
 }
 
-/** A server has no environment before somebody makes the first app. */
+/** A server has no environment before its first app. */
 export async function isLocal(tx: Reader): Promise<boolean> {
   const environments = await listEnvironments(tx, null);
   return environments.length > 0 && environments.every(({ name }) => name === "local");
 }
 
-/** As the running server noticed it. */
+/** Reports what the running server noticed. */
 export async function checkProxy(tx: Reader): Promise<Finding> {
-  const [standing] = await listOpenProblems(tx, [UNNAMED_PROXY]);
-  if (standing === undefined) return pass("proxy", "None is in front that was not named.");
-  const proxy = readProxyTarget(standing.target);
+  const [problem] = await listOpenProblems(tx, [UNNAMED_PROXY]);
+  if (problem === undefined) return pass("proxy", "None is in front that was not named.");
+  const proxy = readProxyTarget(problem.target);
   const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;
   return warn("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
 }
 
-/** When the newest was written, milliseconds since the epoch; null: there is none. */
+/** Returns when the newest backup was written, in milliseconds since the epoch. null: there is none. */
 function findNewestBackup(folder: string): number | null {
   let names: string[];
   try {

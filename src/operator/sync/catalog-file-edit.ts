@@ -62,11 +62,11 @@ function defaultOf(kind: ItemKind, name: string, field: string): Json | undefine
 /** Returns a collection's fields. A field with the same meaning keeps the form of the file. */
 function preserveFields(fields: Json, written: Json | undefined): Json {
   if (!isJsonObject(fields) || !isJsonObject(written)) return fields;
-  const kept = Object.entries(fields).map(([name, rules]): [string, Json] => {
+  const entries = Object.entries(fields).map(([name, rules]): [string, Json] => {
     const was = written[name];
     return [name, was !== undefined && writeJson(rulesOf(was)) === writeJson(rules) ? was : rules];
   });
-  return Object.fromEntries(kept);
+  return Object.fromEntries(entries);
 }
 
 /** The rules of a field as an environment has them. null: it is no field. */

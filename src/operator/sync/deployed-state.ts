@@ -7,10 +7,10 @@ import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { makeCursor, type Page, type PageRequest } from "../../base/page.ts";
 import { json, oneOf, orNull, time } from "../../base/schema.ts";
-import { findRelay, relayTarget } from "../../rules/relay/relay.ts";
+import { findRelay } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findItem, ITEM_KINDS } from "./catalog-item.ts";
-import { deleteSynced, findSynced, recordSynced } from "./synced.ts";
+import { deleteSynced, findSynced, recordSynced, syncTarget } from "./synced.ts";
 
 export const SYNC_ITEM_KINDS = ["relay", ...ITEM_KINDS] as const;
 type SyncItemKind = (typeof SYNC_ITEM_KINDS)[number];
@@ -38,11 +38,6 @@ export type DeployedState = Static<typeof deployedStateView>;
 /** A page is small in items and in bytes, because definitions may be large. */
 const MAX_PAGE_ITEMS = 20;
 const MAX_PAGE_CHARS = 64 * 1024;
-
-/** `relay:checkout`, as in audit rows. */
-export function targetOf({ kind, name }: SyncItem): string {
-  return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
-}
 
 /** The queries of each kind's names. The last one finds synced items that may be deleted. */
 const NAME_QUERIES: readonly (readonly [kind: string, sql: string])[] = [
@@ -181,7 +176,7 @@ export async function recordPulled(
   for (const { kind, name, mark } of pulled) {
     const content = await findContent(tx, environmentId, { kind, name });
     if ((content === null ? null : hashContent(content)) !== mark) continue;
-    const target = targetOf({ kind, name });
+    const target = syncTarget({ kind, name });
     if (content === null) await deleteSynced(tx, environmentId, target);
     else await recordSynced(tx, environmentId, target, content, nowMs);
     known += 1;

@@ -63,8 +63,9 @@ class Edit {
     while (end < shorter - begin && was.at(-1 - end) === is.at(-1 - end)) end += 1;
     return value.map((wanted, at) => {
       const fromEnd = value.length - at;
-      const place = fromEnd <= end ? was.length - fromEnd : at < was.length - end ? at : -1;
-      return { member: node.members[place] ?? null, name: null, wanted };
+      const isMatched = fromEnd <= end || at < was.length - end;
+      const place = fromEnd <= end ? was.length - fromEnd : at;
+      return { member: (isMatched ? node.members[place] : null) ?? null, name: null, wanted };
     });
   }
 
@@ -72,35 +73,35 @@ class Edit {
     const open = this.#text.charAt(node.start);
     const close = this.#text.charAt(node.end - 1);
     if (parts.length === 0) return `${open}${close}`;
-    const first = node.members[0];
+    const [first] = node.members;
     const lead = first === undefined ? this.#firstLead(node) : this.#text.slice(first.lead, first.start);
-    const own = /\n([ \t]*)$/.exec(lead)?.[1] ?? null;
-    const last = node.members.at(-1);
-    const tail =
-      last !== undefined
-        ? this.#text.slice(last.node.end, node.end - 1)
-        : own === null
-          ? lead
-          : `${this.#lineEnd}${this.#indentAt(node.start)}`;
+    const indent = /\n([ \t]*)$/.exec(lead)?.[1] ?? null;
+    const isOneLine = indent === null;
     const written = parts.map(({ member, name, wanted }, at) => {
-      // In a list on one line, a space follows a comma. In a list on several lines, each item begins its own line.
-      const before =
-        member === null || (own !== null && !this.#text.slice(member.lead, member.start).includes("\n"))
-          ? own === null && at > 0
-            ? this.#gap(node)
-            : lead
-          : this.#leadOf(member, node, at);
-      const key =
-        member === null
-          ? name === null
-            ? ""
-            : `${JSON.stringify(name)}: `
-          : this.#text.slice(member.start, member.node.start);
-      const value =
-        member === null ? this.#new(wanted, own ?? "", own === null) : this.write(member.node, wanted);
-      return `${before}${key}${value}`;
+      const before = this.#spaceBefore(member, node, { at, lead, isOneLine });
+      if (member !== null)
+        return `${before}${this.#text.slice(member.start, member.node.start)}${this.write(member.node, wanted)}`;
+      const key = name === null ? "" : `${JSON.stringify(name)}: `;
+      return `${before}${key}${this.#new(wanted, indent ?? "", isOneLine)}`;
     });
-    return `${open}${written.join(",")}${tail}${close}`;
+    return `${open}${written.join(",")}${this.#spaceAtEnd(node, lead, isOneLine)}${close}`;
+  }
+
+  /** In a list on one line, a space follows a comma. In a list on several lines, each item begins its own line. */
+  #spaceBefore(
+    member: JsonMember | null,
+    node: JsonNode,
+    { at, lead, isOneLine }: { at: number; lead: string; isOneLine: boolean },
+  ): string {
+    if (member !== null && (isOneLine || this.#text.slice(member.lead, member.start).includes("\n")))
+      return this.#leadOf(member, node, at);
+    return isOneLine && at > 0 ? this.#gap(node) : lead;
+  }
+
+  #spaceAtEnd(node: JsonNode, lead: string, isOneLine: boolean): string {
+    const last = node.members.at(-1);
+    if (last !== undefined) return this.#text.slice(last.node.end, node.end - 1);
+    return isOneLine ? lead : `${this.#lineEnd}${this.#indentAt(node.start)}`;
   }
 
   /** Keeps the member's white space unless it moves from or to the first place. */

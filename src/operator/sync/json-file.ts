@@ -55,6 +55,14 @@ export async function readFileText(file: string): Promise<FileText | null> {
   }
 }
 
+/** Returns when the file was written. A missing file counts as older than any edit. */
+export async function readModifiedMs(path: string): Promise<number> {
+  return await stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+}
+
 /** Reads at most one byte more than a file may have, whatever size it reported. */
 async function readBeginning(file: string, size: number): Promise<Buffer> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);

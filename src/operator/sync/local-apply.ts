@@ -22,8 +22,7 @@ import {
   listResources,
 } from "./catalog-item.ts";
 import { findLastChange } from "./deployed-state.ts";
-import { entryTarget } from "./plan.ts";
-import { deleteSynced, findSynced, matchesSynced, recordSynced } from "./synced.ts";
+import { deleteSynced, findSynced, matchesSynced, recordSynced, syncTarget } from "./synced.ts";
 
 /** The environment that files are applied to, and the actor. */
 export interface ApplyDeps extends Omit<UpdateContext, "nowMs"> {
@@ -161,12 +160,12 @@ export async function chooseSide(
   current: JsonObject | null,
   writtenMs: number,
 ): Promise<ItemSide> {
-  const base = parseBase(await findSynced(tx, environmentId, entryTarget(item)));
+  const base = parseBase(await findSynced(tx, environmentId, syncTarget(item)));
   if (current !== null && isEqual(current, item.resolve(current))) return "same";
   if (base === null || (current !== null && isEqual(base, current))) return "file";
   if (isEqual(base, item.resolve(base))) return "environment";
   if (current === null) return "file";
-  const changed = await findLastChange(tx, environmentId, entryTarget(item));
+  const changed = await findLastChange(tx, environmentId, syncTarget(item));
   return changed !== null && Date.parse(changed.at) > writtenMs ? "environment" : "file";
 }
 
@@ -191,8 +190,8 @@ function makeStep(item: Item, writtenMs: number): Step {
       if (side === "environment") return [];
       const warnings = side === "same" ? [] : await item.save(tx, change);
       const storedContent = await item.find(tx, environmentId);
-      if (!(await matchesSynced(tx, environmentId, entryTarget(item), storedContent)))
-        await recordSynced(tx, environmentId, entryTarget(item), storedContent, nowMs);
+      if (!(await matchesSynced(tx, environmentId, syncTarget(item), storedContent)))
+        await recordSynced(tx, environmentId, syncTarget(item), storedContent, nowMs);
       if (side === "same") return [];
       const words = formatItem(item);
       return [
@@ -212,11 +211,11 @@ function makeDetachStep({ place, run }: Step): Step {
     async run(tx, change) {
       const { environmentId, nowMs } = change;
       const before = await findItem(tx, environmentId, kind, name);
-      const told = await run(tx, change);
+      const sentences = await run(tx, change);
       const after = await findItem(tx, environmentId, kind, name);
       if (!isEqual(before, after))
-        await recordSynced(tx, environmentId, entryTarget({ kind, name }), after, nowMs);
-      return told;
+        await recordSynced(tx, environmentId, syncTarget({ kind, name }), after, nowMs);
+      return sentences;
     },
   };
 }

@@ -9,14 +9,19 @@ import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./ca
 import { type CatalogChange, editCatalog, listItems } from "./catalog-file-edit.ts";
 import { findItem, type Item, type ItemKind } from "./catalog-item.ts";
 import { listItemTargets } from "./deployed-state.ts";
-import { type FileText, parseFileText } from "./json-file.ts";
+import { type FileText, parseFileText, readModifiedMs } from "./json-file.ts";
 import { type AppliedCatalog, applyOffers, applyResources, chooseSide } from "./local-apply.ts";
 import { CATALOG_TARGET, type LocalProblems } from "./local-problem.ts";
-import { readModifiedMs } from "./local-relays.ts";
 import type { LocalDeps } from "./local-secret.ts";
 import type { LocalWrite } from "./local-write.ts";
-import { entryTarget } from "./plan.ts";
-import { deleteSynced, FIRST_SYNC_TARGET, findSynced, listSynced, recordSynced } from "./synced.ts";
+import {
+  deleteSynced,
+  FIRST_SYNC_TARGET,
+  findSynced,
+  listSynced,
+  recordSynced,
+  syncTarget,
+} from "./synced.ts";
 
 const NO_FAULTS = { file: null, resources: [], offers: [] };
 
@@ -109,7 +114,7 @@ export class LocalCatalog {
       );
     await store.write("dashboard", async (tx) => {
       for (const { kind, name, content } of changes) {
-        const target = entryTarget({ kind, name });
+        const target = syncTarget({ kind, name });
         if (content === null) await deleteSynced(tx, environment.id, target);
         else await recordSynced(tx, environment.id, target, content, clock.now());
       }
@@ -127,7 +132,7 @@ export class LocalCatalog {
     const brought = await listSynced(tx, environmentId);
     const isFirst = (await findSynced(tx, environmentId, FIRST_SYNC_TARGET)) === null;
     if (isFirst) await recordSynced(tx, environmentId, FIRST_SYNC_TARGET, null, clock.now());
-    const items = new Map(listItems(written as JsonObject).map((item) => [entryTarget(item), item]));
+    const items = new Map(listItems(written as JsonObject).map((item) => [syncTarget(item), item]));
     const known = [...brought.keys()].filter((target) => !target.startsWith("relay:"));
     const targets = new Set([...known, ...(await listItemTargets(tx, environmentId)), ...items.keys()]);
     const changes: CatalogChange[] = [];

@@ -169,8 +169,8 @@ export class LocalFiles {
         const before = known?.of === of ? known.misfits : null;
         const { broken, after } = await recheckRelay(tx, edited, lookup, definition, before);
         all.set(name, { of, misfits: after });
-        const told = saved.has(name) ? await listReferenceWarnings(lookup, definition) : broken;
-        for (const warning of told) warnings.push([name, warning]);
+        const reported = saved.has(name) ? await listReferenceWarnings(lookup, definition) : broken;
+        for (const warning of reported) warnings.push([name, warning]);
       }
       return { all, warnings };
     });

@@ -4,12 +4,11 @@
  * nothing.
  */
 import { existsSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { parseJson, writeJson } from "../../base/json.ts";
 import type { LocalSecrets } from "../../platform/secret/local-secrets.ts";
 import { listRelayRows, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
 import { checkDefinitionFile, definitionPath, relayNameOf, relaysFolder } from "./definition-file.ts";
-import { type FileProblem, type FileText, parseFileText } from "./json-file.ts";
+import { type FileProblem, type FileText, parseFileText, readModifiedMs } from "./json-file.ts";
 import { applyRelay, matchesFile, recordSyncedRelay, removeRelay } from "./local-apply.ts";
 import { FOLDER_TARGET, type LocalProblems } from "./local-problem.ts";
 import type { LocalDeps } from "./local-secret.ts";
@@ -28,7 +27,7 @@ export class LocalRelays {
   readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
   /** Since when each relay's file is missing, by the monotonic clock. `told`: that was printed. */
-  readonly #missing = new Map<string, { sinceMs: number; told: boolean }>();
+  readonly #missing = new Map<string, { sinceMs: number; isReported: boolean }>();
   /** Since when the folder of all definition files is missing. */
   #folderMissingSinceMs: number | null = null;
   /** Relays that were edited in the dashboard and earlier in the file, whose old text must be kept. */
@@ -46,7 +45,7 @@ export class LocalRelays {
   get nextCheckMs(): number | null {
     const now = this.#deps.clock.monotonicMs();
     const ends = [...this.#missing.values()].map(
-      ({ sinceMs, told }) => sinceMs + (told ? DELETE_AFTER_MS : NOTIFY_AFTER_MS) - now,
+      ({ sinceMs, isReported }) => sinceMs + (isReported ? DELETE_AFTER_MS : NOTIFY_AFTER_MS) - now,
     );
     return ends.length === 0 ? null : Math.max(0, Math.min(...ends));
   }
@@ -88,8 +87,8 @@ export class LocalRelays {
         print(`${shown}  ${applied.message}`);
       return false;
     }
-    const mended = this.#problems.clear("definition_broken", target);
-    if (mended && applied.outcome === "same") print(`relay ${name}: ${shown} is good again and in force`);
+    const isFixed = this.#problems.clear("definition_broken", target);
+    if (isFixed && applied.outcome === "same") print(`relay ${name}: ${shown} is good again and in force`);
     if (applied.outcome === "behind" && applied.newer) this.#keepsOld.add(name);
     if (applied.outcome !== "created" && applied.outcome !== "changed") return false;
     print(`relay ${name}: ${applied.outcome} from ${shown}`);
@@ -142,19 +141,19 @@ export class LocalRelays {
   ) {
     const { name, definition } = row;
     const target = relayTarget(name);
-    const stands = writeJson(definition);
-    if (base === stands) return;
+    const storedContent = writeJson(definition);
+    if (base === storedContent) return;
     const file = texts.get(path);
     const read = file !== undefined && "text" in file ? file.text : null;
     const said = read === null ? null : parseContent(read);
-    if (said !== stands) {
+    if (said !== storedContent) {
       if (file !== undefined && said !== base && !this.#keepsOld.has(name)) return;
       if (isAway) {
         this.#write.recordUnwritten(path, target, "its folder is away");
         return;
       }
       const keepsOld = this.#keepsOld.has(name);
-      const text = this.#write.write({ path, read, value: parseJson(stands), keepsOld, target });
+      const text = this.#write.write({ path, read, value: parseJson(storedContent), keepsOld, target });
       if (typeof text !== "string") return;
       texts.set(path, { text });
       this.#keepsOld.delete(name);
@@ -186,14 +185,14 @@ export class LocalRelays {
   async #deleteMissing(away: readonly string[], folder: ReadonlySet<string>): Promise<boolean> {
     const { clock, print, serviceDir } = this.#deps;
     const now = clock.monotonicMs();
-    for (const [name, { told }] of this.#missing) {
+    for (const [name, { isReported }] of this.#missing) {
       if (away.includes(name)) continue;
       this.#missing.delete(name);
-      if (told && !folder.has(name)) print(`relay ${name}: its file is back`);
+      if (isReported && !folder.has(name)) print(`relay ${name}: its file is back`);
     }
     let removed = false;
     for (const name of away) {
-      const since = this.#missing.get(name) ?? { sinceMs: now, told: false };
+      const since = this.#missing.get(name) ?? { sinceMs: now, isReported: false };
       this.#missing.set(name, since);
       const path = definitionPath(serviceDir, name);
       if (now - since.sinceMs >= DELETE_AFTER_MS) {
@@ -206,8 +205,8 @@ export class LocalRelays {
         this.#removed = true;
         print(`relay ${name}: deleted, its file has been gone for ${DELETE_AFTER_MS / 1000} seconds`);
         for (const { message } of warnings) print(`relay ${name}: warning: ${message}`);
-      } else if (!since.told && now - since.sinceMs >= NOTIFY_AFTER_MS) {
-        since.told = true;
+      } else if (!since.isReported && now - since.sinceMs >= NOTIFY_AFTER_MS) {
+        since.isReported = true;
         print(
           `relay ${name}: ${this.#write.formatPath(path)} is gone; the relay is deleted in ${Math.ceil((DELETE_AFTER_MS - now + since.sinceMs) / 1000)} seconds unless it comes back`,
         );
@@ -251,12 +250,4 @@ function parseContent(text: string): string | null {
   } catch {
     return null;
   }
-}
-
-/** Returns when the file was written. A missing file counts as older than any edit. */
-export async function readModifiedMs(path: string): Promise<number> {
-  return await stat(path).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0,
-  );
 }

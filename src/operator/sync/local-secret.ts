@@ -2,7 +2,6 @@
  * Keeps the local secrets file and the stored secrets the same. It writes generated secrets to the file, and pastes a value that a person
  * wrote into the file. It writes no secret that was pasted elsewhere, and prints none.
  */
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Refusal } from "../../base/refusal.ts";
 import {
@@ -18,6 +17,7 @@ import {
   signingSecretContext,
 } from "../../rules/relay/relay.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../../rules/relay/secret-rotation.ts";
+import { readModifiedMs } from "./json-file.ts";
 import { type ApplyDeps, makeSaveContext } from "./local-apply.ts";
 
 /** Where the files of local development are, and where to print. */
@@ -126,10 +126,3 @@ export class LocalSecretFile {
 
 /** The file exists and cannot be read, which was printed. Nothing is written over it. */
 export class SecretFileUnreadable extends Error {}
-
-async function readModifiedMs(file: string): Promise<number> {
-  return await stat(file).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0,
-  );
-}

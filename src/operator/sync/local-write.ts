@@ -65,10 +65,10 @@ export class LocalWrite {
   }
 
   #copyOriginal(path: string, text: string): void {
-    const kept = `${path}.${toIso(this.#deps.clock.now()).replaceAll(/[:.]/g, "-")}.orig`;
-    writeFileSync(kept, text, { flag: "wx" });
+    const copy = `${path}.${toIso(this.#deps.clock.now()).replaceAll(/[:.]/g, "-")}.orig`;
+    writeFileSync(copy, text, { flag: "wx" });
     this.#deps.print(
-      `${this.formatPath(path)} was edited too, before the dashboard's edit: what it said is kept in ${this.formatPath(kept)}`,
+      `${this.formatPath(path)} was edited too, before the dashboard's edit: what it said is kept in ${this.formatPath(copy)}`,
     );
   }
 }

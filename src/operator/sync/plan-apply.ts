@@ -19,7 +19,6 @@ import { type Item, listDetachments, listOffers, listResources } from "./catalog
 import { requirePlan } from "./environment-files.ts";
 import {
   type Entry,
-  entryTarget,
   type Files,
   isChange,
   type Plan,
@@ -30,7 +29,7 @@ import {
 } from "./plan.ts";
 import { addOptInWarning, listProductionWarnings } from "./production-warning.ts";
 import { listRemovedFieldWarnings } from "./removed-field.ts";
-import { deleteSynced, matchesSynced, recordSynced } from "./synced.ts";
+import { deleteSynced, matchesSynced, recordSynced, syncTarget } from "./synced.ts";
 
 const FROM_SYNC = { kind: "file", synced: true } as const;
 
@@ -120,13 +119,13 @@ class PlanApplier {
     this.#replacesEdited = replacesEdited;
     this.#isDryRun = tries;
     this.#relays = new Map(files.relays.map((checked) => [checked.definition.name, checked]));
-    for (const entry of plan.entries) this.#entries.set(entryTarget(entry), entry);
+    for (const entry of plan.entries) this.#entries.set(syncTarget(entry), entry);
     for (const { name, message } of files.source?.invalidRelays ?? [])
       this.#refusals.set(relayTarget(name), new Refusal("invalid_definition", message));
     for (const entry of plan.entries) {
       if (entry.state !== "not_carried" || entry.kind === "relay") continue;
       const message = `It is sold by the relay ${sellerOf(entry.after)}, which is not carried, and which is not there: mend that relay first.`;
-      this.#refusals.set(entryTarget(entry), new Refusal("relay_missing", message));
+      this.#refusals.set(syncTarget(entry), new Refusal("relay_missing", message));
     }
     this.changes = plan.entries.filter((entry) => isChange(entry, replacesEdited)).length;
   }
@@ -161,7 +160,7 @@ class PlanApplier {
   async recordSynced(): Promise<void> {
     const { environment, nowMs } = this.#context;
     for (const entry of this.#plan.entries) {
-      const target = entryTarget(entry);
+      const target = syncTarget(entry);
       const { state, after } = entry;
       if (state === "deleted") await deleteSynced(this.#tx, environment.id, target);
       else if (state === "unchanged" || isChange(entry, this.#replacesEdited)) {
@@ -174,11 +173,11 @@ class PlanApplier {
   /** `found`: warnings that were found before the trial, by target. */
   toResult(found: ReadonlyMap<string, readonly Warning[]> = new Map()): PlanResult {
     const entries = this.#plan.entries.map((entry) => {
-      const target = entryTarget(entry);
+      const target = syncTarget(entry);
       const refusal = this.#refusals.get(target);
-      const told = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
+      const rejection = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
       const warnings = [...(found.get(target) ?? []), ...(this.#warnings.get(target) ?? [])];
-      return viewEntry(entry, warnings, told);
+      return viewEntry(entry, warnings, rejection);
     });
     return {
       plan: this.#plan.id,
@@ -194,7 +193,7 @@ class PlanApplier {
     for (const entry of this.#plan.entries) {
       if (entry.state !== "deleted") continue;
       this.#warnings.set(
-        entryTarget(entry),
+        syncTarget(entry),
         await listSoldThroughWarnings(this.#tx, environmentId, entry.name),
       );
     }
@@ -203,7 +202,7 @@ class PlanApplier {
   async #deleteRelays(): Promise<void> {
     for (const entry of this.#plan.entries) {
       if (entry.state !== "deleted") continue;
-      await this.#guard(entryTarget(entry), () => deleteRelay(this.#tx, this.#context, entry.name));
+      await this.#guard(syncTarget(entry), () => deleteRelay(this.#tx, this.#context, entry.name));
     }
   }
 
@@ -221,7 +220,7 @@ class PlanApplier {
 
   async #saveItems(items: readonly Item[]): Promise<void> {
     for (const item of items) {
-      const target = entryTarget(item);
+      const target = syncTarget(item);
       const entry = this.#entries.get(target);
       if (entry === undefined || !isChange(entry, this.#replacesEdited)) continue;
       await this.#guard(target, async () => {
@@ -243,7 +242,7 @@ class PlanApplier {
       for (const entry of left) if (!(await this.#trySaveRelay(entry))) waiting.push(entry);
       // No relay of the set resolves what these wait for, so each reports its own problem.
       if (waiting.length === left.length) {
-        for (const entry of waiting) await this.#guard(entryTarget(entry), () => this.#saveRelay(entry));
+        for (const entry of waiting) await this.#guard(syncTarget(entry), () => this.#saveRelay(entry));
         return;
       }
       left = waiting;
@@ -257,7 +256,7 @@ class PlanApplier {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.code === "relay_missing") return false;
-      this.#reject(entryTarget(entry), error);
+      this.#reject(syncTarget(entry), error);
     }
     return true;
   }
@@ -279,14 +278,14 @@ class PlanApplier {
     const warnings = this.#isProduction
       ? addOptInWarning(checked.definition, saved.warnings)
       : saved.warnings;
-    this.#warnings.set(entryTarget({ kind: "relay", name }), warnings);
+    this.#warnings.set(syncTarget({ kind: "relay", name }), warnings);
   }
 
   /** Collects warnings about what the saved relays name, after everything is applied. */
   async #collectReferenceWarnings(): Promise<void> {
     const lookup = makeCatalogLookup(this.#tx, this.#context.environment.id);
     for (const entry of this.#plan.entries) {
-      const target = entryTarget(entry);
+      const target = syncTarget(entry);
       if (entry.kind !== "relay" || entry.state === "deleted" || this.#refusals.has(target)) continue;
       if (!isChange(entry, this.#replacesEdited)) continue;
       const definition = this.#relays.get(entry.name)?.definition;

@@ -14,7 +14,7 @@ import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
 import { hashCatalog, type Item, isEqual, listOffers, listResources } from "./catalog-item.ts";
-import { matchesSynced } from "./synced.ts";
+import { matchesSynced, syncTarget } from "./synced.ts";
 
 /** A set of files, each checked by itself. */
 export interface Files {
@@ -120,11 +120,6 @@ export interface Plan {
   entries: Entry[];
 }
 
-/** The item's target in `synced` and in audit rows: `relay:checkout`. */
-export function entryTarget({ kind, name }: Pick<Entry, "kind" | "name">): string {
-  return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
-}
-
 /** Whether applying the plan changes it. */
 export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolean): boolean {
   return (
@@ -175,7 +170,7 @@ async function readItemEntry(
   const isLeft =
     (source?.invalidRelays.some((left) => left.name === seller) ?? false) &&
     (await findRelay(tx, environmentId, seller ?? "")) === null;
-  const state = isLeft ? "not_carried" : await findState(tx, environmentId, entryTarget(item), before, after);
+  const state = isLeft ? "not_carried" : await findState(tx, environmentId, syncTarget(item), before, after);
   return { kind, name, state, before, after, version: null };
 }
 
@@ -213,8 +208,8 @@ async function readUnmatchedRelays(
   const entries: Entry[] = [];
   for (const { name, version, syncedAt } of rows) {
     if (named.has(name)) continue;
-    const goes = prune && syncedAt !== null && (await matchesSyncedRelay(tx, environmentId, name));
-    const state = goes ? "deleted" : "only_there";
+    const isPruned = prune && syncedAt !== null && (await matchesSyncedRelay(tx, environmentId, name));
+    const state = isPruned ? "deleted" : "only_there";
     entries.push({ kind: "relay", name, state, before: null, after: null, version });
   }
   return entries;

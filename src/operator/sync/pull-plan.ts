@@ -3,17 +3,19 @@
  * no file.
  */
 import { existsSync } from "node:fs";
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
 import { refuseDefinition } from "../../base/refusal.ts";
 import { showText } from "../../base/shape.ts";
 import { checkDefinition } from "../../rules/relay/definition.ts";
 import { catalogPath, checkCatalog, checkCatalogFile } from "./catalog-file.ts";
 import { editCatalog, listItems } from "./catalog-file-edit.ts";
+import { isEqual } from "./catalog-item.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf, relaysFolder } from "./definition-file.ts";
-import { type DeployedState, type SyncItem, targetOf } from "./deployed-state.ts";
+import type { DeployedState, SyncItem } from "./deployed-state.ts";
 import { parseFileText, readFileText } from "./json-file.ts";
 import type { MergeBase } from "./merge-base.ts";
+import { syncTarget } from "./synced.ts";
 
 type PullState =
   /** New, only on the server. */
@@ -65,21 +67,21 @@ export interface Folder {
 
 interface LocalItem extends SyncItem {
   path: string;
-  /** The file's content, completed from `beside` where the file leaves a field out. A text where the file cannot be parsed. */
-  said(beside: JsonObject | null): Json;
+  /** The file's content, completed from `current` where the file leaves a field out. A text where the file cannot be parsed. */
+  resolve(current: JsonObject | null): Json;
 }
 
 /** Reads the folder. Throws `invalid_definition` for a catalog with problems, because then nothing is known of its items. */
 export async function readFolder(serviceDir: string): Promise<Folder> {
   const texts = new Map<string, string>();
   const items = new Map<string, LocalItem>();
-  const add = (here: LocalItem): void => void items.set(targetOf(here), here);
+  const add = (here: LocalItem): void => void items.set(syncTarget(here), here);
   for (const path of await listDefinitionFiles(serviceDir)) {
     const read = (await readFileText(path)) ?? { refusal: "It is gone." };
     if ("text" in read) texts.set(path, read.text);
     const file = parseFileText(read);
     const value = file.ok ? file.value : "text" in read ? read.text : read.refusal;
-    add({ kind: "relay", name: relayNameOf(path), path, said: () => value });
+    add({ kind: "relay", name: relayNameOf(path), path, resolve: () => value });
   }
   const path = catalogPath(serviceDir);
   const read = await readFileText(path);
@@ -92,7 +94,7 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
     );
   if ("text" in read) texts.set(path, read.text);
   for (const item of file.ok ? listItems(file.value) : [])
-    add({ kind: item.kind, name: item.name, path, said: (beside) => item.resolve(beside) });
+    add({ kind: item.kind, name: item.name, path, resolve: (current) => item.resolve(current) });
   return { serviceDir, items, texts };
 }
 
@@ -100,7 +102,11 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
  * Lists every item of either side. The folder's own base comes before the server's, and does not count where the folder lost all its
  * files.
  */
-export function planPull(folder: Folder, deployed: readonly DeployedState[], memory: MergeBase): PullEntry[] {
+export function planPull(
+  folder: Folder,
+  deployedItems: readonly DeployedState[],
+  memory: MergeBase,
+): PullEntry[] {
   const { serviceDir, items } = folder;
   const entries: PullEntry[] = [];
   const seen = new Set<string>();
@@ -108,8 +114,8 @@ export function planPull(folder: Folder, deployed: readonly DeployedState[], mem
     relay: !existsSync(relaysFolder(serviceDir)),
     catalog: !existsSync(catalogPath(serviceDir)),
   };
-  for (const there of deployed) {
-    const target = targetOf(there);
+  for (const there of deployedItems) {
+    const target = syncTarget(there);
     seen.add(target);
     const here = items.get(target) ?? null;
     const isLost = lost[there.kind === "relay" ? "relay" : "catalog"];
@@ -135,8 +141,8 @@ function followMovedDefault(entries: PullEntry[], items: Folder["items"]): void 
   );
   for (const entry of moved ? entries : []) {
     if (entry.kind !== "plan" || entry.state !== "unchanged" || entry.there?.default !== true) continue;
-    const said = items.get(targetOf(entry))?.said(null) ?? null;
-    if (isSame(said, entry.there)) continue;
+    const said = items.get(syncTarget(entry))?.resolve(null) ?? null;
+    if (isEqual(said, entry.there)) continue;
     Object.assign(entry, { state: "changed", diff: listDifferences(said, entry.there) });
   }
 }
@@ -151,7 +157,7 @@ function compareItem(
   if (here === null && there === null) return null;
   const state = findState(here, there, base);
   const path = here?.path ?? (kind === "relay" ? definitionPath(serviceDir, name) : catalogPath(serviceDir));
-  const said = here === null ? null : here.said(there);
+  const said = here === null ? null : here.resolve(there);
   const shows = here !== null && there !== null && state !== "unchanged";
   return {
     kind,
@@ -179,11 +185,11 @@ function findProblem(kind: SyncItem["kind"], name: string, there: JsonObject): s
 
 function findState(here: LocalItem | null, there: JsonObject | null, base: Json | undefined): PullState {
   if (here === null) return base === undefined ? "created" : "deleted_here";
-  const isAsBase = base !== undefined && isSame(here.said(isJsonObject(base) ? base : null), base);
+  const isAsBase = base !== undefined && isEqual(here.resolve(isJsonObject(base) ? base : null), base);
   if (there === null) return base === undefined ? "only_here" : isAsBase ? "deleted_there" : "changed_both";
-  if (isSame(here.said(there), there)) return "unchanged";
+  if (isEqual(here.resolve(there), there)) return "unchanged";
   if (isAsBase) return "changed";
-  return base !== undefined && isSame(base, there) ? "changed_here" : "changed_both";
+  return base !== undefined && isEqual(base, there) ? "changed_here" : "changed_both";
 }
 
 function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
@@ -211,8 +217,4 @@ function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
 
 function omitUndefined<Value extends object>(value: Value): Value {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Value;
-}
-
-function isSame(one: Json, other: Json): boolean {
-  return writeJson(one) === writeJson(other);
 }

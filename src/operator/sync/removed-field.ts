@@ -9,7 +9,8 @@ import { findCollection } from "../../shop/records/collection.ts";
 import { listRecords } from "../../shop/records/record-right.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
-import { type Entry, entryTarget } from "./plan.ts";
+import type { Entry } from "./plan.ts";
+import { syncTarget } from "./synced.ts";
 
 /** Counts only the newest records of a collection. */
 const MAX_RECORDS = 20_000;
@@ -26,18 +27,18 @@ export async function listRemovedFieldWarnings(
     const lost = listRemovedFields(entry);
     if (lost.length === 0) continue;
     const { held, looked, all } = await countValues(store, environmentId, entry.name, lost);
-    const told = [...held]
+    const found = [...held]
       .filter(([, count]) => count > 0)
       .map(([field, count]) => makeWarning(entry.name, field, { count, looked, all }));
-    if (told.length > 0) warnings.set(entryTarget(entry), told);
+    if (found.length > 0) warnings.set(syncTarget(entry), found);
   }
   return warnings;
 }
 
 function listRemovedFields({ kind, before, after }: Entry): string[] {
   if (kind !== "collection") return [];
-  const kept = fieldsOf(after);
-  return Object.keys(fieldsOf(before)).filter((field) => !Object.hasOwn(kept, field));
+  const remaining = fieldsOf(after);
+  return Object.keys(fieldsOf(before)).filter((field) => !Object.hasOwn(remaining, field));
 }
 
 function fieldsOf(item: Json): Readonly<Record<string, Json>> {

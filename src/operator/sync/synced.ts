@@ -4,6 +4,7 @@
  */
 import type { Json } from "../../base/json.ts";
 import { writeJson } from "../../base/json.ts";
+import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, text } from "../../store/table.ts";
 
@@ -18,6 +19,11 @@ const SYNCED = defineTable({
     syncedAt: integer(),
   },
 });
+
+/** The target of a relay or an item in `synced` and in audit rows: `relay:checkout`. */
+export function syncTarget({ kind, name }: { kind: string; name: string }): string {
+  return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
+}
 
 /** Whether this is the content of the last sync. false without a sync. */
 export async function matchesSynced(

@@ -147,10 +147,10 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
 };
 
 /** Formats what a revocation ended and left. null: it ended every grant. */
-function formatRevoked(ended: number, kept: number): string | null {
-  if (kept > 0) {
+function formatRevoked(ended: number, remaining: number): string | null {
+  if (remaining > 0) {
     const did = ended === 0 ? "No grant ended" : `${ended} ended`;
-    return `${did}, and the person keeps ${kept === 1 ? "1 grant" : `${kept} grants`} that came after this event arrived: access goes by the order of arrival.`;
+    return `${did}, and the person keeps ${remaining === 1 ? "1 grant" : `${remaining} grants`} that came after this event arrived: access goes by the order of arrival.`;
   }
   return ended === 0 ? "The person held no live grant of it, so nothing changed." : null;
 }

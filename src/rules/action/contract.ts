@@ -64,10 +64,10 @@ export type StoredResult =
 
 /** Removes what another server must not get: times, and the exchange with a called URL except status and body. */
 export function toPostedResult(result: ActionResult): object {
-  const { request: _request, beganAt: _beganAt, tookMs: _tookMs, ...told } = result;
-  if (told.answer === undefined) return told;
-  const { status, body } = told.answer;
-  return { ...told, answer: { status, body } };
+  const { request: _request, beganAt: _beganAt, tookMs: _tookMs, ...posted } = result;
+  if (posted.answer === undefined) return posted;
+  const { status, body } = posted.answer;
+  return { ...posted, answer: { status, body } };
 }
 
 export interface ActionPerson {

@@ -55,9 +55,9 @@ export function renderReason(
   { render, warn }: Pick<ActionRun, "render" | "warn">,
 ): string {
   if (reason === undefined) return "";
-  const whole = cutToLine(render(reason), Number.POSITIVE_INFINITY);
-  const line = cutToLine(whole, MAX_REASON_CHARS);
-  if (line !== whole)
+  const full = cutToLine(render(reason), Number.POSITIVE_INFINITY);
+  const line = cutToLine(full, MAX_REASON_CHARS);
+  if (line !== full)
     warn(
       `reason was cut: filled in it has more than ${MAX_REASON_CHARS} characters, so its beginning was kept.`,
     );

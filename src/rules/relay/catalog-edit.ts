@@ -41,8 +41,8 @@ export async function trackCatalogEdit<Result>(
   const idle = toMisfits(await listOrphanKeyWarnings(tx, environmentId, name));
   const result = await change();
   const after = makeCatalogLookup(tx, environmentId);
-  const told = name === null ? [] : await listReceiptWarnings(tx, environmentId, name);
-  told.push(
+  const reported = name === null ? [] : await listReceiptWarnings(tx, environmentId, name);
+  reported.push(
     ...(await listOrphanKeyWarnings(tx, environmentId, name)).filter(
       (warning) => !idle.has(warningKey(warning)),
     ),
@@ -52,10 +52,10 @@ export async function trackCatalogEdit<Result>(
     const { broken } = await recheckRelay(tx, edited, after, definition, misfits);
     warnings.push(...broken.map((warning) => prefixWarning(definition.name, warning)));
   }
-  told.push(...limitWarnings(warnings));
+  reported.push(...limitWarnings(warnings));
   if (naming.more > 0)
-    told.push(makeUncheckedWarning(naming.more, `more relays name what was changed and ${NOT_CHECKED}`));
-  return { result, warnings: told };
+    reported.push(makeUncheckedWarning(naming.more, `more relays name what was changed and ${NOT_CHECKED}`));
+  return { result, warnings: reported };
 }
 
 const NAMED = RELAY.pick("definition");
@@ -67,10 +67,10 @@ const MAX_WARNINGS = 50;
 const NOT_CHECKED = "were not looked at: a save of each tells what it does not fit";
 
 function limitWarnings(warnings: readonly Warning[]): Warning[] {
-  const told = warnings.slice(0, MAX_WARNINGS);
-  const more = warnings.length - told.length;
+  const reported = warnings.slice(0, MAX_WARNINGS);
+  const more = warnings.length - reported.length;
   const what = "more warnings of this change are told by the problems of its relays, once it is made";
-  return more > 0 ? [...told, makeUncheckedWarning(more, what)] : told;
+  return more > 0 ? [...reported, makeUncheckedWarning(more, what)] : reported;
 }
 
 /** The text before an access slug in a definition. */
@@ -130,15 +130,15 @@ export async function recheckMisfits(tx: Writer, edited: Edited, before: Misfits
     const { broken } = await recheckRelay(tx, edited, lookup, row.definition, misfits);
     warnings.push(...broken.map((warning) => prefixWarning(name, warning)));
   }
-  const told = limitWarnings(warnings);
+  const reported = limitWarnings(warnings);
   if (before.more > 0)
-    told.push(
+    reported.push(
       makeUncheckedWarning(
         before.more,
         `more relays stand beside this change of the catalog and ${NOT_CHECKED}`,
       ),
     );
-  return told;
+  return reported;
 }
 
 /** A relay's misfits, for comparison after a change. */

@@ -195,8 +195,8 @@ function readLiteral(variant: Shape, discriminator: string): string {
 
 function describe({ description, expects, type, properties }: Shape): string | null {
   if (typeof description !== "string") return null;
-  const told = typeof expects === "string" && type !== "object" && properties === undefined;
-  return told ? `${description} It must be ${expects}.` : description;
+  const showsExpectation = typeof expects === "string" && type !== "object" && properties === undefined;
+  return showsExpectation ? `${description} It must be ${expects}.` : description;
 }
 
 function isShape(value: unknown): value is Shape {
@@ -231,8 +231,8 @@ function readTrigger(given: Json | undefined): DefinitionParts["trigger"] {
   const parts: JsonObject = {};
   for (const [name, shape] of Object.entries(propertiesOf(trigger.shape))) {
     const part = Object.hasOwn(value, name) ? value[name] : undefined;
-    const mended = part === undefined ? undefined : repairPart(name, shape, part);
-    if (mended !== undefined) parts[name] = mended;
+    const repaired = part === undefined ? undefined : repairPart(name, shape, part);
+    if (repaired !== undefined) parts[name] = repaired;
   }
   return { ...parts, kind: trigger.kind };
 }
@@ -257,10 +257,10 @@ function readAction(given: Json): { action: ActionDefinition; fits: boolean } | 
   const type = findAction(given.type);
   if (type === null) return { action: given as ActionDefinition, fits: false };
   const value = dropStrangers(type.shape, given) as JsonObject;
-  const mended = repairObject(type.shape, value, type.examples as readonly JsonObject[]);
-  return mended === undefined
+  const repaired = repairObject(type.shape, value, type.examples as readonly JsonObject[]);
+  return repaired === undefined
     ? { action: given as ActionDefinition, fits: false }
-    : { action: mended as ActionDefinition, fits: true };
+    : { action: repaired as ActionDefinition, fits: true };
 }
 
 function repairObject(
@@ -269,15 +269,15 @@ function repairObject(
   examples: readonly JsonObject[],
 ): JsonObject | undefined {
   const required = (shape as { required?: readonly string[] }).required ?? [];
-  const mended: JsonObject = {};
+  const repaired: JsonObject = {};
   for (const [name, property] of Object.entries(propertiesOf(shape))) {
     const part = Object.hasOwn(value, name) ? value[name] : undefined;
     if (part === undefined && !required.includes(name)) continue;
     const standIn =
       part !== undefined && fits(property, part) ? part : examples.find((one) => name in one)?.[name];
-    if (standIn !== undefined) mended[name] = standIn;
+    if (standIn !== undefined) repaired[name] = standIn;
   }
-  return fits(shape, mended) ? mended : undefined;
+  return fits(shape, repaired) ? repaired : undefined;
 }
 
 function fitsScheme(verify: JsonObject): boolean {

@@ -151,8 +151,8 @@ function tooLarge(what: string): Problem {
 }
 
 /** Checks the rules beyond the shapes. Leaves out a field whose shape problem was already found. */
-function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
-  const parts = told.length === 0 ? partsOf(value as Definition) : readParts(value);
+function checkRules(value: JsonObject, shapeProblems: readonly Problem[]): Problem[] {
+  const parts = shapeProblems.length === 0 ? partsOf(value as Definition) : readParts(value);
   const { trigger } = parts;
   const problems: Problem[] = [];
   if (trigger !== null) {
@@ -163,7 +163,7 @@ function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
     const found = findAction(part.action.type)?.check(part.action) ?? [];
     problems.push(...placeProblems(`actions.${index}`, found));
   });
-  const fields = new Set(told.map((problem) => problem.field));
+  const fields = new Set(shapeProblems.map((problem) => problem.field));
   return [
     ...problems.filter((problem) => !fields.has(problem.field)),
     ...checkPersonRule(parts),

@@ -87,19 +87,16 @@ type ReceiverRow = Pick<
 export function openReceiver(
   row: ReceiverRow,
   definition: Definition,
-  barsUnsigned: boolean,
+  rejectsUnsigned: boolean,
   deps: { sealer: Sealer; baseUrl: () => string },
 ): LiveReceiver | null {
   const trigger = definition.trigger;
   if (trigger.kind !== "receiver") return null;
   const scheme = bindScheme(trigger.verify);
-  const renamed = trigger.verify.scheme === RENAMED_SCHEME;
-  const unsigned = !renamed && arrivesUnsigned(trigger);
-  const opened: ClosedReason | Verifier = renamed
-    ? "scheme_renamed"
-    : unsigned && barsUnsigned
-      ? "relay_unsigned_event"
-      : openVerifier(row, scheme, deps.sealer);
+  const isRenamed = trigger.verify.scheme === RENAMED_SCHEME;
+  const unsigned = !isRenamed && arrivesUnsigned(trigger);
+  const closed = findRuleBreak(isRenamed, unsigned && rejectsUnsigned);
+  const opened = closed ?? openVerifier(row, scheme, deps.sealer);
   return {
     url: receiverUrl(deps.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
@@ -116,6 +113,11 @@ export function openReceiver(
     secretMarks: { present: secretMark(row.secretDigest), previous: secretMark(row.previousSecretDigest) },
     handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
   };
+}
+
+function findRuleBreak(isRenamed: boolean, isUnsignedEvent: boolean): ClosedReason | null {
+  if (isRenamed) return "scheme_renamed";
+  return isUnsignedEvent ? "relay_unsigned_event" : null;
 }
 
 function openHandshake(

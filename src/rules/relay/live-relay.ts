@@ -230,18 +230,16 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     rejectsUnsigned: bars,
     waiting: row.state === "paused" || row.heldAt !== null,
     releasing: row.releasedThrough !== null,
-    waitsFor:
-      row.state === "paused"
-        ? row.heldAt === null
-          ? "paused"
-          : "both"
-        : row.heldAt === null
-          ? null
-          : "held",
+    waitsFor: findWait(row),
     receiver: openReceiver(row, definition, bars, deps),
     signingSecret:
       row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
   };
+}
+
+function findWait({ state, heldAt }: LiveRow): LiveRelay["waitsFor"] {
+  if (state !== "paused") return heldAt === null ? null : "held";
+  return heldAt === null ? "paused" : "both";
 }
 
 /** What is known of every relay, whether or not its definition can be read. */

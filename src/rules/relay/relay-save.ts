@@ -109,7 +109,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   await requireRelayCapacity(tx, context);
   const id = newId("rly", nowMs);
   const made = makeFirstSecret({ relayId: id, definition, sealer, nowMs }, input.secret);
-  await requireUnsharedSecret(tx, context, definition.name, made.kept);
+  await requireUnsharedSecret(tx, context, definition.name, made.columns);
   if (!callsUrl(definition) && input.signingSecret !== null) throw rejectWithoutCallUrl();
   const signing = callsUrl(definition) ? makeSigningSecret(id, input.signingSecret, sealer, nowMs) : null;
   const row: RelayRow = {
@@ -123,16 +123,16 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : null,
     ...promotedAs(input.origin, 1),
-    ...made.kept,
+    ...made.columns,
     ...NO_OVERLAP,
-    ...(signing?.kept ?? NO_SIGNING_SECRET),
+    ...(signing?.columns ?? NO_SIGNING_SECRET),
     activeSince: nowMs,
     createdAt: nowMs,
     updatedAt: nowMs,
   };
   await RELAY.insert(tx, row);
   if (input.secret !== null) await updateSignatureRetention(tx, { before: null, after: row, nowMs }, true);
-  const todo = listSecretWarnings(definition, made.kept.secretKind, environment);
+  const todo = listSecretWarnings(definition, made.columns.secretKind, environment);
   return await finishSave(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }
 
@@ -176,16 +176,16 @@ export async function updateRelay(
     ...promotedAs(input.origin, before.version + 1),
     activeSince: samePeriods ? before.activeSince : nowMs,
     updatedAt: nowMs,
-    ...signing?.kept,
+    ...signing?.columns,
   };
-  const after = made === null ? next : withSecret(next, made.kept, nowMs);
+  const after = made === null ? next : withSecret(next, made.columns, nowMs);
   await RELAY.update(tx, after);
   if (made !== null && before.secret !== null) await updateSignatureRetention(tx, { before, after, nowMs });
   // The opt-in's warning appears when a save adds or widens the opt-in, not at every save.
-  const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
+  const hiddenCode = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
   const { restores } = input;
   return await finishSave(tx, context, { before, after, made, signing, restores }, [
-    ...warnings.filter(({ code }) => code !== quiet),
+    ...warnings.filter(({ code }) => code !== hiddenCode),
     ...(made?.warnings ?? listSecretWarnings(definition, after.secretKind, environment)),
     ...(signing?.warnings ?? []),
   ]);

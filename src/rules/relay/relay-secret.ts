@@ -34,7 +34,7 @@ import {
 
 /** A secret to store, and its text where it was just generated, to be shown once. */
 export interface MadeSecret {
-  kept: ReceiverSecret;
+  columns: ReceiverSecret;
   minted: string | null;
 }
 
@@ -72,9 +72,9 @@ export function makeFirstSecret(making: SecretInput, value: string | null): Made
     case "shared":
       return mintSecret(making);
     case "processor":
-      return { kept: PROCESSOR_SECRET, minted: null };
+      return { columns: PROCESSOR_SECRET, minted: null };
     default:
-      return { kept: NO_SECRET, minted: null };
+      return { columns: NO_SECRET, minted: null };
   }
 }
 
@@ -97,7 +97,7 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
       "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which the dashboard's settings and relay settings set processorSecret set.",
     );
   }
-  if (value !== null) return { kept: sealPasted(making, verify, value), minted: null };
+  if (value !== null) return { columns: sealPasted(making, verify, value), minted: null };
   if (need === "shared") return mintSecret(making);
   throw new Refusal(
     "provider_secret_required",
@@ -137,7 +137,7 @@ function sealPasted(making: SecretInput, verify: VerifyFields, value: string): R
 
 function mintSecret(making: SecretInput): MadeSecret {
   const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "");
-  return { kept: sealSecret(making, "minted", minted), minted };
+  return { columns: sealSecret(making, "minted", minted), minted };
 }
 
 function sealSecret(
@@ -168,9 +168,9 @@ export async function adaptSecret(
 ): Promise<(MadeSecret & { warnings: Warning[] }) | null> {
   if (canKeepSecret(row, after, sealer)) return null;
   const made = makeFirstSecret({ relayId: row.id, definition: after, sealer, nowMs }, null);
-  await requireUnsharedSecret(tx, { environment, nowMs }, row.name, made.kept);
-  const todo = listSecretWarnings(after, made.kept.secretKind, environment);
-  return { ...made, warnings: row.secret === null ? todo : [makeReplacedWarning(made.kept, todo)] };
+  await requireUnsharedSecret(tx, { environment, nowMs }, row.name, made.columns);
+  const todo = listSecretWarnings(after, made.columns.secretKind, environment);
+  return { ...made, warnings: row.secret === null ? todo : [makeReplacedWarning(made.columns, todo)] };
 }
 
 function makeReplacedWarning({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
@@ -203,12 +203,15 @@ export function listSecretWarnings(
 
 /** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
 export interface MadeSigningSecret {
-  kept: Pick<RelayRow, "signingSecret" | "signingSecretSetAt">;
+  columns: Pick<RelayRow, "signingSecret" | "signingSecretSetAt">;
   /** The text, to be shown once. null: the secret was removed. */
   shown: string | null;
 }
 
-export const NO_SIGNING_SECRET: MadeSigningSecret["kept"] = { signingSecret: null, signingSecretSetAt: null };
+export const NO_SIGNING_SECRET: MadeSigningSecret["columns"] = {
+  signingSecret: null,
+  signingSecretSetAt: null,
+};
 
 /** Whether any action posts signed notices. */
 export function callsUrl(definition: Pick<Definition, "actions">): boolean {
@@ -225,7 +228,7 @@ export function makeSigningSecret(
   const shown =
     value === null ? mintSigningSecret() : readPastedSecret({ scheme: "shared_token" }, value).stored;
   const signingSecret = sealer.seal(shown, signingSecretContext(relayId));
-  return { kept: { signingSecret, signingSecretSetAt: nowMs }, shown };
+  return { columns: { signingSecret, signingSecretSetAt: nowMs }, shown };
 }
 
 /** Makes a secret for the first call_url and removes it with the last one. null: it stays as it is. */
@@ -240,7 +243,7 @@ export function adaptSigningSecret(
   const message =
     "The relay has no call_url any more, so its signing secret was removed; a later call_url gets a new one.";
   return {
-    kept: NO_SIGNING_SECRET,
+    columns: NO_SIGNING_SECRET,
     shown: null,
     warnings: [{ code: "signing_secret_removed", field: "actions", message }],
   };

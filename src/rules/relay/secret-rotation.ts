@@ -80,10 +80,10 @@ export async function storeSecret(
   const before = await requireRelay(tx, context.environment.id, slot.name);
   if (before.id !== slot.relayId) throw rejectReplaced(slot.name, before.version);
   requireRelayVersion(before, slot.version);
-  await requireUnsharedSecret(tx, context, slot.name, made.kept);
+  await requireUnsharedSecret(tx, context, slot.name, made.columns);
   const after = {
-    ...withSecret(before, made.kept, context.nowMs),
-    ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
+    ...withSecret(before, made.columns, context.nowMs),
+    ...overlapOf(before, made.columns, context.nowMs, overlapSeconds),
   };
   await RELAY.update(tx, after);
   await updateSignatureRetention(tx, { before, after, nowMs: context.nowMs }, made.minted === null);
@@ -189,8 +189,8 @@ export async function rotateSigningSecret(
   const before = await requireRelay(tx, context.environment.id, name);
   if (!callsUrl(before.definition)) throw rejectWithoutCallUrl();
   const { nowMs, sealer } = context;
-  const { kept, shown } = makeSigningSecret(before.id, null, sealer, nowMs);
-  const after: RelayRow = { ...before, ...kept, updatedAt: nowMs };
+  const { columns, shown } = makeSigningSecret(before.id, null, sealer, nowMs);
+  const after: RelayRow = { ...before, ...columns, updatedAt: nowMs };
   await RELAY.update(tx, after);
   await auditRelay(tx, context, "relay.signing_secret_changed", before, after);
   return { signingSecret: shown };

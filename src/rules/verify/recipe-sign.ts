@@ -14,6 +14,7 @@ import {
   DEFAULT_SEPARATOR,
   parseSignedPayload,
   type SignatureFields,
+  type SignedPayload,
   signedPayloadOf,
 } from "./recipe.ts";
 import { computeHmac, type HmacHash, joinSignedText, type SignedText } from "./signature-proof.ts";
@@ -52,13 +53,13 @@ function signedText(
     if (piece === "timestamp") return seconds;
     return piece === "url" ? receiverUrl : piece.literal;
   });
-  const tail =
-    payload.tail === "body"
-      ? writer.body
-      : payload.tail === "params"
-        ? writer.params()
-        : Buffer.from(writer.get(fields.tokenField ?? ""));
-  return { head: head.join(""), tail };
+  return { head: head.join(""), tail: signedTail(payload.tail, fields, writer) };
+}
+
+function signedTail(tail: SignedPayload["tail"], fields: SignatureFields, writer: BodyWriter): Uint8Array {
+  if (tail === "body") return writer.body;
+  if (tail === "params") return writer.params();
+  return Buffer.from(writer.get(fields.tokenField ?? ""));
 }
 
 function signText(fields: SignatureFields, key: string, text: SignedText): string {
