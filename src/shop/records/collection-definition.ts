@@ -1,13 +1,13 @@
 /**
- * What a collection may say: its name, its kind and its fields, read from what a person wrote, every problem at once. It never asks
- * the store whether the name is free, and never looks at a record. Source: decisions, section 5.
+ * The definition of a collection: its name, kind and fields, parsed from user input with all problems at once. It does not check whether the
+ * name is free and reads no record. Source: decisions, section 5.
  */
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { MAX_COLLECTION_FIELDS } from "../../base/limit.ts";
 import { type Problem, Refusal } from "../../base/refusal.ts";
 import { CATALOG_NAME, FIELD_NAME } from "../../base/shape.ts";
 
-/** shared: anyone signed in reads. private: its owner. addressed: app-owned, one recipient. direct: person to person. */
+/** shared: any signed-in person reads. private: its owner. addressed: owned by the app, with one recipient. direct: from person to person. */
 export const COLLECTION_KINDS = ["shared", "private", "addressed", "direct"] as const;
 export type CollectionKind = (typeof COLLECTION_KINDS)[number];
 
@@ -17,7 +17,7 @@ export interface CollectionDefinition {
   fields: FieldRules;
 }
 
-/** Reads `{ name, kind, fields }` as a person wrote it. `definition` is null when there is a problem. */
+/** Parses `{ name, kind, fields }`. `definition` is null if there is a problem. */
 export function parseCollection(value: unknown): {
   definition: CollectionDefinition | null;
   problems: Problem[];
@@ -54,7 +54,7 @@ export function parseCollection(value: unknown): {
   return { definition: { name, kind, fields: fields.rules }, problems };
 }
 
-/** `parseCollection`, or the refusal `invalid_input` with every problem. */
+/** Parses a definition, or throws `invalid_input` with every problem. */
 export function requireCollectionDefinition(value: unknown): CollectionDefinition {
   const { definition, problems } = parseCollection(value);
   if (definition !== null) return definition;
@@ -64,7 +64,7 @@ export function requireCollectionDefinition(value: unknown): CollectionDefinitio
 const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** A collection as `catalog.json` holds one, as JSON Schema for editors; `parseCollection` judges. */
+/** Builds the JSON Schema of a collection in `catalog.json`, for editors. `parseCollection` decides what is valid. */
 export function makeCollectionSchema(): JsonObject {
   const type = { enum: [...FIELD_TYPES], description: "What the field holds." };
   const rule = {
@@ -103,7 +103,7 @@ export function makeCollectionSchema(): JsonObject {
   };
 }
 
-/** What `max` bounds, in words; a type that is not here takes none. */
+/** What `max` limits, as a phrase; other types have no `max`. */
 const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {
   text: "characters",
   number: "the greatest value",
@@ -113,9 +113,9 @@ const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {
 
 export interface FieldRule {
   type: FieldType;
-  /** Present and not null; an empty text is present. */
+  /** Present and not null; an empty text counts as present. */
   required: boolean;
-  /** Characters of a text, the greatest number, bytes of a json or file; null: no bound of its own. */
+  /** Characters of a text, the greatest number, or bytes of a json or file; null: no limit of its own. */
   max: number | null;
 }
 
@@ -133,7 +133,7 @@ function showRule({ type, required, max }: FieldRule): ShownRule {
   return { type, ...(required ? { required } : {}), ...(max === null ? {} : { max }) };
 }
 
-/** Reads what a person wrote: each field an object, or its type alone (`"title": "text"`). Every problem at once. */
+/** Parses the fields: each is an object or only its type (`"title": "text"`). Returns all problems at once. */
 function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Problem[] } {
   const rules = new Map<string, FieldRule>();
   if (!isJsonObject(fields)) {

@@ -1,7 +1,6 @@
 /**
- * Collections: a name, a kind that says who may see a record, and the fields a record has. Changing the fields leaves the records
- * that stand as they are; they meet the new rules when they are next written. It never touches a record except to delete them all,
- * when asked to.
+ * Collections: a name, a kind that decides who may read a record, and the fields of a record. Changing the fields leaves existing records as
+ * they are; the new rules apply when a record is next written. This file changes no record, except that it deletes all of them on request.
  */
 import { type Static, Type } from "typebox";
 import { type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -36,7 +35,7 @@ const COLLECTION = defineTable({
 
 export type CollectionRow = RowOf<typeof COLLECTION>;
 
-/** A collection as the API shows one. */
+/** A collection as the API shows it. */
 export const collectionView = Type.Object({
   name: Type.String(),
   kind: oneOf(COLLECTION_KINDS),
@@ -52,7 +51,7 @@ export function viewCollection(row: CollectionRow): CollectionView {
   return show(collectionView, row);
 }
 
-/** Each fields' rules, made once: those of `findCollection` are the same object as long as their text is. */
+/** Parsed rules by fields object. `findCollection` returns the same object for the same text. */
 const rulesOf = new WeakMap<ShownFields, FieldRules>();
 
 export function listFields({ fields }: Pick<CollectionRow, "fields">): FieldRules {
@@ -67,7 +66,7 @@ export function listFields({ fields }: Pick<CollectionRow, "fields">): FieldRule
   return rules;
 }
 
-/** Fields by their text, read once; every written record asks for its collection's. */
+/** Parsed fields by their text, because every written record needs its collection's. */
 const fieldsOf = new Map<string, ShownFields>();
 const MAX_FIELDS = 200;
 
@@ -89,10 +88,10 @@ export async function findCollection(
   return { ...row, fields };
 }
 
-/** Collections that a transaction has read; what changes one forgets them. */
+/** Collections that a transaction has read; a change of a collection clears them. */
 const transactionCache = new WeakMap<Writer, Map<string, CollectionRow>>();
 
-/** As `findCollection`, read once a transaction: a batch of runs writes a record after the other. */
+/** Finds a collection, read once per transaction, because a batch of runs writes many records. */
 export async function findCachedCollection(
   tx: Writer,
   environmentId: number,
@@ -106,7 +105,7 @@ export async function findCachedCollection(
   return found;
 }
 
-/** Refuses with `not_found`. */
+/** Finds a collection. Throws `not_found`. */
 export async function requireCollection(
   tx: Reader,
   environmentId: number,
@@ -120,7 +119,7 @@ export async function requireCollection(
   );
 }
 
-/** A page of them, newest first. */
+/** Lists one page of collections, newest first. */
 export async function listCollections(
   tx: Reader,
   environmentId: number,
@@ -129,7 +128,7 @@ export async function listCollections(
   return await pageByName(tx, COLLECTION, "name", environmentId, request, viewCollection);
 }
 
-/** Refuses with `name_taken`. */
+/** Creates a collection. Throws `name_taken`. */
 export async function createCollection(
   tx: Writer,
   environmentId: number,
@@ -157,8 +156,8 @@ export async function createCollection(
 }
 
 /**
- * Changes a collection read at `version` (null: whatever stands). Its kind is fixed while it holds records, since they were addressed
- * by it. Saving what stands changes nothing. Refuses with `not_found`, `version_conflict` and `in_use`.
+ * Changes a collection that was read at `version` (null: any). Its kind is fixed while it holds records, because the kind decides their
+ * addresses. An equal definition changes nothing. Throws `not_found`, `version_conflict` and `in_use`.
  */
 export async function updateCollection(
   tx: Writer,
@@ -190,7 +189,7 @@ export async function updateCollection(
   return { before, after };
 }
 
-/** Creates it, or changes the one that stands: for the catalog file and sync. `before` is null when it was created. */
+/** Creates or changes a collection, for the catalog file and sync. `before` is null if it was created. */
 export async function putCollection(
   tx: Writer,
   environmentId: number,
@@ -203,8 +202,8 @@ export async function putCollection(
 }
 
 /**
- * Deletes it with the last of its records. Refuses with `not_found`, and with `in_use` while it holds records, unless forced; of many,
- * `deleteRecordsOf` takes all but the last step's first.
+ * Deletes a collection with its remaining records. Throws `not_found`, and `in_use` while it holds records unless forced. For many records,
+ * call `deleteRecordsOf` first.
  */
 export async function deleteCollection(
   tx: Writer,
@@ -230,10 +229,10 @@ export async function deleteCollection(
   return { before, recordsDeleted };
 }
 
-/** Records that one step deletes at most; each may also leave its change in the log. */
+/** The most records that one step deletes; each may also add a row to the change log. */
 const MAX_DELETED = 200;
 
-/** Deletes a step's worth of the collection's oldest records; answers how many, and whether none is left. */
+/** Deletes one step of the collection's oldest records. Returns how many, and whether none is left. */
 export async function deleteRecordsOf(
   tx: Writer,
   environmentId: number,
@@ -261,7 +260,7 @@ async function holdsRecords(tx: Reader, environmentId: number, name: string): Pr
   return row !== null;
 }
 
-/** A relay that hears of changes in a collection. */
+/** A relay that watches the collection. */
 export const listenerView = Type.Object({
   relay: Type.String(),
   on: Type.Array(oneOf(["created", "updated", "deleted"])),
@@ -269,7 +268,7 @@ export const listenerView = Type.Object({
 
 export type Listener = Static<typeof listenerView>;
 
-/** By name. */
+/** Lists the relays that watch the collection, by name. */
 export async function listListeners(
   tx: Reader,
   environmentId: number,

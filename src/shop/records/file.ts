@@ -1,6 +1,6 @@
 /**
- * Files: small ones, kept in the database beside the records that name them. The bytes are never looked into and the media type is
- * only what the uploader said, so whoever serves a file must not let a browser run it.
+ * Small files, stored in the database next to the records that name them. The content is never inspected and the media type is only what the
+ * uploader said, so a server of files must stop browsers from running them.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -31,7 +31,7 @@ const FILE = defineTable({
 const LISTED = FILE.pick("id", "environmentId", "name", "mediaType", "bytes", "createdAt");
 type FileRow = RowOf<typeof LISTED>;
 
-/** A file as the API shows one. */
+/** A file as the API shows it. */
 export const fileView = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -52,13 +52,13 @@ export function viewFile(row: FileRow): FileView {
 export interface Upload {
   environmentId: number;
   name: string;
-  /** As the uploader says; parameters are dropped. null: application/octet-stream. */
+  /** As the uploader says, without parameters; null: application/octet-stream. */
   mediaType: string | null;
   content: Uint8Array;
   nowMs: number;
 }
 
-/** Keeps a file. Refuses with `body_too_large` and `invalid_input`. */
+/** Stores a file. Throws `body_too_large` and `invalid_input`. */
 export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
   const { environmentId, name, content, nowMs } = upload;
   requireFileSize(content.byteLength);
@@ -85,7 +85,7 @@ export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
   return row;
 }
 
-/** Refuses with `body_too_large`. */
+/** Throws `body_too_large` for a file over the limit. */
 export function requireFileSize(bytes: number): void {
   if (bytes <= MAX_FILE_BYTES) return;
   throw new Refusal(
@@ -99,12 +99,12 @@ export function findFile(tx: Reader, environmentId: number, fileId: string): Pro
   return LISTED.find(tx, { id: fileId, environmentId });
 }
 
-/** With its bytes. Refuses with `not_found`. */
+/** Reads a file with its content. Throws `not_found`. */
 export function readFile(tx: Reader, environmentId: number, fileId: string): Promise<RowOf<typeof FILE>> {
   return FILE.require(tx, { id: fileId, environmentId }, MISSING);
 }
 
-/** Newest first, without bytes. */
+/** Lists one page of files, newest first, without content. */
 export async function listFiles(
   tx: Reader,
   environmentId: number,
@@ -115,7 +115,7 @@ export async function listFiles(
   return await walkPage(tx, LISTED, request, walk, viewFile);
 }
 
-/** Refuses with `not_found`, and with `in_use` while a record holds it. */
+/** Deletes a file. Throws `not_found`, and `in_use` while a record holds it. */
 export async function deleteFile(tx: Writer, environmentId: number, fileId: string): Promise<FileRow> {
   const file = await LISTED.require(tx, { id: fileId, environmentId }, MISSING);
   const holder = await tx.get<{ id: string; collection: string }>(

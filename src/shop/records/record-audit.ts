@@ -1,4 +1,4 @@
-/** The audit of what an owner does to a record or a file in the dashboard or on the command line: without data or a file's name, since an audit row outlives an erasure. */
+/** Audits what an owner does to records and files. Rows contain no data and no file name, because the audit outlives an erasure. */
 
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
@@ -7,7 +7,7 @@ import type { NewRecord } from "./record.ts";
 
 type RecordAction = "record.created" | "record.changed" | "record.deleted";
 
-/** `row`: as it is after, or was before it went. */
+/** `row`: the record after the change, or before its deletion. */
 export function auditRecord(tx: Writer, change: Change, action: RecordAction, row: NewRecord): Promise<void> {
   return writeAudit(tx, {
     ...change,

@@ -1,7 +1,7 @@
 /**
- * What records and files take and set off: the bytes that a person and an environment store, kept by triggers as they are written, and how
- * many events a write makes. It refuses what is over a limit; which limit that is, the server's configuration says.
- * An environment's limit is for people, keys and owners: what relays write is bounded by their events.
+ * Storage limits of records and files, and the number of events that a write causes. Triggers maintain the stored bytes per person and
+ * environment; the server's configuration sets the limits. An environment's limit applies to people, keys and owners: what relays write is
+ * limited by their events.
  */
 import type { RaisableLimits } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -11,21 +11,21 @@ type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnviron
 
 const MB = 1024 * 1024;
 
-/** Whose room a write takes. */
+/** Whose storage a write uses. */
 interface Storer {
   environmentId: number;
-  /** null: nobody's own, as what an owner or a key writes. */
+  /** null: the app's own, as an owner or key writes. */
   personId: string | null;
 }
 
-/** The app itself: the environment's room bounds it, and no person's. */
+/** Returns the storer of the app itself, which only the environment's limit applies to. */
 export function appStorer(environmentId: number): Storer {
   return { environmentId, personId: null };
 }
 
 /**
- * Does the write. Refuses with `storage_capped`, the caller's transaction to be undone, where it takes room and the environment, or the
- * person, now stores more than the limit; what gives room back always may.
+ * Runs a write. Throws `storage_capped` if the write adds bytes and the environment or person then exceeds the limit; the caller must roll
+ * back. A write that frees bytes is always allowed.
  */
 export async function withinStorage<Result>(
   tx: Writer,
@@ -67,7 +67,7 @@ async function findStored(
   return { person: bytesOf(personId), environment: bytesOf("") };
 }
 
-/** How many relays watch this change of the collection: so many events a write makes at most. */
+/** Counts the relays that watch this change of the collection: the most events that a write causes. */
 export async function countWatchers(
   tx: Reader,
   at: { environmentId: number; collection: string },

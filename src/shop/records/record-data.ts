@@ -1,6 +1,6 @@
 /**
- * A record's data against its collection's fields: known names only, every value by its field's rule, every file uploaded before, bounded in
- * all. It says every problem at once (the first twenty of a hopeless one). Source: decisions, section 5.
+ * Validates a record's data against its collection's fields: known names only, each value by its field's rule, only uploaded files, and a
+ * total size. It reports all problems at once, up to a limit. Source: decisions, section 5.
  */
 
 import { isId } from "../../base/id.ts";
@@ -13,14 +13,14 @@ import type { FieldRule, FieldRules, FieldType } from "./collection-definition.t
 import { findFile } from "./file.ts";
 
 interface RecordData {
-  /** What is stored; fields given null are left out. */
+  /** The data to store, without fields given as null. */
   data: JsonObject;
   problems: Problem[];
 }
 
 const LONGEST_NAME_SHOWN = 63;
 
-/** Reads `data` for a collection. `rendered`: its strings went through templates. */
+/** Reads `data` for a collection. `rendered`: its strings come from templates. */
 export function readRecordData(fields: FieldRules, data: Json, rendered: boolean): RecordData {
   if (!isJsonObject(data)) {
     const message = "`data` is not an object: give the record's fields by name.";
@@ -39,7 +39,7 @@ export function readRecordData(fields: FieldRules, data: Json, rendered: boolean
     if ("reason" in reading) problems.push(reject(name, reading.reason));
     else if (reading.value !== undefined) kept.push([name, reading.value]);
   }
-  // Object.fromEntries makes own properties, also of a name such as __proto__.
+  // Object.fromEntries creates own properties, also for a name such as __proto__.
   const stored = Object.fromEntries(kept);
   for (const [name, rule] of fields) {
     if (problems.length >= MAX_PROBLEMS) break;
@@ -55,7 +55,10 @@ export function readRecordData(fields: FieldRules, data: Json, rendered: boolean
   return { data: stored, problems };
 }
 
-/** Whether it has to be written out to know: no character takes more than six bytes, no number and no name more than these. */
+/**
+ * Estimates whether the data may exceed the size limit, to avoid serializing it: a character takes at most six bytes, and numbers and names
+ * have bounds.
+ */
 function mayBeTooLarge(kept: readonly (readonly [name: string, value: Json])[]): boolean {
   let most = 2;
   for (const [name, value] of kept) {
@@ -79,7 +82,7 @@ function rejectUnknownField(name: string, fields: FieldRules): Problem {
   };
 }
 
-/** The file law: a file field holds the id of a file already uploaded to the same environment, within the field's own size. */
+/** Checks file fields: each holds the id of a file that was uploaded to the same environment and fits the field's size. */
 export async function checkFiles(
   tx: Reader,
   environmentId: number,
@@ -103,24 +106,24 @@ export async function checkFiles(
   return problems;
 }
 
-/** Why no record can hold exactly this value in a field, completing "`where.total` …"; null where one can. */
+/** Checks a value for a field. Returns what completes "`where.total` …", or null for a valid value. */
 export function checkFieldValue(rule: FieldRule, value: Json): string | null {
   const reading = readFieldValue(rule, value, false);
   return "reason" in reading ? reading.reason : null;
 }
 
-/** The value to store (undefined: absent), or why it is refused, completing "`data.total` …". */
+/** The value to store (undefined: absent), or the problem, which completes "`data.total` …". */
 type FieldReading = { value: Json | undefined } | { reason: string };
 
-/** A JSON number, nothing around it (RFC 8259, section 6). */
+/** A JSON number without anything around it (RFC 8259, section 6). */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const DATE =
   /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/;
 
 /**
- * Reads a value for a field. `rendered`: it comes from a template and is always text; number, boolean, date, json and file fields read it
- * when it is exactly one of theirs, and an empty one (a path that named nothing) counts as absent. It never guesses: "4,200" is no number
- * and "yes" is no boolean.
+ * Reads a value for a field. `rendered`: it comes from a template and is always text. Number, boolean, date, json and file fields accept such
+ * a text only if it is exactly one of their values, and an empty one (a path that resolved to nothing) counts as absent. Nothing is guessed:
+ * "4,200" is no number and "yes" is no boolean.
  */
 function readFieldValue(rule: FieldRule, given: Json, rendered: boolean): FieldReading {
   if (given === null) return { value: undefined };
@@ -192,7 +195,7 @@ const READERS: Readonly<Record<FieldType, (rule: FieldRule, given: Json) => Fiel
   },
 };
 
-/** Why a value nested in a json field is refused: the plain-text law holds inside it too. */
+/** Checks a value nested in a json field, where the rules of plain text apply too. */
 function breaksJson(value: Json, depth: number): string | null {
   if (typeof value === "string") return breaksPlainText(value);
   if (typeof value === "number" && !Number.isFinite(value)) return "holds a number too large to be kept";
@@ -215,7 +218,7 @@ function isDate(text: string): boolean {
   return day <= days;
 }
 
-/** Whether it is a number that is kept as its characters alone (json.ts). */
+/** Reports whether it is a number that is stored by its digits only (json.ts). */
 function isBeyondDouble(given: Json): boolean {
   if (typeof given === "number") return !Number.isFinite(given);
   return typeof given === "object" && given !== null && !Array.isArray(given) && !isJsonObject(given);

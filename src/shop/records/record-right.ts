@@ -1,6 +1,6 @@
 /**
- * Whose a record is and who may see or change it, by the kind of its collection, and lists of what they may see, whose SQL says the same.
- * The app itself (a secret key, the dashboard, a relay, a receipt) may always; what an address must hold, record.ts checks.
+ * Decides who owns a record and who may read or change it, by the kind of its collection, and lists the records that a person may read with
+ * SQL that says the same. The app itself (a secret key, the dashboard, a relay, a receipt) always may. record.ts checks the address.
  *
  * | kind      | owner                                   | recipient | read by                 | written by a person |
  * |-----------|-----------------------------------------|-----------|-------------------------|---------------------|
@@ -26,7 +26,7 @@ export function mayWrite(kind: CollectionKind, address: Address, personId: strin
   return (kind === "private" || kind === "direct") && address.ownerId === personId;
 }
 
-/** The address of a record a person writes: they are its owner. Refuses with `forbidden` where only the app writes. */
+/** Returns the address of a record that a person writes: the person is its owner. Throws `forbidden` if only the app writes there. */
 export function addressByPerson(kind: CollectionKind, personId: string, recipientId: string | null): Address {
   const address = { ownerId: personId, recipientId };
   if (mayWrite(kind, address, personId) && (kind === "direct" || recipientId === null)) return address;
@@ -39,15 +39,15 @@ export function addressByPerson(kind: CollectionKind, personId: string, recipien
 }
 
 interface RecordFilter {
-  /** Only records this person owns. */
+  /** Only records that this person owns. */
   owner?: string | undefined;
   /** Only records addressed to this person. */
   to?: string | undefined;
-  /** Text anywhere in the data, without regard to case in ASCII. */
+  /** Text anywhere in the data, ignoring ASCII case. */
   q?: string | undefined;
 }
 
-/** Every record of the collection, as the app sees it. */
+/** Lists the records of the collection as the app sees them. */
 export async function listRecords<Item>(
   tx: Reader,
   environmentId: number,
@@ -74,7 +74,7 @@ export async function listRecords<Item>(
   return await walkPage(tx, RECORD, request, walk, toItem);
 }
 
-/** The records of the collection that a signed-in person may read. */
+/** Lists the records of the collection that a signed-in person may read. */
 export async function listRecordsFor(
   tx: Reader,
   environmentId: number,
@@ -86,7 +86,7 @@ export async function listRecordsFor(
   const walk = walkOf(environmentId, collection);
   const rowsOf = (column: "owner_id" | "recipient_id") =>
     walkPage(tx, RECORD, request, walkOfPerson(walk, column, personId), (row) => row);
-  // Two lists in one order, each through its own index; the nearer end of the two is how far both were looked at.
+  // Two lists in the same order, each through its own index. Both are complete only down to the nearer end.
   const pages = [await rowsOf("owner_id"), await rowsOf("recipient_id")];
   const floor = Math.max(...pages.map(({ next }) => (next === null ? 0 : (readSeq(readCursor(next)) ?? 0))));
   const found = new Map(pages.flatMap(({ items }) => items).map((row) => [row.seq, row]));
@@ -99,7 +99,7 @@ export async function listRecordsFor(
 
 function walkOf(environmentId: number, collection: CollectionRow): Walk {
   const led = inCollection(environmentId, collection);
-  // Data goes into the answer whole.
+  // The answer contains the complete data, so its size counts.
   return { index: "record_by_collection", key: "seq", led, cost: "octet_length(data)" };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Records: the one door through which each is written, whoever writes (a relay's write_record, the API, the dashboard, a receipt), so
- * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
+ * Records. Every record is written here, whoever writes it (a relay's write_record, the API, the dashboard, a receipt), so that the rules of
+ * fields, plain text, files and addresses always apply. The transaction's origin decides whether a change is captured.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -23,13 +23,13 @@ import { type CollectionRow, listFields, requireCollection } from "./collection.
 import type { CollectionKind } from "./collection-definition.ts";
 import { checkFiles, readRecordData } from "./record-data.ts";
 
-/** What stands in the place of data that cannot be read. */
+/** The data objects that replace unreadable data. */
 const UNREADABLE = new WeakSet<JsonObject>();
-/** The API takes 32 levels, and some thousands cannot be written as an answer. */
+/** The API accepts 32 levels; thousands of levels could not be serialized. */
 const MAX_READ_DEPTH = 500;
 const LONG_CHARS = 2 * MAX_READ_DEPTH;
 
-/** A record's data. What another program wrote in its place is empty data, so that it holds up none beside it. */
+/** Reads a record's data. Invalid data of another program reads as empty, so that it does not break other records. */
 export function readStored(text: string): JsonObject {
   try {
     const isDeep =
@@ -53,11 +53,11 @@ export const RECORD = defineTable({
     environmentId: integer(),
     collection: text(),
     data: json(readStored),
-    /** A person's id; null: the app's own. */
+    /** The owner, a person's id; null: the app. */
     ownerId: orNull(text()),
-    /** A person's id, or null. */
+    /** The recipient, a person's id, or null. */
     recipientId: orNull(text()),
-    /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
+    /** The formatted actor: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
     writtenBy: text(),
     /** The event that wrote it last; null: none did, or an earlier version. */
     eventId: orNull(text()),
@@ -67,10 +67,10 @@ export const RECORD = defineTable({
 });
 
 export type RecordRow = RowOf<typeof RECORD>;
-/** A record without its number, which nobody who writes one asks for. */
+/** A record without its number, which its writer does not need. */
 export type NewRecord = NewRowOf<typeof RECORD>;
 
-/** A record as the API shows one; `by`: who wrote it last, in words. */
+/** A record as the API shows it; `by`: the formatted last writer. */
 const recordView = Type.Object({
   id: Type.String(),
   collection: Type.String(),
@@ -80,7 +80,7 @@ const recordView = Type.Object({
   createdAt: time,
   updatedAt: time,
   by: Type.String(),
-  /** Why its data is shown as empty; absent: it is as it was written. */
+  /** Why its data is shown as empty; absent: it is shown as written. */
   odd: Type.Optional(Type.String()),
 });
 
@@ -96,7 +96,7 @@ export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): R
   return show(recordView, { ...row, ...renamed, ...odd });
 }
 
-/** A record as its app sees it: with the event that wrote it last; null: no event did. */
+/** A record as its app sees it, with the last event that wrote it; null: no event did. */
 export const recordItem = Type.Object({ ...recordView.properties, eventId: nullOr(Type.String()) });
 
 export type RecordItem = Static<typeof recordItem>;
@@ -108,24 +108,24 @@ export function viewRecordItem(row: NewRecord): RecordItem {
 export interface RecordWrite {
   environmentId: number;
   data: Json;
-  /** A person's id; null: the app's own. */
+  /** The owner, a person's id; null: the app. */
   ownerId: string | null;
-  /** A person's id, or null. */
+  /** The recipient, a person's id, or null. */
   recipientId: string | null;
-  /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
+  /** The formatted actor: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
   by: string;
-  /** The event that writes it. */
+  /** The event that writes the record. */
   eventId?: string | null;
   nowMs: number;
-  /** The strings of `data` went through templates; see record-data.ts. */
+  /** Whether the strings of `data` come from templates; see record-data.ts. */
   rendered?: boolean;
-  /** Also for somebody who is suspended: it tells what happened. */
+  /** Whether a suspended person may be named, because the record reports what happened. */
   whoever?: boolean;
 }
 
 /**
- * Writes a new record. Refuses with `not_found` (collection), `data_invalid` with every problem, `invalid_input` (no such person) and
- * `person_suspended`, having written nothing.
+ * Writes a new record. Throws `not_found` (collection), `data_invalid` with every problem, `invalid_input` (no such person) and
+ * `person_suspended`, before it writes anything.
  */
 export async function writeRecord(
   tx: Writer,
@@ -134,7 +134,7 @@ export async function writeRecord(
   return writeRecordIn(tx, await requireCollection(tx, write.environmentId, write.collection), write);
 }
 
-/** `writeRecord` for a collection already found. */
+/** Writes a new record into a collection that the caller has found. */
 export async function writeRecordIn(
   tx: Writer,
   collection: CollectionRow,
@@ -163,18 +163,18 @@ interface RecordChange {
   environmentId: number;
   collection: string;
   recordId: string;
-  /** Replaces the data whole. */
+  /** Replaces the complete data. */
   data: Json;
-  /** As its writer read it, in milliseconds: refused where it was changed since. undefined: whatever stands is replaced. */
+  /** The `updatedAt` that the writer read, in milliseconds: a record changed since then is not overwritten. undefined: always overwrite. */
   readAt?: number | undefined;
-  /** undefined: as it is. */
+  /** undefined: unchanged. */
   ownerId?: string | null | undefined;
   recipientId?: string | null | undefined;
   by: string;
   nowMs: number;
 }
 
-/** Writes a record anew, under the fields as they are now. Refuses as `writeRecord`, and with `version_conflict`. */
+/** Replaces a record under the current fields. Throws as `writeRecord`, and `version_conflict`. */
 export async function updateRecord(
   tx: Writer,
   change: RecordChange,
@@ -200,7 +200,7 @@ export async function updateRecord(
   return { before, after: { ...before, ...changes } };
 }
 
-/** Answers the record as it was. Its files stay until they are deleted themselves. Refuses with `not_found`. */
+/** Deletes a record and returns it. Its files stay until they are deleted. Throws `not_found`. */
 export async function deleteRecord(
   tx: Writer,
   at: { environmentId: number; collection: string; recordId: string },
@@ -219,7 +219,7 @@ export function findRecord(
   return RECORD.find(tx, { id: recordId, environmentId, collection });
 }
 
-/** The collection of the environment's record with this id; null where there is none such. */
+/** Finds the collection of a record by the record's id. */
 export async function findRecordCollection(
   tx: Reader,
   environmentId: number,
@@ -228,7 +228,7 @@ export async function findRecordCollection(
   return (await RECORD.find(tx, { id: recordId, environmentId }))?.collection ?? null;
 }
 
-/** Refuses with `not_found`. */
+/** Finds a record. Throws `not_found`. */
 export function requireRecord(
   tx: Reader,
   environmentId: number,
@@ -240,7 +240,7 @@ export function requireRecord(
   return RECORD.require(tx, { id: recordId, environmentId, collection }, sentence);
 }
 
-/** The data to keep, or the refusal `data_invalid` with every problem of data, files and address. */
+/** Returns the data to store, or throws `data_invalid` with every problem of data, files and address. */
 async function requireData(
   tx: Reader,
   collection: CollectionRow,
@@ -257,7 +257,7 @@ async function requireData(
   throw new Refusal("data_invalid", all.map((problem) => problem.message).join(" "), { problems: all });
 }
 
-/** The people a record newly names exist and, unless it is for whoever, are not suspended. */
+/** Throws unless the people that a record newly names exist and are not suspended. `whoever` allows suspended people. */
 async function requirePeople(
   tx: Reader,
   environmentId: number,
@@ -292,7 +292,7 @@ export interface Address {
   recipientId: string | null;
 }
 
-/** Problems of an address for a kind of collection. */
+/** Lists the problems of an address for a kind of collection. */
 function checkAddress(kind: CollectionKind, address: Address): Problem[] {
   const problems: Problem[] = [];
   if (kind === "addressed" && address.ownerId !== null) {

@@ -1,8 +1,7 @@
 /**
- * What products and plans share: one name space, because an entitlement is a name and does not say which kind it means; title, version, the
- * way they are sold, and the audit of their changes. An item is sold by a payment link, or by a relay bound by NAME, so that deleting or
- * renaming the relay stops fulfilment until one of that name exists again.
- * Source: the specification's "Relay-sold products and plans".
+ * What products and plans share: one name space (an entitlement is a name that does not say its kind), title, version, how they are sold, and
+ * the audit of their changes. An item is sold by a payment link or by a relay. The relay is bound by name, so deleting or renaming it stops
+ * fulfillment until a relay of that name exists. Source: the specification's "Relay-sold products and plans".
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
@@ -25,13 +24,13 @@ export const soldThroughView = Type.Union([
   Type.Object({
     kind: Type.Literal("relay"),
     relay: Type.String(),
-    /** Where a buyer pays, so that the relay hears of it. */
+    /** The URL where a buyer pays, so that the relay gets the event. */
     url: Type.Optional(Type.String()),
   }),
 ]);
 export type SoldThrough = Static<typeof soldThroughView>;
 
-/** The columns of both tables. */
+/** The columns that both tables share. */
 export const ITEM_COLUMNS = {
   environmentId: integer(),
   name: text(),
@@ -44,18 +43,18 @@ export const ITEM_COLUMNS = {
 
 export type ItemRow = RowOf<ReturnType<typeof defineTable<typeof ITEM_COLUMNS>>>;
 
-/** What may be written of both: a whole item, what is absent takes its default (title: the name; soldThrough: none). */
+/** The fields of both kinds. An item is replaced completely: absent fields take their default (title: the name; soldThrough: none). */
 export interface ItemInput {
   title?: string | undefined;
-  /** As written; checked here. */
+  /** As given; validated here. */
   soldThrough?: unknown;
-  /** The version it was read at; absent overwrites whatever is there. */
+  /** The version that was read; absent: overwrite any version. */
   version?: number | undefined;
 }
 
 type ItemKey = Pick<ItemRow, "environmentId" | "name">;
 
-/** The table of a kind, as `defineTable` makes it. */
+/** The table of one kind, as `defineTable` creates it. */
 interface ItemTable<Row> {
   find(tx: Reader, values: ItemKey): Promise<Row | null>;
   require(tx: Reader, values: ItemKey, sentence: string): Promise<Row>;
@@ -68,12 +67,12 @@ interface ItemTable<Row> {
 interface ItemWords<Row extends ItemRow, View> {
   kind: ItemKind;
   table: ItemTable<Row>;
-  /** As the API and the audit show one. */
+  /** Formats an item for the API and the audit. */
   view(row: Row): View;
   codes: ItemCodes;
 }
 
-/** How it is said that an item has no payment link, is not here, or is not sold by the relay that runs. */
+/** Codes for an item that has no payment link, does not exist, or is not sold by the relay that runs. */
 interface ItemCodes {
   notSellable: RefusalCode;
   unknown: ResultCode;
@@ -98,21 +97,21 @@ export class CatalogItems<Row extends ItemRow, View> {
     return this.#table.find(tx, { environmentId, name });
   }
 
-  /** As `find`; refuses with `not_found`. */
+  /** Finds an item. Throws `not_found`. */
   require(tx: Reader, environmentId: number, name: string): Promise<Row> {
     const { kind } = this;
     const sentence = `No ${kind} of this name exists here: relay catalog list ${kind} shows which ones do.`;
     return this.#table.require(tx, { environmentId, name }, sentence);
   }
 
-  /** Every item, newest first. */
+  /** Lists one page of items, newest first. */
   async list(tx: Reader, environmentId: number, request: PageRequest): Promise<Page<View>> {
     return await pageByName(tx, this.#table, "name", environmentId, request, this.#view);
   }
 
   /**
-   * Where a signed-in person goes to pay. Refuses with `not_found`, and with `product_not_sellable` or `plan_not_sellable`, whose detail `url`
-   * is where the item that a relay sells is bought, if its soldThrough says so.
+   * Returns the payment link of an item. Throws `not_found`, and `product_not_sellable` or `plan_not_sellable`. If a relay sells the item and
+   * soldThrough has a URL, the error has it as detail `url`.
    */
   async requirePaymentLink(tx: Reader, environmentId: number, name: string): Promise<string> {
     const { soldThrough } = await this.require(tx, environmentId, name);
@@ -132,8 +131,8 @@ export class CatalogItems<Row extends ItemRow, View> {
   }
 
   /**
-   * What stands under the name, and the item to save but for its title and what is its kind's own. Refuses with `invalid_input` (no name, no
-   * way of selling), `name_taken` (the other kind has it), `version_conflict` and `relay_missing`.
+   * Validates a write. Returns the existing item, and the item to save without its title and the fields of its kind. Throws `invalid_input`
+   * (name, soldThrough), `name_taken` (the other kind has it), `version_conflict` and `relay_missing`.
    */
   async prepare(
     tx: Reader,
@@ -151,21 +150,21 @@ export class CatalogItems<Row extends ItemRow, View> {
     return { before, item: { environmentId, name, soldThrough, version, createdAt, updatedAt: nowMs } };
   }
 
-  /** Creates or replaces it and audits that. */
+  /** Creates or replaces an item, audited. */
   async save(tx: Writer, change: Change, before: Row | null, after: Row): Promise<void> {
     if (before === null) await this.#table.insert(tx, after);
     else await this.#table.update(tx, after);
     await this.#audit(tx, change, before, after);
   }
 
-  /** What is to be deleted. Refuses with `not_found` and `version_conflict`; an absent version deletes whatever is there. */
+  /** Finds an item to delete. Throws `not_found` and `version_conflict`; an absent version matches any. */
   async requireAt(tx: Reader, environmentId: number, name: string, version?: number): Promise<Row> {
     const row = await this.require(tx, environmentId, name);
     this.#requireVersion(name, row, version);
     return row;
   }
 
-  /** Deletes it and audits that. */
+  /** Deletes an item, audited. */
   async delete(tx: Writer, change: Change, row: Row): Promise<void> {
     await this.#table.delete(tx, row);
     await this.#audit(tx, change, row, null);
@@ -188,7 +187,7 @@ export class CatalogItems<Row extends ItemRow, View> {
     );
   }
 
-  /** A caller that read no version overwrites. */
+  /** Throws `version_conflict` if the version changed. A caller without a version overwrites. */
   #requireVersion(name: string, row: Row | null, read: number | undefined): void {
     const stored = row?.version ?? null;
     if (read === undefined || read === stored) return;
@@ -212,7 +211,7 @@ export class CatalogItems<Row extends ItemRow, View> {
   }
 }
 
-/** The title to store: the one given, or the name. Refuses with `invalid_input` what is not one line of 1 to 200 characters. */
+/** Returns the title to store: the given one or the name. Throws `invalid_input` unless it is one line of 1 to 200 characters. */
 export function readTitle(title: string | undefined, name: string): string {
   if (title === undefined) return name;
   const trimmed = title.trim();
@@ -231,7 +230,7 @@ export function readTitle(title: string | undefined, name: string): string {
 
 const MAX_LINK_CHARS = 2_000;
 
-/** A way of selling from what a person wrote; undefined and null are none. Refuses with `invalid_input`. */
+/** Parses soldThrough; undefined and null mean not sold. Throws `invalid_input`. */
 export function parseSoldThrough(value: unknown): SoldThrough | null {
   if (value === undefined || value === null) return null;
   if (isJsonObject(value)) {
@@ -248,7 +247,7 @@ export function parseSoldThrough(value: unknown): SoldThrough | null {
   );
 }
 
-/** Whether an item is sold as a person wrote it; refuses as `parseSoldThrough`. */
+/** Reports whether soldThrough is equal to a given value. Throws as `parseSoldThrough`. */
 export function isSoldAs(standing: SoldThrough | null, wanted: unknown): boolean {
   return writeJson(standing) === writeJson(parseSoldThrough(wanted));
 }

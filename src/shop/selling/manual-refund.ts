@@ -1,6 +1,6 @@
 /**
- * Takes back any purchase by hand: one that a relay, the app's server or an owner recorded. It says before what it takes back, and it moves no
- * money. Source: decisions section 3, "refund by hand".
+ * Manual refunds of any purchase, whether a relay, the app's server or an owner recorded it. A preview says what the refund takes back. No
+ * money moves. Source: decisions section 3, "refund by hand".
  */
 import { type Static, Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -28,14 +28,14 @@ export const refundPreview = Type.Object({
   ...takenBackView.properties,
   /** The plan that ends. */
   endsPlan: textOrNull,
-  /** The refund that took it back before: then nothing changes. */
+  /** An earlier refund, which leaves nothing to change. */
   refundedBy: textOrNull,
-  /** All of this in sentences. */
+  /** The preview in sentences. */
   message: Type.String(),
 });
 export type RefundPreview = Static<typeof refundPreview>;
 
-/** Says what a refund would take back. Refuses with `not_found`, and with `invalid_input` what is no purchase. */
+/** Previews a refund. Throws `not_found`, and `invalid_input` for a row that is not a purchase. */
 export async function previewRefund(
   tx: Reader,
   environmentId: number,
@@ -85,8 +85,8 @@ function formatCredits({ credits, creditsShort }: Pick<RefundPreview, "credits" 
 }
 
 /**
- * Takes the purchase back, audited; `created: false` for one taken back before. Answers the refund, or the purchase where there was one. Refuses as
- * `previewRefund`.
+ * Refunds a purchase, audited. `created: false`: it was refunded before. Returns the refund, or the purchase if there was a refund already.
+ * Throws as `previewRefund`.
  */
 export async function refundManually(
   tx: Writer,
@@ -106,7 +106,7 @@ export async function refundManually(
   const row = await findPurchase(tx, environmentId, "refund", purchase.ref);
   if (row === null) throw new Error("A refund was written and is not there.");
   const receipt = await requirePurchaseView(tx, environmentId, row.id);
-  // The collection of receipts has the purchases that were recorded, not those of relays.
+  // Only recorded payments are written to the collection of receipts, not the purchases of relays.
   if (purchase.origin === "payment") await writeReceiptRecord(tx, sale, receipt);
   const { before, after } = outcome;
   const target = `purchase:${receipt.id}`;

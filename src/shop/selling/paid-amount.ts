@@ -1,7 +1,7 @@
 /**
- * The amount of a relay's sale, from the mapped values `amount` and `currency`. A text with a decimal point is in the currency itself, and a text or
- * number without one is in its smallest unit, as providers write them. A JSON number with a decimal point is not read: a whole one has lost its point,
- * so that 42.00 EUR and 42 cents are the same number.
+ * The amount of a relay's sale, from the mapped values `amount` and `currency`. As providers write them, a text with a decimal point is in the
+ * currency, and a text or number without one is in its smallest unit. A JSON number with a decimal point is not read, because 42.00 EUR and 42
+ * cents are the same number.
  */
 import { currencyDigits, isCurrency } from "../../base/currency.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../../base/json.ts";
@@ -15,7 +15,7 @@ interface PaidAmount {
 const UNREADABLE =
   '`amount` and `currency` of this event do not make an amount, so its receipt has none: map a text such as "42.00" (in the currency) or 4200 (in its smallest unit), and a currency such as EUR.';
 
-/** null: the event does not have both, or they make no amount, which is a warning. */
+/** Reads the amount. Returns null if the event lacks one of the two, or, with a warning, if they are not an amount. */
 export function readPaidAmount({ mapped }: JsonObject, warn: (sentence: string) => void): PaidAmount | null {
   if (!isJsonObject(mapped) || isAbsent(mapped.amount) || isAbsent(mapped.currency)) return null;
   const currency = scalarText(mapped.currency)?.trim().toUpperCase() ?? "";
@@ -35,7 +35,7 @@ function readMinor(amount: Json | undefined, currency: string): number | null {
   if (whole === undefined || (fraction !== undefined && typeof amount !== "string")) return null;
   if (fraction === undefined) return Number(whole);
   const digits = currencyDigits(currency);
-  // Smaller parts than the currency's smallest unit are no amount that anyone paid.
+  // Fractions of the smallest unit are not an amount that was paid.
   if (/[1-9]/.test(fraction.slice(digits))) return null;
   const minor = Number(whole + fraction.slice(0, digits).padEnd(digits, "0"));
   return Number.isSafeInteger(minor) ? minor : null;

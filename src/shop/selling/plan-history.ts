@@ -1,6 +1,7 @@
 /**
- * What plan-order.ts follows, as the database has it: a person's payments of plans, which are their receipts, and the cancellations of events. The
- * receipts of a subscription that was ended by hand count no more (their arrival is 0): what is done by hand stands, whatever arrived before.
+ * The stored history that plan-order.ts follows: a person's payments of plans (their receipts) and the cancellations of events. When a
+ * subscription is ended by hand, its receipts no longer count (their arrival is 0), because a manual change takes precedence over what arrived
+ * before.
  */
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, given, integer, text } from "../../store/table.ts";
@@ -8,7 +9,7 @@ import type { PlanCancellation, PlanPayment } from "./plan-order.ts";
 import type { Purchase } from "./purchase.ts";
 import type { SaleContext } from "./sale.ts";
 
-/** One row for each event, plan and ref. The retention deletes a row when no event is left that arrived before it. */
+/** One row for each event, plan and ref. Retention deletes a row once no earlier event is left. */
 const PLAN_CANCELLATION = defineTable({
   name: "plan_cancellation",
   key: ["seq"],
@@ -19,7 +20,7 @@ const PLAN_CANCELLATION = defineTable({
     plan: text(),
     /** The event's number. */
     arrival: integer(),
-    /** Empty: the action named none. */
+    /** Empty: the action named no ref. */
     ref: text(),
     eventId: text(),
     createdAt: integer(),
@@ -28,7 +29,7 @@ const PLAN_CANCELLATION = defineTable({
 
 type Whose = Pick<SaleContext, "environmentId" | "personId">;
 
-/** Records the cancellation, whatever it ends; a second one of the same event changes nothing. */
+/** Records a cancellation, whether or not it ends a plan. A second one of the same event changes nothing. */
 export async function recordCancellation(
   tx: Writer,
   { environmentId, personId, nowMs }: SaleContext,
@@ -41,7 +42,7 @@ export async function recordCancellation(
 const OF_PERSON =
   "person_id = $personId AND environment_id = $environmentId AND kind = 'purchase' AND item_kind = 'plan'";
 
-/** Whether anything that decides on the person's plan arrived after the sale's event. */
+/** Reports whether a payment or cancellation of the person's plans arrived after the sale's event. */
 export async function hasLaterArrival(
   tx: Reader,
   { environmentId, personId, arrival }: SaleContext,
@@ -56,7 +57,7 @@ export async function hasLaterArrival(
   return row?.later === 1;
 }
 
-/** Whether the app's own processor was paid for a plan after the sale's event arrived. */
+/** Reports whether the app's processor was paid for a plan after the sale's event arrived. */
 export async function wasBilledSince(
   tx: Reader,
   { environmentId, personId, arrival }: SaleContext,
@@ -69,7 +70,7 @@ export async function wasBilledSince(
 const PAYMENT = "id, item AS plan, ref, arrival, event_id AS eventId, relay_name AS relayName, confirmation";
 type Stored = Omit<PlanPayment, "confirms"> & { confirmation: number };
 
-/** `confirmed`: the receipts that are marked as confirmations and arrived later than the sale's event, by id. */
+/** `confirmed`: ids of receipts that are marked as confirmations and arrived after the sale's event. */
 interface PlanHistory {
   payments: PlanPayment[];
   cancellations: PlanCancellation[];
@@ -77,8 +78,8 @@ interface PlanHistory {
 }
 
 /**
- * What decides on the person's plan from before this event on: everything since the newest payment that arrived before it and is no confirmation,
- * and the payments that the cancellations among it name.
+ * Reads the history that decides the person's plan: everything since the newest payment before this event that is not a confirmation, and the
+ * payments that later cancellations name.
  */
 export async function readPlanHistory(
   tx: Reader,
@@ -120,7 +121,7 @@ function findPayment(tx: Reader, whose: Whose, ref: string): Promise<Stored | nu
   return tx.get<Stored>(sql, { ...whose, ref });
 }
 
-/** The ref of a payment of the same plan that came after this one and was not taken back; null: there is none. */
+/** Finds the ref of a later payment of the same plan that was not refunded. */
 export async function findLaterPayment(
   tx: Reader,
   { environmentId, personId, item, arrival, id }: Purchase,
@@ -137,7 +138,7 @@ export async function findLaterPayment(
   return row?.ref ?? null;
 }
 
-/** Corrects the marks of the receipts that arrived later than the sale's event: whether each only confirms. */
+/** Updates which of the later receipts are confirmations. */
 export async function markConfirmations(
   tx: Writer,
   { payments, confirmed }: PlanHistory,
@@ -152,15 +153,15 @@ export async function markConfirmations(
   );
 }
 
-/** The person's receipts of plans so far count no more: a hand ended what they paid for. */
+/** Excludes the person's receipts of plans so far, because a manual change ended what they paid for. */
 export async function voidPayments(tx: Writer, whose: Whose): Promise<void> {
   await tx.run(`UPDATE purchase SET arrival = 0 WHERE ${OF_PERSON} AND arrival > 0`, { ...whose });
 }
 
-/** Rows that one step of the retention looks at. */
+/** Rows that one step of retention reads. */
 const STEP_ROWS = 250;
 
-/** Deletes the oldest cancellations that no event is left to arrive before. Answers whether there may be more. */
+/** Deletes cancellations that no remaining event precedes. Returns whether there may be more. */
 export async function deleteSpentCancellations(tx: Writer): Promise<boolean> {
   const sql = `DELETE FROM plan_cancellation WHERE seq IN (SELECT seq FROM plan_cancellation WHERE seq > 0 ORDER BY seq LIMIT ?2)
     AND arrival < coalesce((SELECT min(seq) FROM event), ?1)`;

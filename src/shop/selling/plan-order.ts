@@ -1,55 +1,55 @@
 /**
- * Whose plan it is, out of what arrived, whatever order it ran in: payments and cancellations are followed in the order of arrival, and what comes
- * out is the person's plan. So events that waited, were retried or are replayed leave the plan that the undisturbed order leaves.
+ * Derives a person's plan from payments and cancellations in the order in which their events arrived, whatever order they ran in. So events
+ * that waited, were retried or are replayed lead to the same plan as an undisturbed order.
  * - A payment puts the person on its plan.
- * - A cancellation ends the plan that the person is on then. Under the ref of a payment it does so only if no payment of that plan under another ref
- *   arrived between that payment and the cancellation. A ref that is no payment of the plan ends it, and so does no ref.
- * - `grant_plan` without a ref on the plan that the person has is a confirmation, and no payment.
- * - A subscription that the card processor bills is never ended by a cancellation.
+ * - A cancellation ends the plan that the person has then. If it names the ref of a payment, it ends the plan only if no payment of that plan
+ *   under another ref arrived between the two. A cancellation without a ref, or with a ref of no payment of the plan, ends the plan.
+ * - `grant_plan` without a ref on the plan that the person has is a confirmation and not a payment.
+ * - A cancellation never ends a subscription that the card processor bills.
  * Source: decisions section 3, "Order, corrections and refunds"; the specification's "Actions" (grant_plan, revoke_plan).
  */
 
-/** A payment or a confirmation, as its receipt has it. */
+/** A payment or confirmation, as its receipt stores it. */
 export interface PlanPayment {
-  /** Of the receipt. */
+  /** The receipt's id. */
   id: string;
   plan: string;
   ref: string;
-  /** The event's number; without an event, that of the newest event then. */
+  /** The event's number; without an event, the number of the newest event at that time. */
   arrival: number;
-  /** null: of a receipt. */
+  /** null: a receipt without an event. */
   eventId: string | null;
   /** null: the app's own processor bills it. */
   relayName: string | null;
-  /** Whether it only confirms; null: that is to be found out. */
+  /** Whether it is only a confirmation; null: to be derived. */
   confirms: boolean | null;
 }
 
 export interface PlanCancellation {
   plan: string;
-  /** Empty: the action named none. */
+  /** Empty: the action named no ref. */
   ref: string;
   arrival: number;
   eventId: string;
 }
 
-/** What the order of arrival comes to. */
+/** The result of following payments and cancellations in order of arrival. */
 export interface PlanOrder {
-  /** The newest payment or confirmation of the plan that the person is on; null: on none. */
+  /** The newest payment or confirmation of the person's plan; null: no plan. */
   standing: PlanPayment | null;
   /** The newest cancellation that ended a plan; null: none did. */
   ended: PlanCancellation | null;
-  /** The receipts that only confirm, by id. */
+  /** The ids of receipts that are only confirmations. */
   confirmations: ReadonlySet<string>;
-  /** Of a cancellation that ended nothing because another payment keeps the plan: that payment. */
+  /** For each cancellation that ended no plan because another payment keeps it: that payment. */
   keepers: ReadonlyMap<PlanCancellation, PlanPayment>;
 }
 
 type Fact = { paid: PlanPayment } | { canceled: PlanCancellation };
 
 /**
- * Follows the facts, which may be given in any order. They must begin with a payment that is no confirmation, or with the person's first. Payments
- * before that one matter only as far as a cancellation names their refs.
+ * Derives the plan from payments and cancellations, given in any order. The first must be a payment that is not a confirmation, or the
+ * person's first. Earlier payments matter only if a cancellation names their refs.
  */
 export function derivePlanOrder(
   payments: readonly PlanPayment[],
@@ -82,7 +82,7 @@ export function derivePlanOrder(
   return { standing, ended, confirmations, keepers };
 }
 
-/** Whether the relay wrote a ref, instead of the one that stands for none. */
+/** Reports whether the relay named a ref, rather than using the default ref of the event. */
 export function hasOwnRef({ ref, eventId }: Pick<PlanPayment, "ref" | "eventId">): boolean {
   return eventId === null || ref !== `rly:${eventId}`;
 }
@@ -91,7 +91,10 @@ function isByProcessor({ relayName }: PlanPayment): boolean {
   return relayName === null;
 }
 
-/** By arrival. Of the same number, the event's payment comes first and a receipt, which was recorded after the event arrived, last. */
+/**
+ * Sorts by arrival. For the same number, the event's payment is first, its cancellation second, and a receipt, which was recorded after the
+ * event arrived, last.
+ */
 function inOrder(payments: readonly PlanPayment[], cancellations: readonly PlanCancellation[]): Fact[] {
   const facts = [
     ...payments.map((paid) => ({ paid, arrival: paid.arrival, turn: isByProcessor(paid) ? 2 : 0 })),

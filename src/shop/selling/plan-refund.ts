@@ -1,4 +1,4 @@
-/** Takes a payment of a plan back: by hand, or from a person who never paid it. plan-sale.ts handles the cancellation by a relay. */
+/** Refunds a payment of a plan: by hand, or because a replay moves it to another person. Cancellations by a relay are in plan-sale.ts. */
 import type { Outcome } from "../../base/outcome.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findLaterPayment, voidPayments } from "./plan-history.ts";
@@ -7,7 +7,7 @@ import { type Purchase, setPurchaseArrival } from "./purchase.ts";
 import { newPurchaseId, recordPurchase, type SaleContext } from "./sale.ts";
 import { endSubscription, findActiveSubscription, type Subscription } from "./subscription.ts";
 
-/** What a refund of a plan's payment would do now: end the subscription, or leave the plan, which a later payment keeps. */
+/** Previews the refund of a plan's payment: it ends the subscription, or a later payment keeps the plan. */
 export async function previewPlanRefund(
   tx: Reader,
   purchase: Purchase,
@@ -18,7 +18,7 @@ export async function previewPlanRefund(
   return { ends: keptBy === null ? active : null, keptBy };
 }
 
-/** Takes a payment of a plan back: as ending by hand does, unless a later payment keeps the plan. The payment counts no more. */
+/** Refunds a payment of a plan. Ends the subscription as a manual end does, unless a later payment keeps the plan. The payment no longer counts. */
 export async function refundPlanPayment(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
   const { ends, keptBy } = await previewPlanRefund(tx, purchase);
   const before = await readPlanState(tx, sale);
@@ -48,7 +48,7 @@ async function recordPlanRefund(
   return { outcome: "done", before, after: { ...now, refund: id, purchase: refunds, ref, ...more } };
 }
 
-/** Takes a payment of a plan from a person who never paid it. Their other payments then decide their plan. */
+/** Withdraws a payment from a person who never made it. Their other payments then decide their plan. */
 export async function withdrawPlanPayment(
   tx: Writer,
   sale: SaleContext,
@@ -57,7 +57,7 @@ export async function withdrawPlanPayment(
   const { id, arrival } = purchase;
   const before = await readPlanState(tx, sale);
   await setPurchaseArrival(tx, id, 0);
-  // One that counted no more gave nothing that is left.
+  // A payment that no longer counted has nothing to withdraw.
   if (arrival > 0) {
     const { standing } = await applyPlanOrder(tx, { ...sale, arrival }, null);
     await switchPlan(tx, sale, standing);

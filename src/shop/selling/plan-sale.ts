@@ -1,9 +1,8 @@
 /**
- * A plan sold, renewed and ended. One active plan a person: another plan granted by a relay ends the relay-granted one before it; a
- * subscription billed by the card processor is never ended by a relay. Payments and cancellations count in the order in which their events
- * arrived (plan-order.ts): where a later arrival ran before, the person is brought onto the plan that the order of arrival comes to. There is no lapse
- * timer: a plan is active until it is revoked.
- * Source: the specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
+ * Sells, renews and ends plans. A person has one active plan: a relay that grants another plan ends the earlier one that a relay granted, and
+ * never a subscription that the card processor bills. Payments and cancellations count in order of arrival (plan-order.ts). If a later arrival
+ * ran first, the person is switched to the plan that this order gives. A plan does not expire; it is active until it is revoked. Source: the
+ * specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
  */
 import { failForNow, type Outcome } from "../../base/outcome.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -40,7 +39,7 @@ import {
   startSubscription,
 } from "./subscription.ts";
 
-/** The plan a person is on: the active subscription's, else the default; `plan` is null where there is no plan at all. */
+/** Finds a person's plan: that of the active subscription, otherwise the default. `plan` is null if there is no plan at all. */
 export async function currentPlan(
   tx: Reader,
   environmentId: number,
@@ -52,7 +51,7 @@ export async function currentPlan(
   return { plan: plan?.name ?? null, subscription: null };
 }
 
-/** grant_plan: the plan must be sold through the relay that runs. */
+/** Implements grant_plan. The plan must be sold through the relay that runs. */
 export async function grantByRelay(
   tx: Writer,
   sale: RelaySale,
@@ -89,7 +88,7 @@ async function rejectBilledByProcessor(
   return failForNow("billed_by_processor", message);
 }
 
-/** Any sale of a plan that no later arrival decided on before: starts, renews, confirms or switches the subscription. */
+/** Sells a plan that no later arrival affects: starts, renews, confirms or switches the subscription. */
 export function sellPlan(
   tx: Writer,
   sale: SaleContext,
@@ -124,7 +123,7 @@ async function grantNewest(
   processorCustomerId: string | null,
 ): Promise<SaleGrant> {
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
-  // A plan that moves from a relay to the card processor begins again, so that it is ended where it is billed.
+  // A plan that moves between a relay and the card processor starts a new subscription, because each ends where it is billed.
   const goesOn = active?.plan === plan && (active.billedBy === "relay") === (sale.relayName !== null);
   const confirmation = goesOn && !hasOwnRef({ ref, eventId: sale.eventId });
   if (goesOn && !confirmation) await recordRenewal(tx, active.id, sale.nowMs);
@@ -139,7 +138,7 @@ async function grantNewest(
   };
 }
 
-/** A payment of which a later arrival, which ran before, may have decided otherwise: the plan is what the order of arrival comes to. */
+/** Records a payment after a later arrival ran: the order of arrival decides the plan. */
 async function grantLate(
   tx: Writer,
   sale: RelaySale,
@@ -166,7 +165,10 @@ async function grantLate(
   };
 }
 
-/** Follows the person's payments and cancellations, with one that is about to be recorded, and corrects which of them only confirm. */
+/**
+ * Derives the plan from the person's payments and cancellations, with one payment that is about to be recorded, and updates which are only
+ * confirmations.
+ */
 export async function applyPlanOrder(
   tx: Writer,
   sale: SaleContext,
@@ -180,12 +182,12 @@ export async function applyPlanOrder(
 }
 
 interface PlanSwitch {
-  /** The subscription that was active. */
+  /** The subscription before the switch. */
   before: Subscription | null;
   after: Subscription | null;
 }
 
-/** Brings the person onto the plan that the order of arrival comes to. */
+/** Switches the person to the plan of the payment that the order of arrival selects. */
 export async function switchPlan(
   tx: Writer,
   sale: SaleContext,
@@ -200,7 +202,7 @@ export async function switchPlan(
   return { before, after: await findActiveSubscription(tx, sale.environmentId, sale.personId) };
 }
 
-/** What the result of a payment says that came too late for its plan, or that shows that a cancellation ended nothing. */
+/** Formats the result of a payment that came too late for its plan, or that shows that a cancellation ended nothing. */
 function formatLatePayment(
   { personId }: SaleContext,
   plan: string,
@@ -223,8 +225,8 @@ function formatLatePayment(
 }
 
 /**
- * revoke_plan: ends the person's relay-granted subscription on that plan, unless a payment that arrived later keeps it: one that arrived after the
- * cancellation, or, under the ref of a payment, after that payment and under another ref.
+ * Implements revoke_plan: ends the person's subscription of that plan if a relay granted it, unless a later payment keeps it: one that arrived
+ * after the cancellation or, if the cancellation names a payment's ref, after that payment and under another ref.
  */
 export async function revokeByRelay(
   tx: Writer,
@@ -241,7 +243,7 @@ export async function revokeByRelay(
   const own = hasOwnRef({ ref, eventId }) ? ref : "";
   await recordCancellation(tx, sale, { plan: name, ref: own, arrival, eventId });
   if (active?.plan !== name) {
-    // It may show that what looked like a confirmation was a payment.
+    // The cancellation may turn a later confirmation into a payment.
     if (await hasLaterArrival(tx, sale)) await applyPlanOrder(tx, sale, null);
     const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", message };
@@ -260,7 +262,7 @@ export async function revokeByRelay(
   return { outcome: "done", before, after: { ...(await readPlanState(tx, sale)), ended: active.id } };
 }
 
-/** The result of a cancellation that a payment outlasts, which it names. `underOther`: that payment came after the one that was canceled. */
+/** Skips a cancellation that a payment outlasts, and names that payment. `isUnderOtherRef`: the payment came after the canceled one. */
 function skipCancellation(
   { personId }: SaleContext,
   plan: string,
@@ -275,7 +277,7 @@ function skipCancellation(
   return { outcome: "skipped", message, after: { plan, keptByRef: keeper.ref } };
 }
 
-/** The person's plan and what it grants. */
+/** Reads the person's plan and its grants. */
 export async function readPlanState(tx: Reader, sale: SaleContext) {
   const { plan, subscription } = await currentPlan(tx, sale.environmentId, sale.personId);
   const live = await listLiveGrants(tx, { ...sale, entitlement: null });
@@ -283,7 +285,7 @@ export async function readPlanState(tx: Reader, sale: SaleContext) {
   return { plan, subscription: subscription?.id ?? null, grants };
 }
 
-/** A ref that was recorded before. Where an event that arrived later recorded it, the payment arrived with this event. */
+/** Skips a ref that was recorded before. If a later event recorded it, the payment moves to this event's earlier arrival. */
 async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<Outcome> {
   if (sale.arrival < own.arrival) {
     await setPurchaseArrival(tx, own.id, sale.arrival);

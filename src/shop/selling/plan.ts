@@ -1,6 +1,6 @@
 /**
- * Plans: an item of the catalog whose name is also the entitlement it grants. As long as an environment has any plan, exactly one is its
- * default, the one people without a subscription are on. It never touches a subscription.
+ * Plans: catalog items whose name is also the entitlement they grant. If an environment has any plan, exactly one is its default, which people
+ * without a subscription have. This file never changes a subscription.
  */
 import { type Static, Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -38,19 +38,19 @@ export const plans = new CatalogItems({
   codes: { notSellable: "plan_not_sellable", unknown: "plan_unknown", notSoldHere: "plan_not_sold_here" },
 });
 
-/** The environment's default plan; null while it has no plan at all. */
+/** Finds the environment's default plan; null if it has no plan. */
 export function findDefaultPlan(tx: Reader, environmentId: number): Promise<Plan | null> {
   return PLAN.get(tx, "WHERE environment_id = $environmentId AND is_default = 1", { environmentId });
 }
 
-/** A whole plan; an absent default leaves the default where it is. */
+/** A complete plan; an absent default changes no default. */
 export interface PlanInput extends ItemInput {
   default?: boolean | undefined;
 }
 
 /**
- * Creates or replaces a plan and audits it. The first plan is the default whatever it says; one saved with `default: true` takes it over.
- * Refuses with `invalid_input` (also taking the default away without naming another), `name_taken`, `relay_missing`, `version_conflict`.
+ * Creates or replaces a plan, audited. The first plan is always the default; `default: true` makes this plan the default. Throws
+ * `invalid_input` (also for removing the default without naming another), `name_taken`, `relay_missing`, `version_conflict`.
  */
 export async function savePlan(
   tx: Writer,
@@ -73,8 +73,8 @@ export async function savePlan(
 }
 
 /**
- * Deletes a plan and audits it. Refuses with `not_found`, `version_conflict`, and with `in_use` a plan that people are on, or the default
- * while there are others.
+ * Deletes a plan, audited. Throws `not_found`, `version_conflict`, and `in_use` for a plan that people have, or for the default while others
+ * exist.
  */
 export async function deletePlan(tx: Writer, change: Change, name: string, version?: number): Promise<void> {
   const { environmentId } = change;
@@ -96,7 +96,7 @@ export async function deletePlan(tx: Writer, change: Change, name: string, versi
   await plans.delete(tx, change, plan);
 }
 
-/** Whether the plan is the default once saved. */
+/** Decides whether the saved plan is the default. */
 async function resolveDefault(
   tx: Reader,
   environmentId: number,

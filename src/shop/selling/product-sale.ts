@@ -1,7 +1,7 @@
 /**
- * A product sold and taken back. A purchase gives the product's key and credits and writes the receipt, all in the caller's transaction,
- * once per ref for good; a refund takes back exactly what that receipt says it gave, once. A refunded purchase stays refunded.
- * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
+ * Sells and refunds products. A purchase grants the product's key and credits and writes the receipt, all in the caller's transaction, once
+ * per ref. A refund takes back exactly what the receipt granted, once. A refunded purchase stays refunded. Source: the specification's
+ * "Actions" (fulfil_product, refund_product), decisions section 5.
  */
 import { failFinally, failForNow, type Outcome } from "../../base/outcome.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -24,7 +24,7 @@ import {
   sell,
 } from "./sale.ts";
 
-/** fulfil_product: the product must be sold through the relay that runs. */
+/** Implements fulfil_product. The product must be sold through the relay that runs. */
 export async function fulfilByRelay(
   tx: Writer,
   sale: RelaySale,
@@ -36,7 +36,7 @@ export async function fulfilByRelay(
   return "own" in found ? skipSold(tx, sale, found.own) : sellProduct(tx, sale, found.item, payment);
 }
 
-/** Any sale of a product. */
+/** Sells a product. */
 export function sellProduct(
   tx: Writer,
   sale: SaleContext,
@@ -68,7 +68,7 @@ export function sellProduct(
   });
 }
 
-/** refund_product: takes back only what a relay fulfilled, for this person and product. */
+/** Implements refund_product: takes back only what a relay fulfilled, for this person and product. */
 export async function refundByRelay(
   tx: Writer,
   sale: RelaySale,
@@ -89,7 +89,7 @@ export async function refundByRelay(
   return refundPurchase(tx, sale, claim.own);
 }
 
-/** The purchase under the ref when it is this person's of this product, null when the ref is free; or why nothing is taken back. */
+/** Finds the purchase of this person and product under the ref; null if the ref is free. Otherwise returns why nothing is taken back. */
 async function claimRefund(
   tx: Writer,
   sale: RelaySale,
@@ -112,7 +112,7 @@ async function claimRefund(
   return failFinally(code, message);
 }
 
-/** Any refund of a product: ends the grants that purchase gave and takes back its credits as far as they are still there. */
+/** Refunds a product: ends the purchase's grants and takes back its credits as far as they are unspent. */
 export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
   const { ref, item, origin, amountMinor, currency } = purchase;
   const refund = await findPurchase(tx, sale.environmentId, "refund", ref);
@@ -144,12 +144,12 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
   return { outcome: "done", message, before, after };
 }
 
-/** What the purchase of a product gave. */
+/** Reads what the purchase granted. */
 function readGiven({ item, data }: Purchase): { entitlement: string; credits: number } {
   return { entitlement: data.granted?.entitlement ?? item, credits: data.granted?.credits ?? 0 };
 }
 
-/** What a refund of a product's purchase would take back now. */
+/** Previews the refund of a product's purchase. */
 export async function previewProductRefund(
   tx: Reader,
   purchase: Purchase,
@@ -170,7 +170,7 @@ export async function previewProductRefund(
   return { takes, entitlement, keepsAccess: hasOther };
 }
 
-/** How many credits were really taken. */
+/** Takes back credits. Returns how many. */
 async function takeCredits(
   tx: Writer,
   sale: SaleContext,
@@ -183,10 +183,13 @@ async function takeCredits(
   return 0 - line.amount;
 }
 
-/** Who buys the same again and again holds a grant of each: all of them in every run would grow with the square of what was sold. */
+/**
+ * The most grant ids in a result. A person who buys the same product often holds many grants, and listing all in every run would grow
+ * quadratically.
+ */
 const MAX_SHOWN_GRANT_IDS = 20;
 
-/** What the person holds of it, of very many grants the newest. */
+/** Reads what the person holds of the entitlement, at most the newest grants. */
 async function readHoldings(tx: Reader, sale: SaleContext, entitlement: string) {
   const live = await listLiveGrants(tx, { ...sale, entitlement }, MAX_SHOWN_GRANT_IDS + 1);
   const credits = await findBalance(tx, sale.environmentId, sale.personId);
@@ -194,7 +197,7 @@ async function readHoldings(tx: Reader, sale: SaleContext, entitlement: string) 
   return { entitlement, grants, ...(live.length > grants.length ? { moreGrants: true } : {}), credits };
 }
 
-/** A ref that was fulfilled before. Where an event that arrived later fulfilled it, the purchase and its key arrived with this event. */
+/** Skips a ref that was fulfilled before. If a later event fulfilled it, the purchase and its grants move to this event's earlier arrival. */
 async function skipSold(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
   if (sale.arrival < purchase.arrival) {
     await setPurchaseArrival(tx, purchase.id, sale.arrival);

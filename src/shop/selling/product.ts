@@ -1,6 +1,6 @@
 /**
- * Products: an item of the catalog, and the entitlement (key) and credits that a purchase of it grants. What was granted stays granted when
- * a product changes or goes: this file never touches a grant, a credit or a receipt.
+ * Products: catalog items with the entitlement (key) and credits that a purchase grants. A change or deletion takes nothing back: this file
+ * never changes a grant, a credit or a receipt.
  */
 import { type Static, Type } from "typebox";
 import { MAX_CREDIT_LINE } from "../../base/limit.ts";
@@ -18,9 +18,9 @@ const PRODUCT = defineTable({
   key: ["environmentId", "name"],
   columns: {
     ...ITEM_COLUMNS,
-    /** The entitlement a purchase grants: a product or plan name, or `access:<slug>`. */
+    /** The entitlement that a purchase grants: a product or plan name, or `access:<slug>`. */
     key: text(),
-    /** Credits a purchase adds; 0 for none. */
+    /** Credits that a purchase adds; 0: none. */
     credits: integer(),
   },
 });
@@ -52,15 +52,15 @@ export const products = new CatalogItems({
   },
 });
 
-/** A whole product; an absent key is the name, absent credits are 0. */
+/** A complete product; an absent key is the name, absent credits are 0. */
 export interface ProductInput extends ItemInput {
   key?: string | undefined;
   credits?: number | undefined;
 }
 
 /**
- * Creates or replaces a product and audits it. Refuses with `invalid_input`, `name_taken` (a plan has the name), `relay_missing`,
- * `version_conflict`, and with `key_in_use` another key while people hold the one it has.
+ * Creates or replaces a product, audited. Throws `invalid_input`, `name_taken` (a plan has the name), `relay_missing`, `version_conflict`, and
+ * `key_in_use` for another key while people hold the current one.
  */
 export async function saveProduct(
   tx: Writer,
@@ -79,7 +79,7 @@ export async function saveProduct(
   return { product, created: before === null, warnings: await listKeyWarnings(tx, environmentId, product) };
 }
 
-/** Deletes a product and audits it; what people bought stays theirs. Refuses with `not_found` and `version_conflict`. */
+/** Deletes a product, audited. Purchases stay valid. Throws `not_found` and `version_conflict`. */
 export async function deleteProduct(
   tx: Writer,
   change: Change,
@@ -89,10 +89,13 @@ export async function deleteProduct(
   await products.delete(tx, change, await products.requireAt(tx, change.environmentId, name, version));
 }
 
-/** Live grants of a key that are looked at one by one. */
+/** The most live grants of a key that are checked one by one. */
 const MAX_GRANTS_LOOKED_AT = 5_000;
 
-/** A purchase, an action and a check name the product and mean its key: those who hold the old one would fall between them. */
+/**
+ * Throws `key_in_use` if people hold the current key through this product: purchases, actions and checks would then use the new key, and lose
+ * those who hold the old one.
+ */
 async function requireFreeKey(
   tx: Reader,
   { environmentId, nowMs }: Change,
@@ -127,7 +130,7 @@ async function requireFreeKey(
   );
 }
 
-/** The key of a product that was deleted and is made again under its name: deleting it is no way around `requireFreeKey`. */
+/** Finds the key of a deleted product of this name, so that deleting and recreating it does not bypass `requireFreeKey`. */
 async function findKeyBeforeDeletion(
   tx: Reader,
   environmentId: number,
@@ -138,10 +141,10 @@ async function findKeyBeforeDeletion(
   return (await tx.get<{ key: string | null }>(sql, environmentId, `product:${name}`))?.key ?? null;
 }
 
-/** Products told of in one answer. */
+/** The most products in one answer. */
 const MAX_WARNINGS = 50;
 
-/** One sentence each product whose key is this name, or any access slug for null, and means nothing now that it is not there. */
+/** Lists products whose key refers to this name (null: any access slug) although nothing of that name exists. */
 export async function listOrphanKeyWarnings(
   tx: Reader,
   environmentId: number,

@@ -1,6 +1,6 @@
 /**
- * Receipts: one immutable row a purchase, unique by its ref in the environment, and one row beside it when it is refunded. Nothing but its place in
- * the order of arrival, and to whom it moved, is ever changed, and nothing removed here. What a purchase grants is written in the same transaction (sale.ts).
+ * Receipts: one row per purchase, unique by its ref in the environment, and another row for its refund. Only the place in the order of arrival
+ * and the person it moved to ever change; rows are never removed. Grants are written in the same transaction (sale.ts).
  */
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../base/json.ts";
@@ -15,7 +15,7 @@ import type { ItemKind } from "./catalog-item.ts";
 const PURCHASE_KINDS = ["purchase", "refund"] as const;
 export const purchaseKind = oneOf(PURCHASE_KINDS);
 type PurchaseKind = Static<typeof purchaseKind>;
-/** As receipts are shown and listed: `confirmation` is no purchase. */
+/** Kinds for display and filters; a `confirmation` is not a purchase. */
 export const RECEIPT_KINDS = [...PURCHASE_KINDS, "confirmation"] as const;
 export const receiptKind = oneOf(RECEIPT_KINDS);
 
@@ -24,18 +24,18 @@ export const takenBackView = Type.Object({
   /** Grants that end. */
   grants: Type.Integer(),
   credits: Type.Integer(),
-  /** Credits that were given and spent. */
+  /** Credits that were granted and are spent. */
   creditsShort: Type.Integer(),
 });
 export type TakenBack = Static<typeof takenBackView>;
 
-/** What stands in a receipt's JSON. */
+/** The JSON of a receipt. */
 export interface PurchaseData {
-  /** What the purchase gave: what a refund takes back, exactly. */
+  /** What the purchase granted, which a refund takes back exactly. */
   granted?: { entitlement: string; grant?: string; credits: number; subscription?: string };
   /** Of a refund. */
   takenBack?: TakenBack;
-  /** What the caller of the receipts route added. */
+  /** Additional data from the caller of the receipts route. */
   given?: JsonObject;
 }
 
@@ -50,22 +50,22 @@ export const PURCHASE = defineTable({
     itemKind: text<ItemKind>(),
     item: text(),
     personId: text(),
-    /** `relay`: fulfilled by one; `payment`: the app's own processor took it. */
+    /** `relay`: a relay fulfilled it. `payment`: the app's own processor took it. */
     origin: text<"relay" | "payment">(),
     relayName: orNull(text()),
     eventId: orNull(text()),
-    /** On a refund, the purchase it takes back. */
+    /** On a refund, the refunded purchase. */
     refunds: orNull(text()),
     /** In the currency's smallest unit. */
     amountMinor: orNull(integer()),
     currency: orNull(text()),
     data: json<PurchaseData>(),
     createdAt: integer(),
-    /** Its place in the order of arrival, as a grant's; of a plan 0 where it counts no more: plan-history.ts. */
+    /** Its place in the order of arrival, as of a grant. For a plan, 0 means that it no longer counts: plan-history.ts. */
     arrival: integer(),
-    /** Whether it confirms a plan that the person had, and is no payment: plan-order.ts. */
+    /** Whether it confirms the person's plan and is not a payment: plan-order.ts. */
     confirmation: flag(),
-    /** Of a purchase that was taken back to be made for another person, and of that refund: the new person's id. Its ref is the new purchase's. */
+    /** On a purchase that moved to another person, and its refund: that person's id. The ref then belongs to the new purchase. */
     movedTo: orNull(text()),
   },
 });
@@ -78,15 +78,15 @@ export const purchaseView = Type.Object({
   itemKind: oneOf(["product", "plan"]),
   item: Type.String(),
   person: Type.String(),
-  /** Null once they are erased. */
+  /** Null once the person is erased. */
   personEmail: textOrNull,
   origin: oneOf(["relay", "payment"]),
   relay: textOrNull,
   eventId: textOrNull,
   refunds: textOrNull,
-  /** On a purchase, the refund that took it back. */
+  /** On a purchase, its refund. */
   refundedBy: textOrNull,
-  /** The person's id to whom the purchase moved: it was taken back here, and made there under the same ref. */
+  /** The id of the person to whom the purchase moved: it was taken back here and made there under the same ref. */
   movedTo: textOrNull,
   amountMinor: shownOrNull(Type.Integer()),
   currency: textOrNull,
@@ -97,7 +97,7 @@ export const purchaseView = Type.Object({
 });
 export type PurchaseView = Static<typeof purchaseView>;
 
-/** The purchase, or the refund, under this ref; null when there is none. One that moved is not under its ref any more. */
+/** Finds the purchase or refund under this ref. A moved purchase no longer has its ref. */
 export function findPurchase(
   tx: Reader,
   environmentId: number,
@@ -108,7 +108,7 @@ export function findPurchase(
   return PURCHASE.get(tx, rest, { environmentId, kind, ref });
 }
 
-/** The refund that took the purchase back; null: none did. */
+/** Finds the refund of a purchase. */
 export function findRefundOf(
   tx: Reader,
   { environmentId, ref, id }: Pick<Purchase, "environmentId" | "ref" | "id">,
@@ -117,7 +117,7 @@ export function findRefundOf(
   return PURCHASE.get(tx, rest, { environmentId, ref, id });
 }
 
-/** The purchase and its refund leave their ref to the purchase of the person whom it moved to. */
+/** Marks a purchase and its refund as moved, which leaves their ref to the new person's purchase. */
 export async function markMoved(
   tx: Writer,
   { environmentId, ref }: Pick<Purchase, "environmentId" | "ref">,
@@ -128,14 +128,14 @@ export async function markMoved(
   await tx.run(sql, { environmentId, ref, movedTo });
 }
 
-/** The purchase or refund of this id. Refuses with `not_found`. */
+/** Finds a purchase or refund by id. Throws `not_found`. */
 export function requirePurchase(tx: Reader, environmentId: number, id: string): Promise<Purchase> {
   return PURCHASE.require(tx, { environmentId, id }, NO_RECEIPT);
 }
 
 const NO_RECEIPT = "No receipt with this id exists here: relay people show <address> lists a person's.";
 
-/** An event that arrived earlier brought the same ref: the purchase takes that place in the order of arrival. */
+/** Sets the place of a purchase in the order of arrival, when an earlier event has the same ref or it no longer counts. */
 export async function setPurchaseArrival(tx: Writer, id: string, arrival: number): Promise<void> {
   await tx.run("UPDATE purchase SET arrival = ?2 WHERE id = ?1", id, arrival);
 }
@@ -152,7 +152,7 @@ const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'pur
   (SELECT email FROM person WHERE person.id = purchase.person_id) AS personEmail`;
 
 interface PurchaseFilter {
-  /** The ref of a receipt, which its refund bears too. */
+  /** The ref of a receipt, which its refund has too. */
   ref?: string | undefined;
   person?: string | undefined;
   kind?: Static<typeof receiptKind> | undefined;
@@ -160,7 +160,7 @@ interface PurchaseFilter {
 
 const MAX_SKIPPED_CONFIRMATIONS = 100;
 
-/** SQL of each kind, and of all that a list shows where no ref is asked for. */
+/** SQL of each kind, and of the default list without a ref. */
 const FITS = {
   purchase: { sql: "kind = 'purchase' AND confirmation = 0", values: [] },
   refund: { sql: "kind = 'refund'", values: [] },
@@ -168,7 +168,7 @@ const FITS = {
   all: { sql: "confirmation = 0", values: [] },
 } as const;
 
-/** Receipts and refunds, newest first; confirmations only by their kind or their ref. */
+/** Lists receipts and refunds, newest first; confirmations only by kind or ref. */
 export async function listPurchases(
   tx: Reader,
   environmentId: number,
@@ -192,13 +192,13 @@ export async function listPurchases(
     ],
     cost: "octet_length(data)",
   } as const;
-  // As many confirmations are passed over for a whole page; more of them make it short.
+  // Skips this many confirmations for a full page; more of them make the page short.
   const look = kind === undefined ? { look: request.limit + MAX_SKIPPED_CONFIRMATIONS } : {};
   const step = { ...look, ...request };
   return await walkPage<Purchase, PurchaseView, PurchaseNames>(tx, PURCHASE, step, walk, viewPurchase);
 }
 
-/** One receipt or refund as the API shows it. Refuses with `not_found`. */
+/** Finds a receipt or refund as the API shows it. Throws `not_found`. */
 export async function requirePurchaseView(
   tx: Reader,
   environmentId: number,

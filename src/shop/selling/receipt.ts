@@ -1,7 +1,7 @@
 /**
- * Payments the app's own processor took, told by the app's server with a secret key: a receipt that gives the product or plan as a relay's
- * sale does, or the refund of one. Where a collection is mapped to receipts, each is also written there as a record, so that record-change
- * relays hear of it. It never refunds what a relay fulfilled, and never asks whether who paid is suspended.
+ * Receipts of payments that the app's own processor took, sent by the app's server with a secret key. A receipt grants the product or plan as
+ * a relay's sale does, or refunds one. If a collection is mapped to receipts, each is also written there as a record, which triggers
+ * record-change relays. It never refunds what a relay fulfilled, and accepts payments of suspended people.
  */
 import { type Static, Type } from "typebox";
 import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
@@ -25,12 +25,12 @@ import { refundPurchase, sellProduct } from "./product-sale.ts";
 import { findPurchase, type PurchaseView, purchaseKind, requirePurchaseView } from "./purchase.ts";
 import type { SaleContext } from "./sale.ts";
 
-/** The settings' section that maps receipts to a collection: `{ "collection": "payments" }`. */
+/** The settings section that maps receipts to a collection: `{ "collection": "payments" }`. */
 export const RECEIPTS_SECTION = "receipts";
 
-/** What the receipts route takes: exactly one of product and plan. */
+/** The body of the receipts route, with exactly one of product and plan. */
 export const receiptBody = fields({
-  /** `purchase` when absent; `refund` takes back a product bought under the same ref. */
+  /** `purchase` by default; `refund` takes back a product bought under the same ref. */
   kind: Type.Optional(purchaseKind),
   ref: Type.String({ description: "the processor's unique payment identifier" }),
   person: Type.String({ description: "a person's id" }),
@@ -39,7 +39,7 @@ export const receiptBody = fields({
   amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
   /** Three letters (ISO 4217). */
   currency: Type.Optional(Type.String()),
-  /** For a plan: the processor's customer, which marks the subscription as billed by it. */
+  /** For a plan: the processor's customer id, which marks the subscription as billed by the processor. */
   processorCustomerId: Type.Optional(Type.String()),
   data: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
 });
@@ -49,8 +49,8 @@ const MAX_CUSTOMER_ID_CHARS = 200;
 const MAX_DATA_BYTES = 16 * 1024;
 
 /**
- * Records a receipt; `created: false` for one recorded before (the same ref, person and item). Refuses with `invalid_input`, `not_found`,
- * `ref_used` (audited) and `data_invalid` (the mapped collection refuses the record).
+ * Records a receipt. `created: false`: it was recorded before (same ref, person and item). Throws `invalid_input`, `not_found`, `ref_used`
+ * (audited) and `data_invalid` (the mapped collection rejects the record).
  */
 export async function recordReceipt(
   store: Store,
@@ -62,7 +62,7 @@ export async function recordReceipt(
   return written;
 }
 
-/** As `recordReceipt`, but answers `ref_used` instead of throwing it, so that its audit row is kept. */
+/** Records a receipt, but returns `ref_used` instead of throwing it, so that its audit row is committed. */
 async function writeReceipt(
   tx: Writer,
   change: Change,
@@ -95,7 +95,7 @@ async function writeReceipt(
   return { receipt, created };
 }
 
-/** The money was taken whoever paid it, so it is recorded, and the owner hears of it; one a day for each person, with a count. */
+/** Alerts the owner of a suspended person's payment, which is recorded because the money was taken; one alert a day for each person, with a count. */
 function alertSuspended(
   tx: Writer,
   { environmentId, nowMs }: Change,
@@ -180,7 +180,7 @@ function requireInput(holds: boolean, message: string): void {
   if (!holds) throw new Refusal("invalid_input", message);
 }
 
-/** The record of a receipt holds those of its facts that the mapped collection has fields for. */
+/** Writes the record of a receipt, with the facts that the mapped collection has fields for. */
 export async function writeReceiptRecord(
   tx: Writer,
   sale: SaleContext,
@@ -226,7 +226,10 @@ async function findMappedName(tx: Reader, environmentId: number): Promise<string
   return typeof name === "string" ? name : null;
 }
 
-/** One sentence where receipts are mapped to a collection, this one where one is named, that is not there: nothing is written then, and no relay hears of them. */
+/**
+ * Warns if receipts are mapped to a missing collection, or to the missing collection `named`: then no record is written and no relay is
+ * triggered.
+ */
 export async function listReceiptWarnings(
   tx: Reader,
   environmentId: number,

@@ -1,6 +1,6 @@
 /**
- * A sale that a replay makes for another person than the earlier work: the purchase moves. It is taken back from the first person under its ref and
- * made for the new one, in one transaction: both happen or neither does. Source: decisions section 3, "the corrected person".
+ * Moves a purchase when a replay makes a sale for another person than the earlier run. The purchase is taken back from the first person and
+ * made for the new one under the same ref, in one transaction. Source: decisions section 3, "the corrected person".
  */
 import type { Json } from "../../base/json.ts";
 import type { Failure, Outcome, Success } from "../../base/outcome.ts";
@@ -13,20 +13,20 @@ import { refundPurchase } from "./product-sale.ts";
 import { findPurchase, markMoved, PURCHASE, type Purchase } from "./purchase.ts";
 import type { RelaySale } from "./sale.ts";
 
-/** Where the purchase is: whose, and its receipt if that is known. */
+/** The person who has the purchase, and its receipt if known. */
 interface MoveFrom {
   personId: string;
   purchase: string | null;
 }
 
-/** What is sold now. */
+/** The item and ref of the new sale. */
 interface Sold {
   itemKind: ItemKind;
   item: string;
   ref: string;
 }
 
-/** Undoes the taking back where the new sale failed. */
+/** Rolls the withdrawal back if the new sale failed. */
 class MoveRollback extends Error {
   readonly failure: Failure;
 
@@ -36,7 +36,10 @@ class MoveRollback extends Error {
   }
 }
 
-/** `sellNow` makes the sale for the sale's person. Where nothing is to be moved, that is all. A purchase that was refunded stays so. */
+/**
+ * Runs `sellNow`, which makes the sale for the sale's person, after it took the purchase back from the earlier person. A refunded purchase
+ * does not move.
+ */
 export async function moveSale(
   tx: Writer,
   sale: RelaySale,
@@ -65,7 +68,7 @@ export async function moveSale(
   }
 }
 
-/** The receipt that the earlier work wrote; or, where that is not known, what the earlier person bought under the ref. */
+/** Finds the receipt of the earlier run or, if unknown, what the earlier person bought under the ref. */
 async function findMovable(
   tx: Reader,
   { environmentId, relayName }: RelaySale,
@@ -86,7 +89,7 @@ async function takeBack(tx: Writer, sale: RelaySale, purchase: Purchase): Promis
   return outcome;
 }
 
-/** Audits the move and answers the sale's outcome with it. */
+/** Audits the move and adds it to the sale's outcome. */
 async function recordMove(
   tx: Writer,
   sale: RelaySale,

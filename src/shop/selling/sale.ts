@@ -1,7 +1,7 @@
 /**
- * What every sale and every taking back is made of: for whom and on whose behalf it happens, and the ref under which a purchase is known for
- * good. A ref of another purchase is refused and audited, never shared; neither that nor an unresolved ref heals by waiting: both are final.
- * Source: the specification's "`ref` rules", "Relay-sold products and plans".
+ * The parts of every sale and refund: its context, and the ref that identifies a purchase permanently. A ref of another purchase is rejected
+ * and audited. Neither that nor an unresolved ref is fixed by waiting, so both are permanent failures. Source: the specification's "`ref`
+ * rules", "Relay-sold products and plans".
  */
 
 import { newId } from "../../base/id.ts";
@@ -19,20 +19,20 @@ import { findPurchase, PURCHASE, type Purchase, type PurchaseData } from "./purc
 export interface SaleContext {
   environmentId: number;
   personId: string;
-  /** The relay that runs, by name; null when a payment receipt came in. */
+  /** The name of the relay that runs; null: a payment receipt. */
   relayName: string | null;
   eventId: string | null;
-  /** The event's number; without an event, the newest event's. */
+  /** The event's number; without an event, the number of the newest event. */
   arrival: number;
-  /** In words, for what is ended: `relay:<name>`, `receipt`, `owner:<email>`. */
+  /** The formatted actor for what ends: `relay:<name>`, `receipt`, `owner:<email>`. */
   by: string;
   nowMs: number;
 }
 
-/** The sale that a relay makes. */
+/** A sale by a relay. */
 export type RelaySale = SaleContext & { relayName: string; eventId: string };
 
-/** What an action's run tells of its sale; the shape is a part of the action contract's. */
+/** What an action's run knows of its sale; the shape is a part of the action contract's. */
 interface Run {
   environmentId: number;
   nowMs: number;
@@ -42,8 +42,8 @@ interface Run {
 }
 
 /**
- * The sale of an action's run, its person as they stand in this transaction: the failure `person_suspended` (final) for one who is
- * suspended, `person_not_found` for one erased since the attempt began.
+ * Reads the sale of an action's run, with the person as of this transaction. Fails with `person_suspended` (permanent), or `person_not_found`
+ * if the person was erased since the attempt began.
  */
 export async function readRelaySale(
   tx: Reader,
@@ -68,8 +68,8 @@ export async function readRelaySale(
 }
 
 /**
- * The ref to act under. `written`: the definition's text, undefined when absent; `render` answers null where a path names nothing
- * that identifies. Only an absent ref falls back to `rly:<eventId>`; a written one that resolves to nothing fails with `ref_unresolved`, finally.
+ * Resolves the ref. `written`: the definition's text, or undefined. `render` returns null if a path resolves to nothing that identifies. Only
+ * an absent ref falls back to `rly:<eventId>`; a written one that resolves to nothing fails permanently with `ref_unresolved`.
  */
 export function resolveRef(
   written: string | undefined,
@@ -86,7 +86,7 @@ export function resolveRef(
   return { failure: failFinally("ref_unresolved", message) };
 }
 
-/** The purchase under the ref when it is this person's of this item; null when the ref is free; a failure when it is another's. */
+/** Finds the purchase of this person and item under the ref; null if the ref is free. Fails if the ref belongs to another purchase. */
 export async function claimRef(
   tx: Writer,
   sale: SaleContext,
@@ -111,7 +111,7 @@ export function isSamePurchase(
   return purchase.personId === sale.personId && purchase.itemKind === itemKind && purchase.item === item;
 }
 
-/** One row a sale and ref, however often the event is tried again. */
+/** Audits a rejected ref once per event and ref, however often the event is retried. */
 export async function auditRefusedRef(
   tx: Writer,
   { environmentId, personId, relayName, eventId, by, nowMs }: SaleContext,
@@ -134,8 +134,8 @@ export async function auditRefusedRef(
 }
 
 /**
- * The item that the relay which runs sells. What was paid under this ref before stays paid, wherever it is sold now: `own`. Fails finally
- * where there is neither.
+ * Finds the item, if the relay that runs sells it. A purchase under this ref stays valid wherever the item is sold now: `own`. Otherwise fails
+ * permanently.
  */
 export async function findSoldHere<Row extends ItemRow>(
   tx: Reader,
@@ -162,7 +162,7 @@ export function failUnknown(
   return failFinally(codes.unknown, message);
 }
 
-/** What was paid, beside for what and by whom. */
+/** The payment of a sale. */
 export interface Payment extends Pick<PurchaseData, "given"> {
   ref: string;
   amountMinor?: number | null;
@@ -173,23 +173,26 @@ export interface Payment extends Pick<PurchaseData, "given"> {
 interface Selling {
   itemKind: ItemKind;
   item: string;
-  /** What the person holds, for the audit's before and after. */
+  /** Reads what the person holds, for the audit. */
   readState(): Promise<Record<string, Json>>;
-  /** Gives what was paid for, under the id of the receipt to come. */
+  /** Grants the item, under the id of the receipt that follows. */
   grantItem(purchaseId: string): Promise<SaleGrant>;
   skip(own: Purchase): Promise<Outcome> | Outcome;
 }
 
-/** What a sale gave. */
+/** What a sale granted. */
 export interface SaleGrant {
   granted: NonNullable<PurchaseData["granted"]>;
-  /** What the result says beside it. */
+  /** An additional message of the result. */
   message?: string | null;
-  /** Of a plan: it was no payment. */
+  /** For a plan: it is a confirmation and not a payment. */
   confirmation?: boolean;
 }
 
-/** Any sale, with its receipt: `skip` when this person bought it under this ref before, `ref_used` when the ref is another purchase's. */
+/**
+ * Sells an item and writes its receipt. Calls `skip` if this person bought it under this ref before; fails with `ref_used` if the ref belongs
+ * to another purchase.
+ */
 export async function sell(
   tx: Writer,
   sale: SaleContext,
@@ -213,7 +216,7 @@ export async function sell(
   return { outcome: "done", ...(message === null ? {} : { message }), before, after };
 }
 
-/** A fresh receipt id, for what is granted under it before the receipt itself is written. */
+/** Creates a receipt id, because grants refer to the receipt before it is written. */
 export function newPurchaseId({ nowMs }: SaleContext): string {
   return newId("prc", nowMs);
 }
@@ -221,7 +224,7 @@ export function newPurchaseId({ nowMs }: SaleContext): string {
 type Recorded = Pick<Purchase, "kind" | "ref" | "itemKind" | "item" | "data"> &
   Partial<Pick<Purchase, "origin" | "refunds" | "amountMinor" | "currency" | "confirmation">>;
 
-/** Writes the receipt of a sale or of its taking back. Throws UniqueViolation when the ref is taken: ask `claimRef` first. */
+/** Writes the receipt of a sale or refund. Throws UniqueViolation if the ref is taken: call `claimRef` first. */
 export async function recordPurchase(
   tx: Writer,
   { environmentId, personId, relayName, eventId, arrival, nowMs }: SaleContext,

@@ -1,6 +1,6 @@
 /**
- * Subscriptions: which plan a person is on. One active at a time; one that ends is marked, never removed, and takes its own grants with
- * it (by-hand and purchase grants stay). It never decides who may start or end one: that is plan-sale.ts.
+ * Subscriptions: the plan of a person. A person has one active subscription. One that ends is marked, never removed, and its own grants end
+ * with it (manual and purchase grants stay). plan-sale.ts decides who may start or end one.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -43,7 +43,7 @@ export const SUBSCRIPTION = defineTable({
 });
 export type Subscription = RowOf<typeof SUBSCRIPTION>;
 
-/** As the API shows one; the processor's customer id stays inside. */
+/** A subscription as the API shows it, without the processor's customer id. */
 export const subscriptionView = Type.Object({
   id: Type.String(),
   person: Type.String(),
@@ -58,7 +58,7 @@ export const subscriptionView = Type.Object({
 });
 type SubscriptionView = Static<typeof subscriptionView>;
 
-/** As it is listed, among others' ones; the address is null once they are erased. */
+/** A subscription in a list; the address is null once the person is erased. */
 export const subscriptionItem = Type.Object({ ...subscriptionView.properties, personEmail: textOrNull });
 export type SubscriptionItem = Static<typeof subscriptionItem>;
 
@@ -75,7 +75,7 @@ export function findActiveSubscription(
   return SUBSCRIPTION.get(tx, rest, { environmentId, personId });
 }
 
-/** The newest one that a relay gave on this plan; null: there never was one. */
+/** Finds the newest subscription of this plan that a relay granted. */
 export function findNewestSubscription(
   tx: Reader,
   { environmentId, personId }: Pick<Subscription, "environmentId" | "personId">,
@@ -91,7 +91,7 @@ interface SubscriptionFilter {
   status?: SubscriptionStatus | undefined;
 }
 
-/** Newest first. */
+/** Lists one page of subscriptions, newest first. */
 export async function listSubscriptions(
   tx: Reader,
   environmentId: number,
@@ -116,7 +116,7 @@ export async function listSubscriptions(
   );
 }
 
-/** Starts one and grants its plan's key, sourced on it. There must be no active one. */
+/** Starts a subscription and grants its plan's key. There must be no active one. */
 export async function startSubscription(
   tx: Writer,
   sale: SaleContext,
@@ -131,14 +131,14 @@ export async function startSubscription(
   return { id, ...(await insertPlanGrant(tx, sale, id, plan)) };
 }
 
-/** A person's subscription, the live grant of its key, and the event that ended that grant as it began; null: none did. */
+/** A subscription, the grant of its key, and the event that ended that grant at once; null: none did. */
 interface PlanGrant {
   id: string;
   grant: string;
   endedByEvent: string | null;
 }
 
-/** Writes one that ended as it began: of a payment that came too late for its plan. Answers its id. */
+/** Records a subscription that ended at once, for a payment that came too late for its plan. Returns its id. */
 export function recordEndedSubscription(tx: Writer, sale: SaleContext, plan: string): Promise<string> {
   const endedAt = sale.nowMs;
   return insertSubscription(tx, sale, plan, { status: "ended", endedAt, processorCustomerId: null });
@@ -167,12 +167,12 @@ async function insertSubscription(
   return id;
 }
 
-/** Writes down that a payment renewed it. */
+/** Records that a payment renewed the subscription. */
 export async function recordRenewal(tx: Writer, id: string, nowMs: number): Promise<void> {
   await SUBSCRIPTION.change(tx, { id }, { renewedAt: nowMs });
 }
 
-/** The key of an active one as its newest payment gives it: where it was taken meanwhile, it is given again. */
+/** Renews the grant of an active subscription's key, and grants it again if it was revoked. */
 export async function renewPlanGrant(
   tx: Writer,
   sale: SaleContext,
@@ -186,7 +186,7 @@ export async function renewPlanGrant(
   return { id, grant: own.id, endedByEvent: null };
 }
 
-/** Ends an active one and the grants sourced on it; the person lands on the default plan. */
+/** Ends an active subscription and its grants. The person then has the default plan. */
 export async function endSubscription(
   tx: Writer,
   { id, environmentId }: Subscription,
@@ -197,7 +197,7 @@ export async function endSubscription(
   await revokeGrantsOfSource(tx, { environmentId, source: "plan", sourceRef: id, by, nowMs });
 }
 
-/** The owner, or the app's own server, ends one by id, whoever bills it; audited. Refuses with `not_found`. */
+/** Ends a subscription by id for an owner or the app's server, whoever bills it; audited. Throws `not_found`. */
 export async function endSubscriptionManually(tx: Writer, change: Change, id: string): Promise<Subscription> {
   const { environmentId, by, nowMs } = change;
   const sentence = "No subscription with this id exists here; the list shows them.";
