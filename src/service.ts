@@ -45,7 +45,7 @@ import { ownHostOf } from "./platform/outbound/call-target.ts";
 import { createCaller, type OutboundCaller } from "./platform/outbound/caller.ts";
 import type { Sealer } from "./platform/secret/seal.ts";
 import { LiveRelays } from "./rules/relay/live-relay.ts";
-import { ClientWrites } from "./shop/portal/person-record.ts";
+import { ClientWrites } from "./shop/portal/client-write-cap.ts";
 import { PersonSignin } from "./shop/portal/person-signin.ts";
 import { type AccessQuery, HOUSE } from "./store/lease/lease-holder.ts";
 import type { Store } from "./store/port.ts";

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createSocket, type Socket } from "node:dgram";
 import { getServers, setServers } from "node:dns";
 import { parseAllowList } from "../../src/platform/outbound/address.ts";
-import { makeLookup, resolveTarget } from "../../src/platform/outbound/call-target.ts";
+import { makeLookup } from "../../src/platform/outbound/address-lookup.ts";
+import { resolveTarget } from "../../src/platform/outbound/call-target.ts";
 
 const OWN = getServers();
 let server: Socket;

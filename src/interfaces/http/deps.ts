@@ -17,7 +17,7 @@ import type { Mailer } from "../../platform/mail/mailer.ts";
 import type { TxtResolver } from "../../platform/mail/sender-domain.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
-import type { ClientWrites } from "../../shop/portal/person-record.ts";
+import type { ClientWrites } from "../../shop/portal/client-write-cap.ts";
 import type { PersonSignin } from "../../shop/portal/person-signin.ts";
 import type { AccessQuery, HeldCount } from "../../store/lease/lease-holder.ts";
 import type { Store } from "../../store/port.ts";

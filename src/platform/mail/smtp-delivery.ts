@@ -10,7 +10,7 @@ import type SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../../base/clock.ts";
 import type { MailTrouble } from "../../base/problem-code.ts";
 import { type AllowList, evaluateAddress } from "../outbound/address.ts";
-import { type AddressLookup, isUnanswered } from "../outbound/call-target.ts";
+import { type AddressLookup, isUnanswered } from "../outbound/address-lookup.ts";
 import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
 

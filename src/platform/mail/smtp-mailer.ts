@@ -12,7 +12,7 @@ import { cutToLine } from "../../base/text.ts";
 import type { Store } from "../../store/port.ts";
 import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
 import { parseAllowList } from "../outbound/address.ts";
-import { type AddressLookup, makeLookup } from "../outbound/call-target.ts";
+import { type AddressLookup, makeLookup } from "../outbound/address-lookup.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { markTextLeft } from "./email.ts";
 import { PLAIN_ADDRESS, readMailSettings, type SmtpSettings, unsealSmtpPassword } from "./mail-settings.ts";

@@ -7,24 +7,12 @@ import { createHmac } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { CALL_TIMEOUT_MS } from "../../base/limit.ts";
 import { canonicalAddress, parseAllowList } from "./address.ts";
+import { type AddressLookup, makeLookup } from "./address-lookup.ts";
 import type { CallResponse } from "./call-response.ts";
-import {
-  type AddressLookup,
-  type CallTarget,
-  makeLookup,
-  readCallTarget,
-  resolveTarget,
-  type UrlRule,
-} from "./call-target.ts";
+import { type CallTarget, readCallTarget, resolveTarget, type UrlRule } from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import {
-  Connection,
-  ConnectionPool,
-  headersOf,
-  loadClient,
-  NO_LAST_STATUS,
-  type Posted,
-} from "./connection.ts";
+import { Connection, headersOf, loadClient, NO_LAST_STATUS, type Posted } from "./connection.ts";
+import { ConnectionPool } from "./connection-pool.ts";
 
 export interface CallRequest {
   url: string;

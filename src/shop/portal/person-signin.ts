@@ -26,17 +26,13 @@ import { signUpPerson } from "../people/person-invite.ts";
 import {
   blocksAllCodes,
   CODE_MAIL_WITHIN_MS,
-  type CodeHolder,
   claimCodeMails,
-  digestNetwork,
   findCodeSender,
-  makeCode,
   recordCodeMail,
-  redeemCode,
   rejectCodeMail,
   simulateSend,
-  storeCode,
-} from "./person-code.ts";
+} from "./code-mail.ts";
+import { type CodeHolder, digestNetwork, makeCode, redeemCode, storeCode } from "./person-code.ts";
 import { createPersonSession, isKnownNetwork, recordNetwork } from "./person-session.ts";
 import { PersonSigninCap } from "./person-signin-cap.ts";
 

@@ -1,0 +1,78 @@
+/**
+ * Pools idle connections to endpoint URLs, so that the next notice to the same origin needs no new connection.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Connection } from "./connection.ts";
+
+const MAX_KEPT = 64;
+const MAX_KEPT_PER_ORIGIN = 8;
+/** A connection is reopened after this time, so that its certificate is checked again. */
+const MAX_AGE_MS = 30_000;
+
+/**
+ * Idle connections, reused for the next notice to the same origin. A connection is reused only if the current lookup returned its address and
+ * the rules allow it; otherwise it is closed.
+ */
+export class ConnectionPool {
+  readonly #clock: Clock;
+  /** The most recently used connection is last. */
+  #waiting: Connection[] = [];
+  #isClosed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** Takes the most recently used connection to one of these checked addresses out of the pool; null: there is none. */
+  take(origin: string, addresses: readonly string[]): Connection | null {
+    let found: Connection | null = null;
+    for (const one of this.#waiting.toReversed()) {
+      if (one.origin !== origin) continue;
+      if (!addresses.includes(one.address) || !this.#isUsable(one)) this.#close(one);
+      else found ??= one;
+    }
+    if (found !== null) this.forget(found);
+    return found;
+  }
+
+  /** Returns an idle connection to the pool, or closes it. */
+  keep(connection: Connection): void {
+    this.#waiting.push(connection);
+    if (this.#isClosed || !this.#isUsable(connection)) this.#close(connection);
+    const sameOrigin = this.#waiting.filter((one) => one.origin === connection.origin);
+    const [first] = sameOrigin;
+    if (sameOrigin.length > MAX_KEPT_PER_ORIGIN && first !== undefined) this.#close(first);
+    const [oldest] = this.#waiting;
+    if (this.#waiting.length > MAX_KEPT && oldest !== undefined) this.#close(oldest);
+  }
+
+  /** Closes all idle connections, and from now on every returned one. */
+  close(): void {
+    this.#isClosed = true;
+    for (const one of this.#waiting) one.close();
+    this.#waiting = [];
+  }
+
+  #isUsable(connection: Connection): boolean {
+    return (
+      connection.isOpen &&
+      this.#clock.monotonicMs() - connection.openedAtMs < MAX_AGE_MS &&
+      this.#clock.now() < connection.certificateEndsMs
+    );
+  }
+
+  #close(connection: Connection): void {
+    this.forget(connection);
+    connection.close();
+  }
+
+  /** Removes a connection that closed or must not be reused. */
+  forget(connection: Connection): void {
+    const at = this.#waiting.indexOf(connection);
+    if (at !== -1) this.#waiting.splice(at, 1);
+  }
+}
