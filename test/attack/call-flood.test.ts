@@ -7,7 +7,7 @@ import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { Refusal } from "../../src/base/refusal.ts";
 import type { Receiver } from "../../src/engine/receiver/receive.ts";
-import { ReceivedBody, receiveCall } from "../../src/rules/verify/received-request.ts";
+import { ReceivedBody, receiveRequest } from "../../src/rules/verify/received-request.ts";
 import { signature } from "../../src/rules/verify/signature.ts";
 import { makeBareReceiver } from "../kit/bare-receiver.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall, TOKEN_RECIPE } from "../kit/relay-definition.ts";
@@ -237,7 +237,7 @@ describe("what no signature could be is refused before a form's fields are read"
     const received = new ReceivedBody(bytes(body), FORM_TYPE, (more) => {
       us += more;
     });
-    const call = receiveCall({ headers, body: received, search: "", receiverUrl: "", nowMs: START_MS });
+    const call = receiveRequest({ headers, body: received, search: "", receiverUrl: "", nowMs: START_MS });
     const verdict = verifier.verify(call);
     return [verdict.verified ? "verified" : verdict.code, us];
   };

@@ -1,7 +1,7 @@
 /** A sender in the tests: signs drafts by a scheme, and turns what it signed into the call a receiver sees. */
 import { generateKeyPairSync } from "node:crypto";
-import type { ReceivedCall, SignedDraft, Verdict } from "../../src/rules/verify/contract.ts";
-import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import type { ReceivedRequest, SignedDraft, Verdict } from "../../src/rules/verify/contract.ts";
+import { receiveRequest } from "../../src/rules/verify/received-request.ts";
 import type { SignatureFields } from "../../src/rules/verify/recipe.ts";
 import { signature } from "../../src/rules/verify/signature.ts";
 
@@ -26,9 +26,9 @@ export function bytes(text: string): Uint8Array {
 }
 
 /** A call made by hand. */
-export function makeCall(change: CallChange = {}): ReceivedCall {
+export function makeCall(change: CallChange = {}): ReceivedRequest {
   const body = change.body ?? EVENT;
-  return receiveCall({
+  return receiveRequest({
     headers: new Headers(change.headers ?? {}),
     body: typeof body === "string" ? bytes(body) : body,
     search: change.search ?? "",
@@ -38,7 +38,7 @@ export function makeCall(change: CallChange = {}): ReceivedCall {
 }
 
 /** The call a signed draft makes, with something of it changed on the way. */
-export function deliver(draft: SignedDraft, change: CallChange = {}): ReceivedCall {
+export function deliver(draft: SignedDraft, change: CallChange = {}): ReceivedRequest {
   return makeCall({
     body: draft.body,
     search: draft.search,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { makeSampleEvent } from "../../src/insight/simulate/sample.ts";
 import { EXAMPLE_DEFINITION } from "../../src/interfaces/cli/init.ts";
 import type { ReceiverTrigger } from "../../src/rules/trigger/receiver.ts";
-import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import { receiveRequest } from "../../src/rules/verify/received-request.ts";
 import { findScheme } from "../../src/rules/verify/registry.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -97,7 +97,7 @@ describe("signed as the sender signs, it verifies", () => {
       nowMs: NOW,
     });
     expect(signed).toBeDefined();
-    const call = receiveCall({
+    const call = receiveRequest({
       headers: new Headers(signed?.headers),
       body: signed?.body ?? new Uint8Array(),
       search: "",

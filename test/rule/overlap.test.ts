@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { deletePreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
-import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import { receiveRequest } from "../../src/rules/verify/received-request.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { ECDSA, HMAC, makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
 
@@ -36,7 +36,7 @@ async function verifies(name: string, signature: string): Promise<boolean> {
   const live = new LiveRelays({ store, sealer, baseUrl: () => "https://relay.example.com" });
   const [relay] = (await live.current()).receiversOf("app_test", name);
   if (relay === undefined) throw new Error("No such relay.");
-  const call = receiveCall({
+  const call = receiveRequest({
     headers: new Headers({ "x-signature": signature }),
     body: BODY,
     search: "",
@@ -80,7 +80,7 @@ describe("a rotated secret", () => {
     const [relay] = (await live.current()).receiversOf("app_test", name);
     const at = (nowMs: number) =>
       relay?.receiver.verifier?.verify(
-        receiveCall({
+        receiveRequest({
           headers: new Headers({ "x-signature": hmac(OLD) }),
           body: BODY,
           search: "",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeText } from "../../src/base/text.ts";
 import type { Scheme } from "../../src/rules/verify/contract.ts";
-import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import { receiveRequest } from "../../src/rules/verify/received-request.ts";
 import { checkRecipe, type SignatureFields } from "../../src/rules/verify/recipe.ts";
 import { SCHEMES } from "../../src/rules/verify/registry.ts";
 import { FORM_TYPE, JSON_TYPE, makeCall, makeKeys, NOW_MS, NOW_SECONDS, RECEIVER_URL, SECRET } from "../kit/sender-call.ts";
@@ -91,7 +91,7 @@ describe("random calls never throw and never verify", () => {
         names.forEach((name, at) => {
           headers.set(name, values[at % values.length] ?? "");
         });
-        const verdict = verifier.verify(receiveCall({ headers, body, search, receiverUrl: RECEIVER_URL, nowMs: NOW_MS }));
+        const verdict = verifier.verify(receiveRequest({ headers, body, search, receiverUrl: RECEIVER_URL, nowMs: NOW_MS }));
         expect(verdict.verified).toBe(false);
       }),
       { numRuns: RUNS },

@@ -1,6 +1,6 @@
 /** Whether comparing a secret tells a guesser how much of the guess is right: a guess that is wrong in its first character takes as long as one that is wrong in its last. */
 import { createHmac } from "node:crypto";
-import type { ReceivedCall, Verifier } from "../../../src/rules/verify/contract.ts";
+import type { ReceivedRequest, Verifier } from "../../../src/rules/verify/contract.ts";
 import { sharedToken } from "../../../src/rules/verify/shared-token.ts";
 import { signature } from "../../../src/rules/verify/signature.ts";
 import { makeCall, recipe, SECRET } from "../../../test/kit/sender-call.ts";
@@ -49,8 +49,8 @@ function bestOf(
   what: string,
   calls: number,
   verifier: Verifier,
-  early: ReceivedCall,
-  late: ReceivedCall,
+  early: ReceivedRequest,
+  late: ReceivedRequest,
 ): Figure {
   let [least, micros] = [Number.POSITIVE_INFINITY, 0];
   for (let turn = 0; turn < TRIES && least > MOST_SHARE; turn++) {
@@ -71,8 +71,8 @@ function bestOf(
 function timeBoth(
   calls: number,
   verifier: Verifier,
-  early: ReceivedCall,
-  late: ReceivedCall,
+  early: ReceivedRequest,
+  late: ReceivedRequest,
 ): [number, number] {
   const times: [number[], number[]] = [[], []];
   for (let call = 0; call < calls; call++) {

@@ -15,7 +15,7 @@ import type { RefusalCode } from "../../base/refusal-code.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { Verdict, Verified } from "../../rules/verify/contract.ts";
-import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.ts";
+import { ReceivedBody, receiveRequest } from "../../rules/verify/received-request.ts";
 import type { EventWay } from "../event/event.ts";
 import { type DedupeKey, keyOfBody, keyOfEventId } from "../event/insert.ts";
 import type { MatchedRequest } from "./ingest.ts";
@@ -54,7 +54,7 @@ export function evaluateLine(
   const { receiver } = relay;
   const received = new ReceivedBody(body, headers.get("content-type"), () => undefined);
   const { url: receiverUrl, bodies: kinds } = receiver;
-  const call = receiveCall({ headers, body: received, kinds, search, receiverUrl, nowMs, isOld: true });
+  const call = receiveRequest({ headers, body: received, kinds, search, receiverUrl, nowMs, isOld: true });
   const verdict = receiver.verifier?.verify(call) ?? null;
   const verified = verdict?.verified === true;
   if (verified && isTooOld(verdict.expiresAtMs, nowMs)) {

@@ -19,7 +19,7 @@ import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
-import type { ParsedBody, ReceivedCall, Verified } from "../../rules/verify/contract.ts";
+import type { ParsedBody, ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
 import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../../store/port.ts";
 import {
@@ -55,7 +55,7 @@ export type ReceiverAnswer =
 /** A call and the relay whose secret verified it. */
 export interface VerifiedRequest {
   relay: ReceiverRelay;
-  call: ReceivedCall;
+  call: ReceivedRequest;
   verdict: Verified;
 }
 
@@ -202,7 +202,7 @@ export class Ingestion {
   async #shakeHands(
     relay: LiveRelay,
     { handshake, present, previous }: LiveHandshake,
-    call: ReceivedCall,
+    call: ReceivedRequest,
     { byPrevious = false }: Verified,
     source: () => string,
   ): Promise<HandshakeAnswer | null> {
@@ -220,8 +220,8 @@ export class Ingestion {
     this.#recordAnswered(relay, handshake, source);
   }
 
-  #recordAnswered(relay: LiveRelay, { called }: NamedHandshake, source: string): void {
-    const cause = `${called} was answered`;
+  #recordAnswered(relay: LiveRelay, { label }: NamedHandshake, source: string): void {
+    const cause = `${label} was answered`;
     this.#deps.requestLog.record(relay, { outcome: "answered", code: "handshake", cause, source });
   }
 
@@ -324,7 +324,7 @@ export class Ingestion {
   }
 
   /** Whether the stored event says something else than the call; false where that cannot be known any more. */
-  async #hadOtherBody({ environmentId }: LiveRelay, id: string, call: ReceivedCall): Promise<boolean> {
+  async #hadOtherBody({ environmentId }: LiveRelay, id: string, call: ReceivedRequest): Promise<boolean> {
     const first = await this.#deps.store.read((tx) => findEventView(tx, environmentId, id)).catch(() => null);
     const parsed = call.parsed();
     if (first === null || first.expunged !== null || !parsed.ok || !isJsonObject(first.payload)) return false;

@@ -12,7 +12,7 @@ import { Refusal } from "../../base/refusal.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
 import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
-import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.ts";
+import { ReceivedBody, receiveRequest } from "../../rules/verify/received-request.ts";
 import { signingMethodOf } from "../../rules/verify/signing-method.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import type { Health } from "../health/health.ts";
@@ -159,7 +159,7 @@ export class Receiver {
       const live = relay.receiver.handshake;
       const asked = live === null ? null : askHandshake(live.handshake, method, search, live.verifyToken);
       if (live === null || asked === null) continue;
-      const why = `${live.handshake.called} was not answered`;
+      const why = `${live.handshake.label} was not answered`;
       if (typeof asked === "string") {
         refused.push({ relay, code: "handshake_refused", cause: `${why}: ${asked}` });
         continue;
@@ -260,7 +260,7 @@ export class Receiver {
         refused.push(explainToOwner(relay, null));
         continue;
       }
-      const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+      const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
       const verdict = verifier.verify(call);
       if (verdict.verified) {
         // What it costs from here on is its own.
@@ -303,7 +303,7 @@ export class Receiver {
     const note = this.#requestLog.recordUnexplained(by, source);
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
-    const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+    const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
     const record = (cause: string, names: "difference" | "since" | null): void => {
       if (names !== null) this.#deps.health.recordCause(by.relay, cause, names === "difference");
       note(cause);

@@ -9,7 +9,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
-import type { ReceivedCall } from "../../rules/verify/contract.ts";
+import type { ReceivedRequest } from "../../rules/verify/contract.ts";
 import type { HeaderList } from "../../rules/verify/signature-candidate.ts";
 import { diagnoseSignature, formatDiagnosis } from "../../rules/verify/signature-diagnosis.ts";
 import { turnLoop } from "../../store/index-scan.ts";
@@ -26,7 +26,7 @@ const OPENING_US = 500;
 
 interface RejectedRequest {
   by: UnverifiedRejection;
-  call: ReceivedCall;
+  call: ReceivedRequest;
   headers: HeaderList;
   /** When a call of this relay last verified here; null: never. */
   acceptedAt: number | null;

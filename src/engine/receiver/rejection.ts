@@ -74,8 +74,8 @@ export function explainToCaller(refused: readonly Rejection[]): Refusal {
 }
 
 /** What its sender's check asks for is not there. The owner is told `why`; the caller as well where it verified. */
-export function rejectHandshake({ called }: NamedHandshake, why: string): Refusal {
-  return new Refusal("handshake_refused", `${called} was not answered: ${why}.`);
+export function rejectHandshake({ label }: NamedHandshake, why: string): Refusal {
+  return new Refusal("handshake_refused", `${label} was not answered: ${why}.`);
 }
 
 /** As `rejectHandshake`, for a caller of whom nothing is known. */

@@ -8,8 +8,8 @@ import { showText } from "../../base/shape.ts";
 import { cutUtf8, utf8Bytes } from "../../base/text.ts";
 import { explainToOwner } from "../../engine/receiver/rejection.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
-import type { ReceivedCall, Verified, VerifyFields } from "../../rules/verify/contract.ts";
-import { receiveCall } from "../../rules/verify/received-request.ts";
+import type { ReceivedRequest, Verified, VerifyFields } from "../../rules/verify/contract.ts";
+import { receiveRequest } from "../../rules/verify/received-request.ts";
 import { bindScheme } from "../../rules/verify/registry.ts";
 import { diagnoseSignature, formatDiagnosis } from "../../rules/verify/signature-diagnosis.ts";
 import { type KnownSecret, SignatureEvidence } from "../../rules/verify/signature-evidence.ts";
@@ -39,12 +39,12 @@ interface SignatureQuestion {
 export async function simulateSignature(
   steps: Steps,
   { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
-): Promise<{ call: ReceivedCall; verdict: Verified | null }> {
+): Promise<{ call: ReceivedRequest; verdict: Verified | null }> {
   const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
   const signed = given.headers === null ? signAsSender(verify, secrets, given, receiverUrl, nowMs) : null;
   const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
   const { body, search } = { ...given, ...signed };
-  const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+  const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
   const isSignedHere = signed !== null;
   if (given.headers === null && !isSignedHere) {
     steps.unknown("signature", explainUnsigned(relay, secrets));

@@ -12,7 +12,7 @@ import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
-import type { ReceivedCall, Verified } from "../../rules/verify/contract.ts";
+import type { ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import { makeSampleEvent } from "./sample.ts";
@@ -85,7 +85,7 @@ async function simulateReuse(
   { store }: SimulateDeps,
   steps: Steps,
   relay: ReceiverRelay,
-  call: ReceivedCall,
+  call: ReceivedRequest,
   verdict: Verified,
 ): Promise<void> {
   const use = signatureUse(relay, verdict, call.body);

@@ -184,15 +184,15 @@ export const serverRoutes = [
     async handle({ deps, owner, nowMs }) {
       if (deps.config.database !== null)
         throw new Refusal("backup_refused", sayHowElse(deps.config.database));
-      const { asked, began } = deps.manualBackup.start();
-      if (began)
+      const { backup, isNew } = deps.manualBackup.start();
+      if (isNew)
         await deps.store.write("dashboard", (tx) =>
           writeAudit(tx, {
             environmentId: SERVER_SCOPE,
             nowMs,
             by: `owner:${owner.email}`,
             action: "backup.started",
-            target: `backup:${asked.name}`,
+            target: `backup:${backup.name}`,
           }),
         );
       return { backups: viewBackups(deps) };

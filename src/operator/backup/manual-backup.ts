@@ -41,16 +41,16 @@ export class ManualBackup {
   }
 
   /** Starts a backup unless one runs. Returns the running one, and whether it began now. */
-  start(): { asked: RequestedBackup; began: boolean } {
-    if (this.#running !== null) return { asked: this.#running, began: false };
+  start(): { backup: RequestedBackup; isNew: boolean } {
+    if (this.#running !== null) return { backup: this.#running, isNew: false };
     const { dataDir, clock, start } = this.#deps;
     const startedAt = clock.now();
     const file = backupFile(dataDir, "by-hand", startedAt);
-    const asked = { name: basename(file), startedAt };
-    this.#running = asked;
+    const backup = { name: basename(file), startedAt };
+    this.#running = backup;
     this.#failed = null;
-    void this.#make(asked, () => start(file));
-    return { asked, began: true };
+    void this.#make(backup, () => start(file));
+    return { backup, isNew: true };
   }
 
   /** Ends a running backup. */
@@ -60,16 +60,16 @@ export class ManualBackup {
   }
 
   /** A process that cannot start counts as a failed backup. */
-  async #make(asked: RequestedBackup, start: () => BackupProcess): Promise<void> {
+  async #make(backup: RequestedBackup, start: () => BackupProcess): Promise<void> {
     const { log, onBackup } = this.#deps;
     try {
       this.#process = start();
       await this.#process.done;
-      log.info("backup made", { file: asked.name });
+      log.info("backup made", { file: backup.name });
       onBackup(true);
     } catch (error) {
       const message = (error as Error).message;
-      this.#failed = { ...asked, message };
+      this.#failed = { ...backup, message };
       if (!this.#stopped) {
         log.error("the backup that was asked for was not made", { cause: message });
         onBackup(false);

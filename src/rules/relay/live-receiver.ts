@@ -10,7 +10,7 @@ import { isKeyText } from "../../base/text.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { type Path, parsePath, readField, readPath } from "../../platform/template/template.ts";
 import { findPersonKey, type When } from "../trigger/receiver.ts";
-import type { BodyKinds, ReceivedCall, Verifier } from "../verify/contract.ts";
+import type { BodyKinds, ReceivedRequest, Verifier } from "../verify/contract.ts";
 import { answerHandshake, type NamedHandshake } from "../verify/handshake.ts";
 import { type BoundScheme, bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -139,7 +139,7 @@ function openHandshake(
 }
 
 /** Whether a request is the sender's handshake, verified or not. */
-export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedCall): boolean {
+export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedRequest): boolean {
   return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
 }
 

@@ -12,7 +12,7 @@ import {
   badSignature,
   type Draft,
   type ParsedBody,
-  type ReceivedCall,
+  type ReceivedRequest,
   rejectEveryRequest,
   type Scheme,
   type SignedDraft,
@@ -20,7 +20,7 @@ import {
   type Verdict,
   type Verifier,
 } from "./contract.ts";
-import { receiveCall } from "./received-request.ts";
+import { receiveRequest } from "./received-request.ts";
 import { computeHmac, prepareHmac, type SignatureCheck } from "./signature-proof.ts";
 
 interface AdyenFields {
@@ -97,10 +97,10 @@ function prepare(_fields: AdyenFields, secret: string): Verifier {
   const key = decodeText(secret, "hex");
   if (key === null || key.length === 0) return rejectEveryRequest("the relay holds no HMAC key in hex");
   const check = prepareHmac("sha256", key, "base64");
-  return { verify: (call) => verifyCall(call, check) };
+  return { verify: (call) => verifyRequest(call, check) };
 }
 
-function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
+function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
   const parsed = call.parsed();
   if (!parsed.ok) return { verified: false, code: "invalid_json", cause: parsed.message };
   const item = readAdyenItem(parsed);
@@ -122,7 +122,7 @@ function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
 /** Signs the body's one item. Adds the fields that identify the notification where the body lacks them. */
 function sign(_fields: AdyenFields, key: string, { body, contentType, ...rest }: Draft): SignedDraft {
   const headers = { "content-type": contentType };
-  const call = receiveCall({ ...rest, headers: new Headers(headers), body, kinds: "json", search: "" });
+  const call = receiveRequest({ ...rest, headers: new Headers(headers), body, kinds: "json", search: "" });
   const parsed = call.parsed();
   const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : null;
   const { notificationItems: items = [{}] } = value ?? {};

@@ -7,7 +7,7 @@ import type { Json } from "../../base/json.ts";
 import type { Problem } from "../../base/refusal.ts";
 
 /** A received request, as the schemes read it. */
-export interface ReceivedCall {
+export interface ReceivedRequest {
   /** Returns a header's value; names have no case. Values of a repeated header are joined with ", ". */
   header(name: string): string | null;
   /** The received bytes, before any parsing. */
@@ -64,7 +64,7 @@ export type Verified = Extract<Verdict, { verified: true }>;
 
 /** A verifier with its secret prepared. It is made once for each saved relay and used for every request. */
 export interface Verifier {
-  verify(call: ReceivedCall): Verdict;
+  verify(call: ReceivedRequest): Verdict;
 }
 
 /** The scheme's name and its own fields, as a definition has them. */

@@ -8,7 +8,7 @@
 import { Type } from "typebox";
 import { isJsonObject, type JsonObject, writeJson } from "../../base/json.ts";
 import type { Problem } from "../../base/refusal.ts";
-import type { ReceivedCall, VerifyFields } from "./contract.ts";
+import type { ReceivedRequest, VerifyFields } from "./contract.ts";
 import { namesPlaceholder } from "./recipe.ts";
 import { computeHmac, isSameText } from "./signature-proof.ts";
 import { signingMethodOf } from "./signing-method.ts";
@@ -46,7 +46,7 @@ interface Sample {
 
 interface Handshake {
   /** Completes "…was answered". */
-  called: string;
+  label: string;
   /** What a person does at the sender. */
   todo: string;
   /** Set where a person gives the sender the relay's verify token. */
@@ -70,7 +70,7 @@ const NO_ECHO = `has other characters than letters, digits and . _ ~ + / = -, or
 
 const HANDSHAKES = {
   meta: {
-    called: "Meta's challenge",
+    label: "Meta's challenge",
     todo: "Enter the receiver URL and this verify token in the app's dashboard under Webhooks; Meta asks the URL at once.",
     byToken: true,
     ask({ method, query, verifyToken }) {
@@ -88,14 +88,14 @@ const HANDSHAKES = {
     misfit: () => null,
   },
   slack: {
-    called: "Slack's url_verification",
+    label: "Slack's url_verification",
     todo: "Enter the receiver URL under Event Subscriptions once the relay holds the app's signing secret; Slack asks the URL at once.",
     answer: ({ type, challenge }) => (type === "url_verification" ? echo(challenge, "challenge") : null),
     sample: (challenge) => send({ type: "url_verification", challenge }),
     misfit: (verify) => misfitOf(verify, "hmac-sha256"),
   },
   zoom: {
-    called: "Zoom's endpoint.url_validation",
+    label: "Zoom's endpoint.url_validation",
     todo: "Press Validate beside the receiver URL once the relay holds the app's secret token; Zoom asks again every 72 hours.",
     answer({ event, payload }, secret) {
       if (event !== "endpoint.url_validation") return null;
@@ -110,7 +110,7 @@ const HANDSHAKES = {
     misfit: (verify) => misfitOf(verify, "hmac-sha256") ?? signsToken(verify),
   },
   discord: {
-    called: "Discord's PING",
+    label: "Discord's PING",
     todo: "Enter the receiver URL as the app's endpoint once the relay holds its public key; Discord asks the URL at once, with a wrong signature too.",
     answer(body) {
       // Discord's events and the ping of its interactions share a type, but only an event says which event it is.
@@ -122,7 +122,7 @@ const HANDSHAKES = {
     misfit: (verify) => misfitOf(verify, "ed25519"),
   },
   dropbox: {
-    called: "Dropbox's challenge",
+    label: "Dropbox's challenge",
     todo: "Enter the receiver URL in the app's console under Webhooks; Dropbox asks the URL at once.",
     ask({ method, query }) {
       if (method !== "GET" || !query.has("challenge")) return null;
@@ -132,7 +132,7 @@ const HANDSHAKES = {
     misfit: () => null,
   },
   twitch: {
-    called: "Twitch's challenge",
+    label: "Twitch's challenge",
     todo: "Name the receiver URL as the callback, and the relay's secret, when the subscription is made; Twitch asks the URL at once.",
     answer({ challenge, subscription, event }) {
       const status = isJsonObject(subscription ?? null) ? (subscription as JsonObject).status : null;
@@ -144,7 +144,7 @@ const HANDSHAKES = {
     misfit: ({ scheme }) => (scheme === "twitch" ? null : checkedOnlyBy("scheme twitch")),
   },
   probe: {
-    called: "A HEAD or GET probe",
+    label: "A HEAD or GET probe",
     todo: "Enter the receiver URL at the sender; it looks whether the URL answers.",
     ask: () => new HandshakeAnswer(""),
     sample: () => askBy("HEAD", {}),
@@ -221,7 +221,7 @@ export function askHandshake(
 }
 
 /** Answers a verified request where it is a handshake. `secret` is the one that verified it. */
-export function answerHandshake({ answer }: Handshake, call: ReceivedCall, secret: string): Answered {
+export function answerHandshake({ answer }: Handshake, call: ReceivedRequest, secret: string): Answered {
   if (answer === undefined) return null;
   const parsed = call.parsed();
   return parsed.ok && parsed.form === null && isJsonObject(parsed.value)

@@ -10,7 +10,7 @@ import { decodeText } from "../../base/text.ts";
 import {
   badSignature,
   type Draft,
-  type ReceivedCall,
+  type ReceivedRequest,
   rejectEveryRequest,
   type Scheme,
   unmatchedSignature,
@@ -44,7 +44,7 @@ function prepare(_fields: HooksFields, secret: string): Verifier {
   const key = readKey(secret);
   if (key === null) return rejectEveryRequest("the relay holds no secret of the form whsec_ and base64");
   const check = prepareHmac("sha256", key, "base64");
-  return { verify: (call) => verifyCall(call, check) };
+  return { verify: (call) => verifyRequest(call, check) };
 }
 
 interface Family {
@@ -54,7 +54,7 @@ interface Family {
 }
 
 /** Finds the first family whose three headers are all present. */
-function findFamily(call: ReceivedCall): Family | null {
+function findFamily(call: ReceivedRequest): Family | null {
   for (const names of FAMILIES) {
     const id = call.header(names.id);
     if (id === null || id === "") continue;
@@ -68,7 +68,7 @@ function findFamily(call: ReceivedCall): Family | null {
 }
 
 /** Names the missing headers of the first family that has any. */
-function formatMissing(call: ReceivedCall): string {
+function formatMissing(call: ReceivedRequest): string {
   for (const names of FAMILIES) {
     const all = Object.values(names);
     const missing = all.filter((name) => (call.header(name) ?? "") === "");
@@ -78,7 +78,7 @@ function formatMissing(call: ReceivedCall): string {
   return "headers hooks-id, hooks-timestamp and hooks-signature are not all there";
 }
 
-function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
+function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
   const found = findFamily(call);
   if (found === null) return badSignature(formatMissing(call));
   const entries = found.signature.split(" ").filter((entry) => entry !== "");

@@ -12,7 +12,7 @@ import {
   type BodyKinds,
   badSignature,
   type Draft,
-  type ReceivedCall,
+  type ReceivedRequest,
   rejectEveryRequest,
   type Scheme,
   type SignedDraft,
@@ -163,10 +163,10 @@ function prepare(sender: NamedSender, secret: string): Verifier {
       ? preparePublicKey(algorithm, secret, encoding)
       : prepareHmac("sha256", secret, encoding);
   if (check === null) return rejectEveryRequest(`the relay holds no ${algorithm} public key`);
-  return { verify: (call) => verifyCall(sender, call, check) };
+  return { verify: (call) => verifyRequest(sender, call, check) };
 }
 
-function verifyCall(sender: NamedSender, call: ReceivedCall, check: SignatureCheck): Verdict {
+function verifyRequest(sender: NamedSender, call: ReceivedRequest, check: SignatureCheck): Verdict {
   const signatures = readSignatures(sender, call);
   if (typeof signatures === "string") return badSignature(signatures);
   const id = sender.id === undefined ? "" : (call.header(sender.id) ?? "");
@@ -190,7 +190,7 @@ function verifyCall(sender: NamedSender, call: ReceivedCall, check: SignatureChe
 }
 
 /** Returns the received signatures. A string is the cause where there is none. */
-function readSignatures({ signatures, signatureKey }: NamedSender, call: ReceivedCall): string[] | string {
+function readSignatures({ signatures, signatureKey }: NamedSender, call: ReceivedRequest): string[] | string {
   const values = signatures.map((name) => call.header(name)).filter((value) => value !== null);
   if (values.length === 0)
     return signatures.length === 1
@@ -206,7 +206,7 @@ function readSignatures({ signatures, signatureKey }: NamedSender, call: Receive
 
 const MILLISECONDS = /^\d{13}$/;
 
-function readTime({ time, toleranceSeconds }: NamedSender, raw: string, call: ReceivedCall) {
+function readTime({ time, toleranceSeconds }: NamedSender, raw: string, call: ReceivedRequest) {
   if (time === "iso") return readIsoTimestamp(raw, call, toleranceSeconds);
   // Nothing separates the body from these digits, so their number must be fixed.
   if (time === "milliseconds" && !MILLISECONDS.test(trimHttpSpace(raw)))

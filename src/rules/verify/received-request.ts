@@ -6,7 +6,7 @@
 import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../../base/json.ts";
 import { MAX_FORM_FIELDS } from "../../base/limit.ts";
 import { type Path, readField, readPath } from "../../platform/template/template.ts";
-import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
+import type { BodyKinds, ParsedBody, ReceivedRequest } from "./contract.ts";
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
 
@@ -58,7 +58,7 @@ export class ReceivedBody {
   }
 }
 
-interface CallParts {
+interface RequestParts {
   headers: Headers;
   body: Uint8Array | ReceivedBody;
   /** The kinds of body that the relay's scheme reads; both kinds when absent. */
@@ -71,7 +71,7 @@ interface CallParts {
 }
 
 /** Wraps a request. The body is parsed at the first `parsed()` and never again. */
-export function receiveCall(parts: CallParts): ReceivedCall {
+export function receiveRequest(parts: RequestParts): ReceivedRequest {
   const { headers, body, kinds = "json_or_form", search, receiverUrl, nowMs, isOld = false } = parts;
   const read =
     body instanceof ReceivedBody

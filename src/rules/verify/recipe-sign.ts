@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/
 import { Refusal } from "../../base/refusal.ts";
 import { parsePath } from "../../platform/template/template.ts";
 import type { Draft, SignedDraft } from "./contract.ts";
-import { isFormBody, joinFormParams, readBodyField, receiveCall } from "./received-request.ts";
+import { isFormBody, joinFormParams, readBodyField, receiveRequest } from "./received-request.ts";
 import {
   DEFAULT_ALGORITHM,
   DEFAULT_ENCODING,
@@ -116,7 +116,7 @@ class BodyWriter {
 
   #parsed() {
     const headers = new Headers({ "content-type": this.#contentType });
-    return receiveCall({ headers, body: this.body, search: "", receiverUrl: "", nowMs: 0 }).parsed();
+    return receiveRequest({ headers, body: this.body, search: "", receiverUrl: "", nowMs: 0 }).parsed();
   }
 }
 

@@ -9,7 +9,7 @@ import { type Path, parsePath } from "../../platform/template/template.ts";
 import {
   badSignature,
   type ParsedBody,
-  type ReceivedCall,
+  type ReceivedRequest,
   rejectEveryRequest,
   unmatchedSignature,
   type Verdict,
@@ -80,7 +80,7 @@ class RecipeVerifier implements Verifier {
     this.#meetsBody = payload.tail === "body" && payload.head.at(-1) === "timestamp";
   }
 
-  verify(call: ReceivedCall): Verdict {
+  verify(call: ReceivedRequest): Verdict {
     const body = this.#readsFields ? call.parsed() : null;
     if (body !== null && !body.ok) return { verified: false, code: "invalid_json", cause: body.message };
     const signsForm = this.#payload.tail === "params" && call.isForm();
@@ -131,7 +131,7 @@ class RecipeVerifier implements Verifier {
    * Finds the signatures and the timestamp where the recipe says they are. A string is the cause where there is none; null: there are too
    * many.
    */
-  #find(call: ReceivedCall, body: ParsedBody | null): Found | string | null {
+  #find(call: ReceivedRequest, body: ParsedBody | null): Found | string | null {
     const { header, signatureKey, timestampKey, timestampHeader } = this.#fields;
     let signatures: readonly string[];
     let timestamp: Json | undefined;
@@ -170,7 +170,7 @@ class RecipeVerifier implements Verifier {
   }
 
   /** Returns the bytes of {body} or {params}. */
-  #tail(call: ReceivedCall): Uint8Array {
+  #tail(call: ReceivedRequest): Uint8Array {
     if (this.#payload.tail === "body") return call.body;
     const parsed = call.parsed();
     return joinFormParams(parsed.ok && parsed.form !== null ? parsed.form : []);

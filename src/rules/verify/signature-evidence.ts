@@ -5,7 +5,7 @@
 import { scalarText } from "../../base/json.ts";
 import { parsePath } from "../../platform/template/template.ts";
 import { readAdyenItem } from "./adyen.ts";
-import type { ReceivedCall, VerifyFields } from "./contract.ts";
+import type { ReceivedRequest, VerifyFields } from "./contract.ts";
 import { checkFieldCount, joinFormParams, readBodyField } from "./received-request.ts";
 import {
   boundHeaders,
@@ -31,7 +31,7 @@ export interface KnownSecret {
 
 export interface RejectedRequest {
   verify: VerifyFields;
-  call: ReceivedCall;
+  call: ReceivedRequest;
   headers: HeaderList;
   secrets: readonly KnownSecret[];
 }

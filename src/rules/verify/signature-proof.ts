@@ -7,7 +7,7 @@ import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:c
 import type { Json } from "../../base/json.ts";
 import { MAX_TIMESTAMP_DIGITS } from "../../base/limit.ts";
 import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../../base/text.ts";
-import type { ReceivedCall } from "./contract.ts";
+import type { ReceivedRequest } from "./contract.ts";
 
 /** The text that a signature covers, in the pieces of which every scheme makes it. */
 export interface SignedText {
@@ -165,7 +165,7 @@ interface Timestamp {
  */
 export function readTimestamp(
   raw: Json | undefined,
-  { nowMs, isOld = false }: Pick<ReceivedCall, "nowMs" | "isOld">,
+  { nowMs, isOld = false }: Pick<ReceivedRequest, "nowMs" | "isOld">,
   toleranceSeconds: number,
 ): Timestamp | string {
   const digits = timestampDigits(raw);
@@ -194,7 +194,7 @@ export function readIsoTime(text: string): number | null {
 /** Reads and checks a timestamp in ISO 8601, which is signed as received. A string is the cause of a rejection. */
 export function readIsoTimestamp(
   raw: string,
-  { nowMs, isOld = false }: Pick<ReceivedCall, "nowMs" | "isOld">,
+  { nowMs, isOld = false }: Pick<ReceivedRequest, "nowMs" | "isOld">,
   toleranceSeconds: number,
 ): Timestamp | string {
   const digits = trimHttpSpace(raw);
