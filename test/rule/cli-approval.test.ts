@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import type { Input } from "../../src/interfaces/cli/command.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { carryLive } from "../../src/interfaces/cli/live.ts";
+import { Remote } from "../../src/interfaces/cli/remote.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 let named = "";
@@ -38,7 +39,7 @@ test.each([
     tell: (text: string) => void told.push(text),
   } as unknown as World;
   const origin = `http://127.0.0.1:${server.port}`;
-  const remote = { url: origin, place: "/api/apps/shop/production", app: "shop", environment: "production", key: "sk", profile: null };
+  const remote = new Remote({ url: origin, app: "shop", environment: "production", key: "sk", profile: null });
   const change = {
     sent: {},
     decided: { plan: { plan: "p", entries: [] }, replaceEdited: false },

@@ -89,7 +89,7 @@ export const watchRoutes = [
       const { limit, cursor, since, ...asked } = query;
       const page = readPageRequest({ limit, cursor });
       const filter = { ...asked, sinceMs: readTime("since", since) };
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       return await deps.store.read((tx) => listRecentRequests(tx, environment.id, filter, page));
     },
   }),
@@ -102,7 +102,7 @@ export const watchRoutes = [
     answer: Type.Object({ counts: requestCountsView }),
     async handle({ deps, environmentId, query: { relay, since } }) {
       const filter = { relay, sinceMs: readTime("since", since) };
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       return { counts: await deps.store.read((tx) => countRecentRequests(tx, environmentId, filter)) };
     },
   }),
@@ -115,7 +115,7 @@ export const watchRoutes = [
     answer: pageOf(unknownRequestView),
     async handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       return await deps.store.read((tx) => listUnknownRequests(tx, environment.id, page));
     },
   }),

@@ -28,7 +28,7 @@ export const overviewRoutes = [
     answer: overviewView,
     async handle({ deps, environment, request }) {
       const { store, clock, relays } = deps;
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       const overview = await showOverview(store, { environment, server: serverOf(deps), clock, relays });
       const needs = overview.needs.map((need) => {
         const docs = docsOf(deps, request, need.code);

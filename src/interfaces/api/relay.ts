@@ -39,6 +39,7 @@ import {
   relayView,
   savedRelay,
   showRelay,
+  type ViewContext,
 } from "../../rules/relay/relay-view.ts";
 import { readPage } from "../../store/index-scan.ts";
 import type { Reader } from "../../store/port.ts";
@@ -54,9 +55,28 @@ export function relayContext({
   actor,
   nowMs,
 }: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): UpdateContext {
-  const { config, sealer } = deps;
-  const { recordDue } = deps.scheduler;
-  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl(), recordDue };
+  const { limits } = deps.config;
+  return {
+    environment,
+    actor,
+    nowMs,
+    limits,
+    // Read when a secret is sealed: a command that seals none may have no master key.
+    get sealer() {
+      return deps.sealer;
+    },
+    baseUrl: deps.baseUrl(),
+    recordDue: deps.scheduler.recordDue,
+  };
+}
+
+function viewContext({
+  deps,
+  environment,
+  nowMs,
+}: Pick<EnvironmentCall, "environment"> & { deps: HttpDeps; nowMs: number }): ViewContext {
+  const sealer = deps.hasMasterKey ? { sealer: deps.sealer } : {};
+  return { environment, nowMs, baseUrl: deps.baseUrl(), ...sealer };
 }
 
 /** Before a save that may give a relay of the environment, or this one, another trigger: what its schedule missed is recorded, in steps. */
@@ -82,7 +102,8 @@ export type CheckedDefinition = Static<typeof checkedView>;
 const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
 
 /** null: one secret alone verifies. */
-async function secretUseOf({ relays, store }: HttpDeps, { id, secret }: RelayView) {
+async function secretUseOf({ relays, store, hasMasterKey }: HttpDeps, { id, secret }: RelayView) {
+  if (!hasMasterKey) return null;
   const overlap = (await relays.current()).findRelay(id)?.receiver?.overlap ?? null;
   if (secret.previousUntil === undefined || overlap === null) return null;
   const { presentAt, previousAt } = await store.read((tx) => findSecretUse(tx, id, overlap));
@@ -98,9 +119,9 @@ export const relayRoutes = [
     answer: pageOf(listedRelay),
     async handle(call) {
       const { deps, environment, query } = call;
-      const step = (tx: Reader, part: PageRequest) => listRelays(tx, relayContext(call), part);
+      const step = (tx: Reader, part: PageRequest) => listRelays(tx, viewContext(call), part);
       const { items, next } = await readPage(deps.store, readPageRequest(query), step);
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       return { items: await addHealth(deps.store, needContext(deps, environment), items), next };
     },
   }),
@@ -159,12 +180,12 @@ export const relayRoutes = [
     }),
     async handle(call) {
       const { deps, environment, environmentId, params } = call;
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       const { relay, ...beside } = await deps.store.read(async (tx) => {
         const row = await requireRelay(tx, environmentId, params.name);
         const missing = await listMissing(makeCatalogLookup(tx, environmentId), row.definition);
         const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
-        return { relay: await showRelay(tx, relayContext(call), row), missing, remembered };
+        return { relay: await showRelay(tx, viewContext(call), row), missing, remembered };
       });
       const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
       if (judged === undefined) throw new Error("A relay was not judged.");
@@ -178,7 +199,7 @@ export const relayRoutes = [
       "Tells why nothing happened: how many calls and events of 24 hours came to each step, and where the others stopped and why.",
     answer: Type.Object({ funnel: funnelView }),
     async handle({ deps, environmentId, params }) {
-      await deps.receiver.writeRecentRequests();
+      await deps.writeRecentRequests();
       const relay = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
       return { funnel: await showFunnel(deps.store, { environmentId, clock: deps.clock }, relay) };
     },

@@ -30,13 +30,13 @@ export const settingRoutes = [
     body: settingsInput,
     answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
     async handle({ deps, environmentId, origin, change, body }) {
-      const { store, sealer, scheduler } = deps;
+      const { store, scheduler } = deps;
       const { allowPrivate } = deps.config;
       const settles = body.held === true && scheduler.trustsClock();
       if (settles) await recordMissedTicks(store, change);
       return await store.write(origin, async (tx) => {
         if (settles) await recordDueTicks(tx, change);
-        const warnings = await changeSettings(tx, change, body, { sealer, allowPrivate });
+        const warnings = await changeSettings(tx, change, body, { sealer: () => deps.sealer, allowPrivate });
         return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
       });
     },

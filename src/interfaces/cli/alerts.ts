@@ -1,20 +1,14 @@
 /** `relay problems …` and `relay alerts …`: what is wrong now, what the owner was told of, and that it is seen to. */
 
 import { writeJson } from "../../base/json.ts";
-import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../../base/page.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { type AlertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
-import { writeAudit } from "../../platform/audit/audit.ts";
-import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
-import { readPage } from "../../store/index-scan.ts";
-import type { Store } from "../../store/port.ts";
+import type { AlertView } from "../../platform/audit/alert.ts";
+import type { ProblemView } from "../../platform/audit/problem.ts";
+import type { Api } from "./api.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
-import type { World } from "./io.ts";
-import { LIMIT, pagesOf, SINCE } from "./listing.ts";
-import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { LIMIT, SINCE } from "./listing.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 export const problemsList: Command = {
@@ -26,9 +20,8 @@ export const problemsList: Command = {
   async run(input, world) {
     const standing = !input.on("all");
     const all = { all: String(!standing) };
-    const here: HereOf<ProblemView> = (tx, id, part) => listProblems(tx, id, standing, part);
     const time = { of: (one: ProblemView) => one.raisedAt, ordered: true };
-    const problems = await listAtPlace(input, world, "/problems", all, here, time);
+    const problems = await listItems<ProblemView>(input, world, "/problems", all, time);
     await sayList(input, world, problems, {
       columns: [
         { heading: "SINCE", value: (one) => one.raisedAt, keep: 4 },
@@ -56,9 +49,8 @@ export const alertsList: Command = {
   async run(input, world) {
     const open = !input.on("all");
     const query = { open: String(open) };
-    const here: HereOf<AlertView> = (tx, id, part) => listAlerts(tx, id, part, open);
     const time = { of: (one: AlertView) => one.lastAt, ordered: false };
-    const alerts = await listAtPlace(input, world, "/alerts", query, here, time);
+    const alerts = await listItems<AlertView>(input, world, "/alerts", query, time);
     await sayList(input, world, alerts, {
       columns: [
         { heading: "LAST", value: (one) => one.lastAt, keep: 4 },
@@ -89,11 +81,7 @@ export const alertsResolve: Command = {
   options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
   async run(input, world) {
-    const alerts = await atPlace(input, world, {
-      writes: true,
-      here: (store, { id }) => resolveHere(store, id, input, world),
-      there: (remote) => resolveThere(remote, input),
-    });
+    const alerts = await withApi("write", input, world, (api) => resolveAlerts(api, input));
     if (input.on("json")) world.say(writeJson({ items: alerts }, 2));
     for (const { id, code, target } of alerts) world.tell(`${id} is resolved: ${code} of ${target}.`);
     if (alerts.length === 0) {
@@ -108,54 +96,17 @@ export const alertsResolve: Command = {
   },
 };
 
-async function resolveHere(
-  store: Store,
-  environmentId: number,
-  input: Input,
-  world: World,
-): Promise<AlertView[]> {
-  const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-  const pages = pagesOf(store, (tx, part) => listAlerts(tx, environmentId, part, false));
-  const ids = new Set<string>();
-  for (const text of input.positionals) ids.add(await wholeId(text, "alerts", pages));
-  let after: string | null = null;
-  while (input.on("all")) {
-    const page: PageRequest = { limit: MAX_PAGE_SIZE, after };
-    const { items, next }: Page<AlertView> = await readPage(store, page, (tx, part) =>
-      listAlerts(tx, environmentId, part, true),
-    );
-    for (const { id } of items) ids.add(id);
-    if (next === null) break;
-    after = items.at(-1)?.id ?? null;
-  }
-  return await store.write("dashboard", async (tx) => {
-    const done: AlertView[] = [];
-    for (const id of ids) {
-      const { alert, resolved } = await resolveAlert(tx, { environmentId, id, by, nowMs });
-      const { code, target } = alert;
-      const row = { environmentId, by, nowMs, action: "alert.resolved" as const };
-      if (resolved) await writeAudit(tx, { ...row, target: `alert:${id}`, after: { code, target } });
-      done.push(alert);
-    }
-    return done;
-  });
-}
-
-async function resolveThere(remote: Remote, input: Input): Promise<AlertView[]> {
-  const open = input.on("all")
-    ? await listRemote<AlertView>(remote, "/alerts", { open: "true" })
-    : { items: [] };
+async function resolveAlerts(api: Api, input: Input): Promise<AlertView[]> {
+  const open = input.on("all") ? await api.list<AlertView>("/alerts", { open: "true" }) : { items: [] };
   const done: AlertView[] = [];
   const named: string[] = [];
   for (const text of input.positionals)
     named.push(
-      await wholeId(text, "alerts", (most, cursor) =>
-        pageRemote<AlertView>(remote, "/alerts", {}, most, cursor),
-      ),
+      await wholeId(text, "alerts", (most, cursor) => api.page<AlertView>("/alerts", {}, most, cursor)),
     );
   for (const id of new Set([...named, ...open.items.map(({ id }) => id)])) {
     const path = `/alerts/${encodeURIComponent(id)}/resolve`;
-    done.push((await askPlace<{ alert: AlertView }>(remote, "POST", path)).alert);
+    done.push((await api.request<{ alert: AlertView }>("POST", path)).alert);
   }
   return done;
 }

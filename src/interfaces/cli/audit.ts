@@ -7,7 +7,7 @@ import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "./listing.ts";
 import { DATA } from "./service-option.ts";
-import { ANYWHERE, type HereOf, listAtPlace } from "./target.ts";
+import { ANYWHERE, listItems } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 const MAX_SHOWN_CHARS = 100;
@@ -35,8 +35,7 @@ export const auditList: Command = {
       action: input.text("action") ?? undefined,
       target: input.text("target") ?? undefined,
     };
-    const here: HereOf<AuditView> = (tx, id, part) => listAudit(tx, id, filter, part);
-    await sayAudit(input, world, await listAtPlace(input, world, "/audit", filter, here, TIME));
+    await sayAudit(input, world, await listItems<AuditView>(input, world, "/audit", filter, TIME));
   },
 };
 

@@ -9,31 +9,25 @@ import { MAX_PAGE_SIZE } from "../../base/page.ts";
 import { explainCode } from "../../base/result-code.ts";
 import { plain } from "../../base/text.ts";
 import {
-  listRecentRequests,
   REQUEST_OUTCOMES,
   type RecentRequestView,
   type RequestFilter,
 } from "../../engine/receiver/request.ts";
-import {
-  listUnknownRequests,
-  MAX_UNKNOWN_NAMES,
-  type UnknownRequestView,
-} from "../../engine/receiver/unknown-request.ts";
-import type { Reader } from "../../store/port.ts";
+import { MAX_UNKNOWN_NAMES, type UnknownRequestView } from "../../engine/receiver/unknown-request.ts";
+import type { Api } from "./api.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
 import type { World } from "./io.ts";
 import { LIMIT, readLimit, readTime, SINCE } from "./listing.ts";
-import { listRemote, type Remote } from "./remote.ts";
 import { toneOf } from "./screen.ts";
 import type { Column } from "./table.ts";
-import { follow, LOOK_EVERY_MS, LOOK_THERE_EVERY_MS } from "./tail.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { follow } from "./tail.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 import { sayList, saySheet } from "./terminal.ts";
 
 /** One page of the API. */
-const LOOK_THERE_AT = MAX_PAGE_SIZE;
+const MAX_TAILED = MAX_PAGE_SIZE;
 
 /** What a call to a name that no receiver has is refused for. */
 const UNKNOWN = "unknown_receiver";
@@ -68,10 +62,7 @@ export const callsList: Command = {
     // All that are kept are few enough to be counted.
     const counts = world.screen.columns !== null && !input.on("json");
     const most = counts ? MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES : limit + 1;
-    const calls = await atPlace(input, world, {
-      here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, most)),
-      there: (remote) => listThere(remote, filter, most),
-    });
+    const calls = await withApi("read", input, world, (api) => listCalls(api, filter, most));
     const isCut = calls.length > limit;
     const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
     const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
@@ -86,10 +77,7 @@ export const callsShow: Command = {
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay calls show u1"],
   async run(input, world) {
-    const calls = await atPlace(input, world, {
-      here: (store, environment) => store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
-      there: (remote) => listThere(remote, {}, MAX_RECENT_CALLS),
-    });
+    const calls = await withApi("read", input, world, (api) => listCalls(api, {}, MAX_RECENT_CALLS));
     const id = await wholeId(input.first(), "calls", async () => ({ items: calls, next: null }));
     const call = calls.find((one) => one.id === id);
     if (call === undefined) {
@@ -111,15 +99,9 @@ export const callsTail: Command = {
   examples: ["relay calls tail --relay checkout-completed"],
   async run(input, world) {
     const filter = readCallFilter(input, world);
-    await atPlace(input, world, {
-      here: (store, { id }) => {
-        const look = () => store.read((tx) => listCalls(tx, id, filter, MAX_RECENT_CALLS));
-        return follow(input, world, { ...TAIL, look, everyMs: LOOK_EVERY_MS });
-      },
-      there: (remote) => {
-        const look = () => listThere(remote, filter, LOOK_THERE_AT);
-        return follow(input, world, { ...TAIL, look, everyMs: LOOK_THERE_EVERY_MS });
-      },
+    await withApi("read", input, world, (api) => {
+      const look = () => listCalls(api, filter, MAX_TAILED);
+      return follow(api, input, world, { ...TAIL, look });
     });
   },
 };
@@ -129,26 +111,13 @@ function keyOf({ id, count }: RecentRequestView): string {
   return `${id} ${count}`;
 }
 
-/** The ring, and the names that no receiver has, newest first. */
-async function listCalls(
-  tx: Reader,
-  environmentId: number,
-  filter: RequestFilter,
-  limit: number,
-): Promise<RecentRequestView[]> {
-  const { items } = await listRecentRequests(tx, environmentId, filter, { limit, after: null });
-  if (!takesUnknown(filter)) return items;
-  const every = { limit: MAX_UNKNOWN_NAMES, after: null };
-  return mix(items, (await listUnknownRequests(tx, environmentId, every)).items, filter, limit);
-}
-
 /** The same of a server. */
-async function listThere(remote: Remote, filter: RequestFilter, limit: number): Promise<RecentRequestView[]> {
+async function listCalls(api: Api, filter: RequestFilter, limit: number): Promise<RecentRequestView[]> {
   const { relay, outcome, code, sinceMs = null } = filter;
   const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };
-  const { items } = await listRemote<RecentRequestView>(remote, "/calls", query, limit);
+  const { items } = await api.list<RecentRequestView>("/calls", query, limit);
   if (!takesUnknown(filter)) return items;
-  const unknown = await listRemote<UnknownRequestView>(remote, "/unknown-calls", {}, MAX_UNKNOWN_NAMES);
+  const unknown = await api.list<UnknownRequestView>("/unknown-calls", {}, MAX_UNKNOWN_NAMES);
   return mix(items, unknown.items, filter, limit);
 }
 

@@ -1,130 +1,21 @@
 /** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
-import { type Static, Type } from "typebox";
-import { checkInput } from "../../base/check-shape.ts";
+import type { Static } from "typebox";
 import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
-import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../../base/page.ts";
+import { MAX_PAGE_SIZE, type Page } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { fields, type warningView } from "../../base/schema.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { type Change, writeAudit } from "../../platform/audit/audit.ts";
-import { trackCatalogEdit } from "../../rules/relay/catalog-edit.ts";
-import {
-  deleteAccessSlug,
-  findAccessSlug,
-  pageAccessSlugs,
-  putAccessSlug,
-} from "../../shop/people/entitlement.ts";
-import {
-  deleteCollection,
-  deleteRecordsOf,
-  listCollections,
-  putCollection,
-  viewCollection,
-} from "../../shop/records/collection.ts";
-import { requireCollectionDefinition } from "../../shop/records/collection-definition.ts";
-import { deletePlan, plans, savePlan } from "../../shop/selling/plan.ts";
-import { deleteProduct, products, saveProduct } from "../../shop/selling/product.ts";
-import { readPage } from "../../store/index-scan.ts";
-import type { Reader, Store, Writer } from "../../store/port.ts";
+import type { warningView } from "../../base/schema.ts";
+import type { Api } from "./api.ts";
 import { KINDS, type Kind, sayItem } from "./catalog-text.ts";
 import { type Command, type Input, refuseChoice, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { readJsonObject } from "./read-json.ts";
-import { askPlace, listRemote, type Remote } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 type Warnings = Static<typeof warningView>[];
 
 const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", "), of: KINDS };
-const title = Type.Optional(Type.String());
-const soldThrough = Type.Optional(Type.Unknown());
-
-/** One kind of thing: how it is listed, what is written of it, and how it goes. A change answers what it broke of the relays. */
-interface KindOf {
-  list(tx: Reader, environmentId: number, page: PageRequest): Promise<Page<object>>;
-  /** As relays name it. */
-  named(name: string): string;
-  set(tx: Writer, change: Change, name: string, value: JsonObject): Promise<Warnings>;
-  delete(tx: Writer, change: Change, name: string, force: boolean): Promise<void>;
-}
-
-const BY_KIND: Readonly<Record<Kind, KindOf>> = {
-  access: {
-    list: pageAccessSlugs,
-    named: (name) => `access:${name}`,
-    async set(tx, change, slug, value) {
-      const { environmentId, nowMs } = change;
-      const body = checkInput(fields({ title }), value);
-      const before = await findAccessSlug(tx, environmentId, slug);
-      await putAccessSlug(tx, environmentId, { slug, ...body }, nowMs);
-      await writeAudit(tx, {
-        ...change,
-        action: "access.changed",
-        target: `access:${slug}`,
-        before: before === null ? null : { slug, title: before.title },
-        after: { slug, title: body.title ?? slug },
-      });
-      return [];
-    },
-    async delete(tx, change, slug, force) {
-      const { environmentId, nowMs } = change;
-      const before = await findAccessSlug(tx, environmentId, slug);
-      await deleteAccessSlug(tx, environmentId, slug, nowMs, { force });
-      const shown = { slug, title: before?.title };
-      await writeAudit(tx, { ...change, action: "access.deleted", target: `access:${slug}`, before: shown });
-    },
-  },
-  product: {
-    list: (tx, environmentId, page) => products.list(tx, environmentId, page),
-    named: (name) => name,
-    async set(tx, change, name, value) {
-      const shape = fields({
-        title,
-        key: Type.Optional(Type.String()),
-        credits: Type.Optional(Type.Integer()),
-        soldThrough,
-      });
-      return (await saveProduct(tx, change, name, checkInput(shape, value))).warnings;
-    },
-    delete: (tx, change, name) => deleteProduct(tx, change, name),
-  },
-  plan: {
-    list: (tx, environmentId, page) => plans.list(tx, environmentId, page),
-    named: (name) => name,
-    async set(tx, change, name, value) {
-      const shape = fields({ title, default: Type.Optional(Type.Boolean()), soldThrough });
-      await savePlan(tx, change, name, checkInput(shape, value));
-      return [];
-    },
-    delete: (tx, change, name) => deletePlan(tx, change, name),
-  },
-  collection: {
-    list: listCollections,
-    named: (name) => name,
-    async set(tx, change, name, value) {
-      const definition = requireCollectionDefinition({ ...value, name });
-      const { before, after } = await putCollection(tx, change.environmentId, definition, change.nowMs);
-      if (before?.version === after.version) return [];
-      await writeAudit(tx, {
-        ...change,
-        action: before === null ? "collection.created" : "collection.changed",
-        target: `collection:${name}`,
-        before: before === null ? undefined : viewCollection(before),
-        after: viewCollection(after),
-      });
-      return [];
-    },
-    async delete(tx, change, name, force) {
-      const { before, recordsDeleted } = await deleteCollection(tx, change.environmentId, name, { force });
-      const [target, after] = [`collection:${name}`, { recordsDeleted }];
-      const row = { target, before: viewCollection(before), after };
-      await writeAudit(tx, { ...change, action: "collection.deleted", ...row });
-    },
-  },
-};
-
 /** Where a server has each kind. */
 const PATHS: Readonly<Record<Kind, string>> = {
   access: "/access",
@@ -154,11 +45,9 @@ export const catalogList: Command = {
   async run(input, world) {
     const wanted = input.positionals[0] === undefined ? KINDS : [readKind(input)];
     const page = { limit: MAX_PAGE_SIZE, after: null };
-    const items = await atPlace(input, world, {
-      here: (store, { id }) =>
-        gather(wanted, (kind) => readPage(store, page, (tx, part) => BY_KIND[kind].list(tx, id, part))),
-      there: (remote) => gather(wanted, (kind) => listRemote<object>(remote, PATHS[kind], {}, page.limit)),
-    });
+    const items = await withApi("read", input, world, (api) =>
+      gather(wanted, (kind) => api.list<object>(PATHS[kind], {}, page.limit)),
+    );
     await sayList(input, world, items, {
       columns: [
         { heading: "KIND", value: ({ kind }) => kind, keep: 2 },
@@ -194,12 +83,7 @@ export const catalogSet: Command = {
   async run(input, world) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const value = readJsonObject(input.positionals[2] ?? (await world.readInput()));
-    const warnings = await atPlace(input, world, {
-      writes: true,
-      here: (store, { id }) =>
-        edit(store, id, world, kind, name, (tx, change) => BY_KIND[kind].set(tx, change, name, value)),
-      there: (remote) => setThere(remote, kind, name, value),
-    });
+    const warnings = await withApi("write", input, world, (api) => setItem(api, kind, name, value));
     sayDone(input, world, `The ${kind} ${name} is saved.`, warnings);
   },
 };
@@ -218,70 +102,26 @@ export const catalogDelete: Command = {
   async run(input, world) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const force = input.on("force");
-    const warnings = await atPlace(input, world, {
-      writes: true,
-      here: (store, { id }) => deleteHere(store, id, world, kind, name, force),
-      there: async (remote) => {
-        const forced = force && (kind === "access" || kind === "collection") ? "?force=true" : "";
-        return (await askPlace<{ warnings: Warnings }>(remote, "DELETE", `${pathOf(kind, name)}${forced}`))
-          .warnings;
-      },
+    const warnings = await withApi("write", input, world, async (api) => {
+      const forced = force && (kind === "access" || kind === "collection") ? "?force=true" : "";
+      return (await api.request<{ warnings: Warnings }>("DELETE", `${pathOf(kind, name)}${forced}`)).warnings;
     });
     sayDone(input, world, `The ${kind} ${name} is deleted.`, warnings);
   },
 };
-
-async function deleteHere(
-  store: Store,
-  environmentId: number,
-  world: World,
-  kind: Kind,
-  name: string,
-  force: boolean,
-): Promise<Warnings> {
-  // Its records go in steps, so that a server beside it is never held up.
-  while (kind === "collection" && force) {
-    const step = await store.write("dashboard", (tx) => deleteRecordsOf(tx, environmentId, name));
-    if (step.ended) break;
-  }
-  return await edit(store, environmentId, world, kind, name, async (tx, change) => {
-    await BY_KIND[kind].delete(tx, change, name, force);
-    return [];
-  });
-}
-
-/** Makes the change, and answers its warnings with those of relays that it breaks. */
-async function edit(
-  store: Store,
-  environmentId: number,
-  world: World,
-  kind: Kind,
-  name: string,
-  work: (tx: Writer, change: Change) => Promise<Warnings>,
-): Promise<Warnings> {
-  const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-  return await store.write("dashboard", async (tx) => {
-    const change = { environmentId, by, nowMs };
-    const { result, warnings } = await trackCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>
-      work(tx, change),
-    );
-    return [...result, ...warnings];
-  });
-}
 
 function pathOf(kind: Kind, name: string): string {
   return `${PATHS[kind]}/${encodeURIComponent(name)}`;
 }
 
 /** A server changes a collection that is there, and makes one that is not. */
-async function setThere(remote: Remote, kind: Kind, name: string, value: JsonObject): Promise<Warnings> {
+async function setItem(api: Api, kind: Kind, name: string, value: JsonObject): Promise<Warnings> {
   try {
-    return (await askPlace<{ warnings: Warnings }>(remote, "PUT", pathOf(kind, name), value)).warnings;
+    return (await api.request<{ warnings: Warnings }>("PUT", pathOf(kind, name), value)).warnings;
   } catch (error) {
     const isNew = kind === "collection" && error instanceof Refusal && error.code === "not_found";
     if (!isNew) throw error;
-    return (await askPlace<{ warnings: Warnings }>(remote, "POST", PATHS.collection, { ...value, name }))
-      .warnings;
+    return (await api.request<{ warnings: Warnings }>("POST", PATHS.collection, { ...value, name })).warnings;
   }
 }
 

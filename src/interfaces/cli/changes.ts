@@ -2,11 +2,12 @@
 import { writeJson } from "../../base/json.ts";
 import { listChanges, writeChanges } from "../../base/release/feed.ts";
 import type { Release } from "../../base/release/release.ts";
+import { writeQuery } from "./api.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { requireProfile } from "./profile.ts";
-import { askServer, readServerUrl, writeQuery } from "./remote.ts";
+import { askServer, readServerUrl } from "./remote.ts";
 
 export const changes: Command = {
   words: ["changes"],
@@ -22,7 +23,7 @@ export const changes: Command = {
   examples: ["relay changes", "relay changes --since 0.5.0"],
   async run(input, world) {
     const since = input.text("since") ?? undefined;
-    const releases = (await readThere(input, world, since)) ?? listChanges(since);
+    const releases = (await readRemoteChanges(input, world, since)) ?? listChanges(since);
     if (releases === null)
       throw new UsageError(`--since is ${JSON.stringify(since)}: write a version such as 0.1.0.`);
     world.say(input.on("json") ? writeJson({ releases }, 2) : writeChanges(releases).trimEnd());
@@ -30,7 +31,7 @@ export const changes: Command = {
 };
 
 /** The feed is anybody's, and no key is sent for it. */
-async function readThere(input: Input, world: World, since: string | undefined) {
+async function readRemoteChanges(input: Input, world: World, since: string | undefined) {
   const name = input.text("profile");
   const text = name === null ? input.text("url") : requireProfile(world, name).url;
   if (text === null) return null;

@@ -2,21 +2,12 @@
 
 import { type Json, writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import {
-  findSenderDomain,
-  removeSenderDomain,
-  resolveTxt,
-  saveSenderDomain,
-  verifySenderDomain,
-  viewSenderDomain,
-} from "../../platform/mail/sender-domain.ts";
+import type { viewSenderDomain } from "../../platform/mail/sender-domain.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { askPlace, tellPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 import { saySheet } from "./terminal.ts";
 
 const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
@@ -30,14 +21,12 @@ export const domainShow: Command = {
   options: OPTIONS,
   examples: ["relay domain show"],
   async run(input, world) {
-    const domain = await atPlace(input, world, {
-      here: async (store, { id }) => {
-        const row = await store.read((tx) => findSenderDomain(tx, id));
-        return row === null ? null : viewSenderDomain(row);
-      },
-      there: async (remote) =>
-        (await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH)).senderDomain,
-    });
+    const domain = await withApi(
+      "read",
+      input,
+      world,
+      async (api) => (await api.request<{ senderDomain: DomainView | null }>("GET", PATH)).senderDomain,
+    );
     if (domain !== null) return await say(input, world, domain);
     if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
     world.tell("No sender domain is set: relay domain set <domain> sets one.");
@@ -56,22 +45,18 @@ export const domainSet: Command = {
   ],
   examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
   async run(input, world) {
-    const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const [eventWord, accountWord] = [input.text("event-word"), input.text("account-word")];
     const sent = {
       domain: input.first(),
       ...(eventWord === null ? {} : { eventWord }),
       ...(accountWord === null ? {} : { accountWord }),
     };
-    const domain = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) =>
-        viewSenderDomain(
-          await store.write("dashboard", (tx) => saveSenderDomain(tx, { environmentId, by, nowMs }, sent)),
-        ),
-      there: async (remote) =>
-        (await askPlace<{ senderDomain: DomainView }>(remote, "PUT", PATH, sent)).senderDomain,
-    });
+    const domain = await withApi(
+      "write",
+      input,
+      world,
+      async (api) => (await api.request<{ senderDomain: DomainView }>("PUT", PATH, sent)).senderDomain,
+    );
     await say(input, world, domain);
     if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
   },
@@ -83,20 +68,9 @@ export const domainVerify: Command = {
   options: OPTIONS,
   examples: ["relay domain verify"],
   async run(input, world) {
-    const by = formatActor(COMMAND_LINE);
-    const { senderDomain, message } = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const found = await verifySenderDomain(
-          store,
-          { resolveTxt, clock: world.clock },
-          { environmentId, by },
-        );
-        return { senderDomain: viewSenderDomain(found.domain), message: found.message };
-      },
-      there: (remote) =>
-        askPlace<{ senderDomain: DomainView; message: string }>(remote, "POST", `${PATH}/verify`),
-    });
+    const { senderDomain, message } = await withApi("write", input, world, (api) =>
+      api.request<{ senderDomain: DomainView; message: string }>("POST", `${PATH}/verify`),
+    );
     await say(input, world, senderDomain);
     world.tell(plain(message));
     return senderDomain.verified ? 0 : 1;
@@ -118,23 +92,12 @@ export const domainRemove: Command = {
   ],
   examples: ["relay domain remove --confirm example.com"],
   async run(input, world) {
-    const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-    const removed = await atPlace<string | null>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const row = await store.read((tx) => findSenderDomain(tx, environmentId));
-        if (row === null) return null;
-        await requireMeant(input, world, row.domain);
-        await store.write("dashboard", (tx) => removeSenderDomain(tx, { environmentId, by, nowMs }));
-        return row.domain;
-      },
-      there: async (remote) => {
-        const { senderDomain } = await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH);
-        if (senderDomain === null) return null;
-        await requireMeant(input, world, senderDomain.domain);
-        await tellPlace(remote, "DELETE", PATH);
-        return senderDomain.domain;
-      },
+    const removed = await withApi<string | null>("write", input, world, async (api) => {
+      const { senderDomain } = await api.request<{ senderDomain: DomainView | null }>("GET", PATH);
+      if (senderDomain === null) return null;
+      await requireMeant(input, world, senderDomain.domain);
+      await api.command("DELETE", PATH);
+      return senderDomain.domain;
     });
     if (input.on("json")) world.say(writeJson({ removed }, 2));
     world.tell(

@@ -3,28 +3,15 @@
  * beside a running server or without one; of a server elsewhere that server sends.
  */
 
-import { createLog } from "../../base/log.ts";
-import { actorOrigin, COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import type { Environment } from "../../platform/account/environment.ts";
-import { EMAIL_STATES, type EmailView, listEmails } from "../../platform/mail/email.ts";
-import { listMailStops, type MailStopView } from "../../platform/mail/mail-stop.ts";
-import {
-  type ManualActor,
-  type ManualMailDeps,
-  sendEmailAgain,
-  sendTestMail,
-} from "../../platform/mail/manual-mail.ts";
-import { createMailer } from "../../platform/mail/smtp-mailer.ts";
-import { readPersonId, requireActingPerson } from "../../shop/people/person.ts";
-import type { Store } from "../../store/port.ts";
-import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere, readAllowPrivate } from "./data-directory.ts";
+import { EMAIL_STATES, type EmailView } from "../../platform/mail/email.ts";
+import type { MailStopView } from "../../platform/mail/mail-stop.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
 import type { World } from "./io.ts";
-import { LIMIT, pagesOf, SINCE } from "./listing.ts";
-import { askPlace, pageRemote } from "./remote.ts";
-import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readLimits } from "./service-option.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { LIMIT, SINCE } from "./listing.ts";
+import { ALLOW_PRIVATE, BASE_URL } from "./service-option.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 const SEND_OPTIONS = [...ANYWHERE, BASE_URL, ALLOW_PRIVATE];
@@ -48,12 +35,8 @@ export const emailsList: Command = {
   async run(input, world) {
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
     const named = input.text("person") ?? undefined;
-    const here: HereOf<EmailView> = async (tx, id, part) => {
-      const person = await readPersonId(tx, id, "--person", named);
-      return await listEmails(tx, id, part, { state, person });
-    };
     const time = { of: (mail: EmailView) => mail.createdAt, ordered: true };
-    const mails = await listAtPlace(input, world, "/emails", { state, person: named }, here, time);
+    const mails = await listItems<EmailView>(input, world, "/emails", { state, person: named }, time);
     await sayList(input, world, mails, {
       columns: [
         { heading: "MADE", value: (mail) => mail.createdAt, keep: 3 },
@@ -76,7 +59,7 @@ export const emailsStopped: Command = {
   options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay emails stopped"],
   async run(input, world) {
-    const stops = await listAtPlace<MailStopView>(input, world, "/mail/stops", {}, listMailStops);
+    const stops = await listItems<MailStopView>(input, world, "/mail/stops", {});
     await sayList(input, world, stops, {
       columns: [
         { heading: "SINCE", value: (stop) => stop.stoppedAt, keep: 2 },
@@ -103,26 +86,15 @@ export const emailsSendAgain: Command = {
       for (const id of input.positionals) code = Math.max(code, sayEnd(world, await send(id)));
       return code;
     };
-    return await atPlace(input, world, {
-      writes: true,
-      here: (store, environment) =>
-        withMailer(store, environment, input, world, (deps, hand) =>
-          sendAll(async (text) => {
-            const pages = pagesOf(store, (tx, part) => listEmails(tx, environment.id, part, {}));
-            return await sendEmailAgain(deps, hand, await wholeId(text, "mails", pages), (tx, personId) =>
-              requireActingPerson(tx, hand.environmentId, personId),
-            );
-          }),
-        ),
-      there: (remote) =>
-        sendAll(async (text) => {
-          const id = await wholeId(text, "mails", (most, cursor) =>
-            pageRemote<EmailView>(remote, "/emails", {}, most, cursor),
-          );
-          const path = `/emails/${encodeURIComponent(id)}/send-again`;
-          return (await askPlace<{ email: EmailView }>(remote, "POST", path)).email;
-        }),
-    });
+    return await withApi("write", input, world, (api) =>
+      sendAll(async (text) => {
+        const id = await wholeId(text, "mails", (most, cursor) =>
+          api.page<EmailView>("/emails", {}, most, cursor),
+        );
+        const path = `/emails/${encodeURIComponent(id)}/send-again`;
+        return (await api.request<{ email: EmailView }>("POST", path)).email;
+      }),
+    );
   },
 };
 
@@ -136,15 +108,12 @@ export const emailsTest: Command = {
   examples: ["relay emails test --to you@example.com"],
   async run(input, world) {
     const to = input.text("to") ?? undefined;
-    const mail = await atPlace(input, world, {
-      writes: true,
-      here: (store, environment) =>
-        withMailer(store, environment, input, world, (deps, hand) =>
-          sendTestMail(deps, hand, { appId: environment.appId, to, limits: readLimits(world.env) }),
-        ),
-      there: async (remote) =>
-        (await askPlace<{ email: EmailView }>(remote, "POST", "/mail/test", { to })).email,
-    });
+    const mail = await withApi(
+      "write",
+      input,
+      world,
+      async (api) => (await api.request<{ email: EmailView }>("POST", "/mail/test", { to })).email,
+    );
     return sayEnd(world, mail);
   },
 };
@@ -154,32 +123,4 @@ function sayEnd(world: World, { id, to, state, message }: EmailView): number {
   const end = state === "mailbox" ? "kept here, as local development sends nothing" : state;
   world.say(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
   return state === "sent" || state === "mailbox" ? 0 : 1;
-}
-
-async function withMailer<Result>(
-  store: Store,
-  environment: Environment,
-  input: Input,
-  world: World,
-  work: (deps: ManualMailDeps, hand: ManualActor) => Promise<Result>,
-): Promise<Result> {
-  const { clock } = world;
-  const sealer = await openSealerHere(store, input, world);
-  const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
-  const local = environment.name === "local";
-  const mailer = createMailer({
-    store,
-    sealer,
-    clock,
-    log,
-    allowPrivate: readAllowPrivate(input, world),
-    baseUrl: () => readBaseUrl(input),
-    local,
-  });
-  const hand = {
-    environmentId: environment.id,
-    by: formatActor(COMMAND_LINE),
-    origin: actorOrigin(COMMAND_LINE),
-  };
-  return await work({ store, clock, mailer, local }, hand);
 }

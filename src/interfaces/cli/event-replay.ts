@@ -3,15 +3,12 @@
 import { writeJson } from "../../base/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../../base/limit.ts";
 import { plain } from "../../base/text.ts";
-import { planReplay, replayEvent } from "../../engine/event/replay.ts";
 import type { PlannedAction, ReplayPlan } from "../../engine/event/replay-plan.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
+import { eventPath, findEventId, postEvent } from "./events.ts";
 import type { World } from "./io.ts";
-import { askPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 export const eventsReplay: Command = {
   words: ["events", "replay"],
@@ -35,18 +32,9 @@ export const eventsReplay: Command = {
   async run(input, world) {
     if (input.on("plan")) return await formatPlan(input, world);
     const run = readIndexes(input);
-    const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-    const id = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const id = await eventIdHere(store, environmentId, input.first());
-        await store.write("dashboard", (tx) => replayEvent(tx, { environmentId, id, actor, nowMs, run }));
-        return id;
-      },
-      there: async (remote) => {
-        const id = await eventIdThere(remote, input.first());
-        return await postEvent(remote, `${eventPath(id)}/replay`, { run });
-      },
+    const id = await withApi("write", input, world, async (api) => {
+      const id = await findEventId(api, input.first());
+      return await postEvent(api, `${eventPath(id)}/replay`, { run });
     });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
     world.tell(
@@ -56,15 +44,9 @@ export const eventsReplay: Command = {
 };
 
 async function formatPlan(input: Input, world: World): Promise<void> {
-  const plan = await atPlace(input, world, {
-    here: async (store, { id: environmentId }) => {
-      const id = await eventIdHere(store, environmentId, input.first());
-      return await store.read((tx) => planReplay(tx, { environmentId, id }));
-    },
-    there: async (remote) => {
-      const path = eventPath(await eventIdThere(remote, input.first()));
-      return (await askPlace<{ plan: ReplayPlan }>(remote, "GET", `${path}/replay`)).plan;
-    },
+  const plan = await withApi("read", input, world, async (api) => {
+    const path = eventPath(await findEventId(api, input.first()));
+    return (await api.request<{ plan: ReplayPlan }>("GET", `${path}/replay`)).plan;
   });
   if (input.on("json")) world.say(writeJson({ plan }, 2));
   else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));

@@ -1,13 +1,11 @@
 /** `relay events retry` and `relay relays retry`: trying now what waits for its retry. The running service takes up by itself what is due here. */
 
 import { writeJson } from "../../base/json.ts";
-import { retryEventNow, retryRelayNow, type TriedEvents } from "../../engine/event/retry-now.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
+import type { TriedEvents } from "../../engine/event/retry-now.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
-import { askPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { eventPath, findEventId, postEvent } from "./events.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 const COUNTS = "The attempt counts as any other.";
 
@@ -19,18 +17,9 @@ export const eventsRetry: Command = {
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events retry evt_…"],
   async run(input, world) {
-    const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-    const id = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const id = await eventIdHere(store, environmentId, input.first());
-        await store.write("dashboard", (tx) => retryEventNow(tx, { environmentId, id, actor, nowMs }));
-        return id;
-      },
-      there: async (remote) => {
-        const id = await eventIdThere(remote, input.first());
-        return await postEvent(remote, `${eventPath(id)}/retry`);
-      },
+    const id = await withApi("write", input, world, async (api) => {
+      const id = await findEventId(api, input.first());
+      return await postEvent(api, `${eventPath(id)}/retry`);
     });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
     world.tell(`${id} is tried now. See relay events show ${id}`);
@@ -46,16 +35,11 @@ export const relaysRetry: Command = {
   examples: ["relay relays retry checkout-completed"],
   async run(input, world) {
     const name = input.first();
-    const [actor, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-    const { tried, stopped } = await atPlace(input, world, {
-      writes: true,
-      here: (store, { id: environmentId }) => retryRelayNow(store, { environmentId, name, actor, nowMs }),
-      there: async (remote) => {
-        const path = `/relays/${encodeURIComponent(name)}/retry`;
-        const { tried, stopped } = await askPlace<TriedEvents>(remote, "POST", path);
-        // A server of an earlier version does not say it.
-        return { tried, stopped: stopped ?? null };
-      },
+    const { tried, stopped } = await withApi("write", input, world, async (api) => {
+      const path = `/relays/${encodeURIComponent(name)}/retry`;
+      const { tried, stopped } = await api.request<TriedEvents>("POST", path);
+      // A server of an earlier version does not say it.
+      return { tried, stopped: stopped ?? null };
     });
     if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));
     world.tell(

@@ -4,34 +4,19 @@
 
 import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { countEvents, type EventCounts } from "../../engine/event/count.ts";
+import type { EventCounts } from "../../engine/event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../../engine/event/event.ts";
-import { expungeManually } from "../../engine/event/expunge.ts";
-import { lookUpNames } from "../../engine/event/filter-lookup.ts";
-import { type EventFilter, listEvents, readEvents } from "../../engine/event/list.ts";
-import { type EventItem, type EventView, requireEventView } from "../../engine/event/view.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import type { Store } from "../../store/port.ts";
+import type { EventFilter } from "../../engine/event/list.ts";
+import type { EventItem, EventView } from "../../engine/event/view.ts";
+import { type Api, writeQuery } from "./api.ts";
 import type { Command, Input, Option } from "./command.ts";
-import { JSON_OUTPUT } from "./data-directory.ts";
+import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { EVENT_COLUMNS, writeEvent, writePayload } from "./event-text.ts";
 import { wholeEventId } from "./id-suffix.ts";
 import type { World } from "./io.ts";
-import {
-  gather,
-  keyOf,
-  LIMIT,
-  type Listing,
-  pagesOf,
-  type ReadPage,
-  readLimit,
-  readTime,
-  SINCE,
-  UNTIL,
-} from "./listing.ts";
-import { askPlace, listRemote, pageRemote, type Remote, writeQuery } from "./remote.ts";
-import { follow, LOOK_EVERY_MS, LOOK_THERE_EVERY_MS } from "./tail.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { gather, LIMIT, type Listing, type ReadPage, readLimit, readTime, SINCE, UNTIL } from "./listing.ts";
+import { follow } from "./tail.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 import { sayList, saySheet } from "./terminal.ts";
 
 const EVENT_FILTERS: readonly Option[] = [
@@ -68,9 +53,6 @@ function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
 
 export const eventPath = (id: string): string => `/events/${encodeURIComponent(id)}`;
 
-/** "No events match" is said when all were looked at. */
-const EVERY_STEP = { steps: Number.POSITIVE_INFINITY };
-
 export const eventsList: Command = {
   words: ["events", "list"],
   summary: "list events, newest first",
@@ -88,25 +70,15 @@ export const eventsList: Command = {
   async run(input, world) {
     const limit = readLimit(input);
     const filter = readEventFilter(input, world);
-    const events = await atPlace(input, world, {
-      here: async (store, { id }) => {
-        const found = await lookUpNames(store, id, filter);
-        const read: ReadPage<EventItem> = (most, cursor) =>
-          readEvents(store, id, found, { limit: most, after: keyOf(cursor) }, EVERY_STEP);
-        const listed = await gather(input, world, read, { limit, counted: true });
-        return await addCount(listed, () => countEvents(store, id, found), filter);
-      },
-      there: async (remote) => {
-        const query = queryOf(filter);
-        const read: ReadPage<EventItem> = (most, cursor) =>
-          pageRemote<EventItem>(remote, "/events", query, most, cursor);
-        const listed = await gather(input, world, read, { limit, counted: true });
-        const count = async () => {
-          const path = `/events/counts${writeQuery({ ...query, state: undefined })}`;
-          return (await askPlace<{ counts: EventCounts }>(remote, "GET", path)).counts;
-        };
-        return await addCount(listed, count, filter);
-      },
+    const events = await withApi("read", input, world, async (api) => {
+      const query = queryOf(filter);
+      const read: ReadPage<EventItem> = (most, cursor) => api.page<EventItem>("/events", query, most, cursor);
+      const listed = await gather(input, world, read, { limit, counted: true });
+      const count = async () => {
+        const path = `/events/counts${writeQuery({ ...query, state: undefined })}`;
+        return (await api.request<{ counts: EventCounts }>("GET", path)).counts;
+      };
+      return await addCount(listed, count, filter);
     });
     await sayList(input, world, events, { columns: EVENT_COLUMNS, none: "No events match." });
   },
@@ -125,21 +97,14 @@ async function addCount(
   return { ...listed, of: { total, atLeast: counted.some(({ isMore }) => isMore) } };
 }
 
-/** The whole id of the event that is named by it or by its ending. */
-export function eventIdHere(store: Store, environmentId: number, text: string): Promise<string> {
-  return wholeEventId(
-    text,
-    pagesOf(store, (tx, part) => listEvents(tx, environmentId, {}, part)),
-  );
-}
-
-export function eventIdThere(remote: Remote, text: string): Promise<string> {
-  return wholeEventId(text, (most, cursor) => pageRemote<EventItem>(remote, "/events", {}, most, cursor));
+/** The id of the event that is named by its id or by the id's ending. */
+export function findEventId(api: Api, text: string): Promise<string> {
+  return wholeEventId(text, (most, cursor) => api.page<EventItem>("/events", {}, most, cursor));
 }
 
 /** A POST about an event, which answers the event; answers its id. */
-export async function postEvent(remote: Remote, path: string, sent: object = {}): Promise<string> {
-  const { event } = await askPlace<{ event: { id: string } }>(remote, "POST", path, sent);
+export async function postEvent(api: Api, path: string, sent: object = {}): Promise<string> {
+  const { event } = await api.request<{ event: { id: string } }>("POST", path, sent);
   return event.id;
 }
 
@@ -150,15 +115,9 @@ export const eventsShow: Command = {
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events show 00001a2f"],
   async run(input, world) {
-    const event = await atPlace(input, world, {
-      here: async (store, environment) => {
-        const id = await eventIdHere(store, environment.id, input.first());
-        return await store.read((tx) => requireEventView(tx, environment.id, id));
-      },
-      there: async (remote) => {
-        const path = eventPath(await eventIdThere(remote, input.first()));
-        return withoutDocs((await askPlace<{ event: EventView }>(remote, "GET", path)).event);
-      },
+    const event = await withApi("read", input, world, async (api) => {
+      const path = eventPath(await findEventId(api, input.first()));
+      return withoutDocs((await api.request<{ event: EventView }>("GET", path)).event);
     });
     if (input.on("json")) return world.say(writeJson({ event }, 2));
     const aside = world.screen.columns !== null && event.expunged === null;
@@ -184,24 +143,21 @@ export const eventsExpunge: Command = {
     "It is audited, and the event never runs again. What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
   examples: ["relay events expunge 00001a2f"],
   async run(input, world) {
-    const id = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const id = await eventIdHere(store, environmentId, input.first());
-        const nowMs = world.clock.now();
-        await expungeManually(store, { environmentId, id, actor: formatActor(COMMAND_LINE), nowMs });
-        // Nothing of it stays in pages that came free.
-        while (await store.tend({ everything: true }));
-        return id;
-      },
-      there: async (remote) => {
-        const id = await eventIdThere(remote, input.first());
-        return await postEvent(remote, `${eventPath(id)}/expunge`);
-      },
+    const { id, isLocal } = await withApi("write", input, world, async (api) => {
+      const path = eventPath(await findEventId(api, input.first()));
+      return { id: await postEvent(api, `${path}/expunge`), isLocal: api.isLocal };
     });
+    if (isLocal) await vacuum(input, world);
     world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);
   },
 };
+
+/** Overwrites the pages that the payload was on. A server does so by itself. */
+function vacuum(input: Input, world: World): Promise<void> {
+  return withStore(input, world, async (store) => {
+    while (await store.tend({ everything: true }));
+  });
+}
 
 const PAGE = { limit: 200, after: null };
 
@@ -213,17 +169,9 @@ export const eventsTail: Command = {
   examples: ["relay events tail --state dead"],
   async run(input, world) {
     const filter = readEventFilter(input, world);
-    await atPlace(input, world, {
-      here: async (store, { id }) => {
-        const found = await lookUpNames(store, id, filter);
-        const look = async () => (await readEvents(store, id, found, PAGE)).items;
-        await follow(input, world, { ...TAIL, look, everyMs: LOOK_EVERY_MS });
-      },
-      there: (remote) => {
-        const look = async () =>
-          (await listRemote<EventItem>(remote, "/events", queryOf(filter), PAGE.limit)).items;
-        return follow(input, world, { ...TAIL, look, everyMs: LOOK_THERE_EVERY_MS });
-      },
+    await withApi("read", input, world, (api) => {
+      const look = async () => (await api.list<EventItem>("/events", queryOf(filter), PAGE.limit)).items;
+      return follow(api, input, world, { ...TAIL, look });
     });
   },
 };

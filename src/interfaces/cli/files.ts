@@ -2,28 +2,16 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import {
-  deleteFile,
-  type FileView,
-  listFiles,
-  readFile as readStored,
-  requireFileSize,
-  uploadFile,
-  viewFile,
-} from "../../shop/records/file.ts";
-import { auditFile } from "../../shop/records/record-audit.ts";
-import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
-import type { Store } from "../../store/port.ts";
+import { type FileView, requireFileSize } from "../../shop/records/file.ts";
+import type { Api } from "./api.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
-import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
 import type { World } from "./io.ts";
-import { LIMIT, pagesOf, SINCE } from "./listing.ts";
-import { askRemote, fetchPlace, NothingSent, pageRemote, type Remote, tellPlace } from "./remote.ts";
-import { readDataDir, readLimits } from "./service-option.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { LIMIT, SINCE } from "./listing.ts";
+import { NothingSent } from "./remote.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 const FILE_ID = { name: "file id", help: "as relay files list shows it, or its ending" };
@@ -34,9 +22,8 @@ export const filesList: Command = {
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay files list --since 7d"],
   async run(input, world) {
-    const here: HereOf<FileView> = (tx, id, part) => listFiles(tx, id, part);
     const time = { of: (one: FileView) => one.createdAt, ordered: true };
-    const files = await listAtPlace(input, world, "/files", {}, here, time);
+    const files = await listItems<FileView>(input, world, "/files", {}, time);
     await sayList(input, world, files, {
       columns: [
         { heading: "KEPT", value: (one) => one.createdAt, keep: 3 },
@@ -79,29 +66,15 @@ export const filesUpload: Command = {
       );
     const content = await readBytes(world, path);
     const mediaType = input.text("type") ?? Bun.file(name).type;
-    const file = await atPlace<FileView>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        const limits = { ...readLimits(world.env), ...readRunningLimits(readDataDir(input, world)) };
-        return await store.write("dashboard", async (tx) => {
-          const row = await withinStorage(tx, appStorer(environmentId), limits, () =>
-            uploadFile(tx, { ...change, name, mediaType, content }),
-          );
-          await auditFile(tx, change, "file.uploaded", row);
-          return viewFile(row);
-        });
-      },
-      there: async (remote) => {
-        const path = `${remote.place}/files?name=${encodeURIComponent(name)}`;
-        const asked = askRemote<{ file: FileView }>(remote, "POST", path, content, mediaType);
-        const { file } = await asked.catch((error) => {
-          if (error instanceof CommandFailure && !(error instanceof NothingSent))
-            world.tell("Whether it was kept is not known: relay files list shows whether it was.");
-          throw error;
-        });
-        return file;
-      },
+    const file = await withApi<FileView>("write", input, world, async (api) => {
+      const path = `/files?name=${encodeURIComponent(name)}`;
+      const asked = api.request<{ file: FileView }>("POST", path, content, mediaType);
+      const { file } = await asked.catch((error) => {
+        if (error instanceof CommandFailure && !(error instanceof NothingSent))
+          world.tell("Whether it was kept is not known: relay files list shows whether it was.");
+        throw error;
+      });
+      return file;
     });
     if (input.on("json")) world.say(writeJson({ file }, 2));
     world.tell(
@@ -155,23 +128,16 @@ export const filesDownload: Command = {
   examples: ["relay files download 7c44d0b1", "relay files download 7c44d0b1 --to invoice.pdf"],
   async run(input, world) {
     const text = input.first();
-    const { content, ...file } = await atPlace<Fetched>(input, world, {
-      here: async (store, { id: environmentId }) => {
-        const id = await fileIdHere(store, environmentId, text);
-        return await store.read((tx) => readStored(tx, environmentId, id));
-      },
-      there: async (remote) => {
-        const id = await fileIdThere(remote, text);
-        const { bytes, headers } = await fetchPlace(remote, `/files/${encodeURIComponent(id)}`);
-        const [, name = id] =
-          /filename\*=UTF-8''([^;]+)/.exec(headers.get("content-disposition") ?? "") ?? [];
-        return {
-          id,
-          name: decodeURIComponent(name),
-          mediaType: headers.get("content-type") ?? "",
-          content: bytes,
-        };
-      },
+    const { content, ...file } = await withApi<Fetched>("read", input, world, async (api) => {
+      const id = await findFileId(api, text);
+      const { bytes, headers } = await api.download(`/files/${encodeURIComponent(id)}`);
+      const [, name = id] = /filename\*=UTF-8''([^;]+)/.exec(headers.get("content-disposition") ?? "") ?? [];
+      return {
+        id,
+        name: decodeURIComponent(name),
+        mediaType: headers.get("content-type") ?? "",
+        content: bytes,
+      };
     });
     // A name holds no slash, and one that only a server says may hold anything.
     const to = resolve(world.cwd, input.text("to") ?? basename(file.name));
@@ -211,24 +177,11 @@ export const filesDelete: Command = {
   async run(input, world) {
     const text = input.first();
     requireSame(input, "file", text);
-    const deleted = await atPlace<string>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        const id = await fileIdHere(store, environmentId, text);
-        await askFirst(input, world, id);
-        await store.write("dashboard", async (tx) => {
-          const row = await deleteFile(tx, environmentId, id);
-          await auditFile(tx, change, "file.deleted", row);
-        });
-        return id;
-      },
-      there: async (remote) => {
-        const id = await fileIdThere(remote, text);
-        await askFirst(input, world, id);
-        await tellPlace(remote, "DELETE", `/files/${encodeURIComponent(id)}`);
-        return id;
-      },
+    const deleted = await withApi<string>("write", input, world, async (api) => {
+      const id = await findFileId(api, text);
+      await askFirst(input, world, id);
+      await api.command("DELETE", `/files/${encodeURIComponent(id)}`);
+      return id;
     });
     if (input.on("json")) world.say(writeJson({ deleted }, 2));
     world.tell(`The file ${deleted} is deleted.`);
@@ -245,15 +198,6 @@ async function askFirst(input: Input, world: World, id: string): Promise<void> {
   });
 }
 
-/** Whole where its ending was written. */
-function fileIdHere(store: Store, environmentId: number, text: string): Promise<string> {
-  return wholeId(
-    text,
-    "files",
-    pagesOf(store, (tx, part) => listFiles(tx, environmentId, part)),
-  );
-}
-
-function fileIdThere(remote: Remote, text: string): Promise<string> {
-  return wholeId(text, "files", (most, cursor) => pageRemote<FileView>(remote, "/files", {}, most, cursor));
+function findFileId(api: Api, text: string): Promise<string> {
+  return wholeId(text, "files", (most, cursor) => api.page<FileView>("/files", {}, most, cursor));
 }

@@ -4,24 +4,17 @@ import { resolve } from "node:path";
 import { sleep } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
-import {
-  type ImportView,
-  importEvents as importBatch,
-  MAX_IMPORT_LINES,
-} from "../../engine/receiver/import.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import type { Environment } from "../../platform/account/environment.ts";
-import { LiveRelays } from "../../rules/relay/live-relay.ts";
-import { type Store, StoreUnavailable } from "../../store/port.ts";
+import { type ImportView, MAX_IMPORT_LINES } from "../../engine/receiver/import.ts";
+import { StoreUnavailable } from "../../store/port.ts";
+import type { Api } from "./api.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import { MissedTally as Tally } from "./import-summary.ts";
 import type { World } from "./io.ts";
 import { count } from "./plan-lines.ts";
 import { pointersOf, toRefusalCode, writeCodeLine } from "./refusal-text.ts";
-import { askPlace, type Remote } from "./remote.ts";
-import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { BASE_URL } from "./service-option.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 const MAX_FILE_MB = 256;
 /** Of one request, which is one batch. */
@@ -54,11 +47,9 @@ export const importEvents: Command = {
   ],
   async run(input, world) {
     const bytes = await readExport(input, world);
-    return await atPlace(input, world, {
-      writes: !input.on("dry-run"),
-      here: (store, environment) => carry(sendHere(store, environment, input, world), bytes, input, world),
-      there: (remote) => carry(sendThere(remote, input), bytes, input, world),
-    });
+    return await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
+      carry(sendBatches(api, input, world), bytes, input, world),
+    );
   },
 };
 
@@ -86,50 +77,26 @@ interface Asked {
 /** Has one batch planned or stored. */
 type Send = (bytes: Uint8Array, asked: Asked) => Promise<ImportView>;
 
-function sendHere(store: Store, environment: Environment, input: Input, world: World): Send {
-  const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
-  const baseUrl = () => url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
-  return async (bytes, asked) => {
-    const sealer = await openSealerHere(store, input, world);
-    // Anew for each batch: a server beside may have saved the relay.
-    const snapshot = await new LiveRelays({ store, sealer, baseUrl }).current();
-    const change = {
-      environmentId: environment.id,
-      by: formatActor(COMMAND_LINE),
-      nowMs: world.clock.now(),
-    };
-    return await importBatch(
-      { store: patient(store, world), snapshot, origin: "dashboard" },
-      input.first(),
-      { ...asked, bytes },
-      change,
-    );
-  };
-}
-
-/** A server beside it, which runs what entered, may hold the database longer than a write waits. */
-function patient(store: Store, { clock }: World): Pick<Store, "write"> {
-  return {
-    async write(origin, work) {
-      for (let left = MAX_TRIES; ; left--) {
-        try {
-          return await store.write(origin, work);
-        } catch (error) {
-          if (!(error instanceof StoreUnavailable) || left === 0) throw error;
-          await sleep(clock, TRY_AGAIN_MS);
-        }
-      }
-    },
-  };
-}
-
-function sendThere(remote: Remote, input: Input): Send {
+function sendBatches(api: Api, input: Input, world: World): Send {
   return (bytes, { dryRun, file, firstLine, version }) => {
     const query = new URLSearchParams({ dryRun: String(dryRun), file, line: String(firstLine) });
     if (version !== null) query.set("version", String(version));
     const path = `/relays/${encodeURIComponent(input.first())}/import-missed?${query}`;
-    return askPlace<ImportView>(remote, "POST", path, bytes);
+    const send = () => api.request<ImportView>("POST", path, bytes);
+    return api.isLocal ? retryWhileBusy(send, world) : send();
   };
+}
+
+/** Waits for a server that runs what entered: it may hold the database for longer than a write waits. */
+async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: World): Promise<Result> {
+  for (let left = MAX_TRIES; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || left === 0) throw error;
+      await sleep(clock, TRY_AGAIN_MS);
+    }
+  }
 }
 
 /** Shows the plan, asks, and carries it out. Answers the exit code. */

@@ -9,16 +9,14 @@ import {
   listApiKeys,
   mintApiKey,
   revokeApiKey,
-  viewKey,
 } from "../../platform/account/api-key.ts";
 import { listOriginWarnings } from "../../platform/account/key-origin.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
-import { listRemote } from "./remote.ts";
 import { DATA } from "./service-option.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 export const keysCreate: Command = {
@@ -79,10 +77,12 @@ export const keysList: Command = {
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay keys list"],
   async run(input, world) {
-    const items = await atPlace(input, world, {
-      here: async (store, { id }) => (await store.read((tx) => listApiKeys(tx, id))).items.map(viewKey),
-      there: async (remote) => (await listRemote<KeyView>(remote, "/keys", {}, MAX_PAGE_SIZE)).items,
-    });
+    const items = await withApi(
+      "read",
+      input,
+      world,
+      async (api) => (await api.list<KeyView>("/keys", {}, MAX_PAGE_SIZE)).items,
+    );
     await sayList(input, world, items, {
       columns: [
         { heading: "ID", value: (key) => key.id, keep: 1 },

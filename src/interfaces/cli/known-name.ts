@@ -8,16 +8,14 @@ import { waitAtMost } from "../../base/clock.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { findNearestName } from "../../base/text.ts";
 import { listApps } from "../../platform/account/app.ts";
-import { listRelayRows } from "../../rules/relay/relay.ts";
 import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import { openDatabaseFile, readSchemaVersion } from "../../store/sqlite/database-file.ts";
 import { type Command, CommandFailure, type Input, type NameKind } from "./command.ts";
 import { withStore } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { readProfiles } from "./profile.ts";
-import { pageRemote } from "./remote.ts";
 import { readDataDir } from "./service-option.ts";
-import { atPlace } from "./target.ts";
+import { withApi } from "./target.ts";
 
 const MOMENT_MS = 1_000;
 const MAX_NAMES = 200;
@@ -44,13 +42,9 @@ async function readNames(kind: NameKind, input: Input, world: World): Promise<st
     return await withStore(input, world, async (store) =>
       (await store.read((tx) => listApps(tx))).map(({ id }) => id),
     );
-  return await atPlace(input, world, {
-    here: async (store, { id }) => (await store.read((tx) => listRelayRows(tx, id))).map(({ name }) => name),
-    there: async (remote) =>
-      (await pageRemote<{ name: string }>(remote, "/relays", {}, MAX_NAMES, null)).items.map(
-        ({ name }) => name,
-      ),
-  });
+  return await withApi("read", input, world, async (api) =>
+    (await api.page<{ name: string }>("/relays", {}, MAX_NAMES, null)).items.map(({ name }) => name),
+  );
 }
 
 /** Also where there is no database: then another place may be meant. */

@@ -118,6 +118,6 @@ export function pagesOf<Item>(
 }
 
 /** What a page comes after: the key that its cursor holds. */
-export function keyOf(cursor: string | null): string | null {
+function keyOf(cursor: string | null): string | null {
   return cursor === null ? null : readCursor(cursor);
 }

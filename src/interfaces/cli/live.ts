@@ -19,7 +19,7 @@ import type { World } from "./io.ts";
 import { type Decided, keepSecrets } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
 import { writeCodeLine } from "./refusal-text.ts";
-import { askRemote, postRemote, type Remote } from "./remote.ts";
+import { askServer, type Remote } from "./remote.ts";
 
 export const OPEN: Option = { name: "open", help: "open the approval's page in the browser" };
 
@@ -62,7 +62,7 @@ export async function carryLive(
   const asked = { ...change.sent, replaceEdited, plan: plan.plan };
   // From here on a stop withdraws what was asked for.
   using stop = new Stop(world);
-  const { approval } = await postRemote<{ approval: ApprovalView }>(remote, "/approvals", asked);
+  const { approval } = await remote.request<{ approval: ApprovalView }>("POST", "/approvals", asked);
   const waiting = new Waiting(remote, change, approval, world, stop);
   const say = (now: ApprovalView, applied: boolean, more: object = {}): void => {
     if (input.on("json")) world.say(writeJson({ ...plan, ...more, approval: now, applied }));
@@ -161,7 +161,7 @@ class Waiting {
     this.#remote = remote;
     this.#change = change;
     this.#world = world;
-    this.#path = `/api/approvals/${approval.id}`;
+    this.#path = `/remote/approvals/${approval.id}`;
     this.#now = approval;
     this.#toldMinutes = this.#minutesLeft;
   }
@@ -191,7 +191,7 @@ class Waiting {
   /** A server that restarts is waited for: what was asked outlives that. */
   async #look(): Promise<void> {
     try {
-      const { approval } = await askRemote<{ approval: ApprovalView }>(this.#remote, "GET", this.#path);
+      const { approval } = await askServer<{ approval: ApprovalView }>(this.#remote, "GET", this.#path);
       this.#now = approval;
       this.#isAway = false;
     } catch (error) {
@@ -209,12 +209,12 @@ class Waiting {
     return Math.ceil((this.#now.secondsLeft * 1_000) / MINUTE_MS);
   }
 
-  /** Carried out once, however often it is asked for: an answer that was lost is asked about. */
+  /** PlanResult out once, however often it is asked for: an answer that was lost is asked about. */
   async #apply(): Promise<Waited> {
     for (;;) {
       try {
-        const done = await askRemote<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, {});
-        const { approval } = await askRemote<{ approval: ApprovalView }>(
+        const done = await askServer<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, {});
+        const { approval } = await askServer<{ approval: ApprovalView }>(
           this.#remote,
           "GET",
           this.#path,
@@ -263,7 +263,7 @@ class Waiting {
 
   async #withdraw(why: string | null): Promise<Waited> {
     const sent = { decision: "withdraw", plan: this.#change.decided.plan.plan };
-    const { approval } = await askRemote<{ approval: ApprovalView }>(
+    const { approval } = await askServer<{ approval: ApprovalView }>(
       this.#remote,
       "POST",
       this.#path,

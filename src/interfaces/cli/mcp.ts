@@ -3,10 +3,11 @@
  * tools; so a tool does the same here as over HTTP, and is as new as the service.
  */
 import { type Json, writeJson } from "../../base/json.ts";
+import { readObject } from "./api.ts";
 import type { Command, Input } from "./command.ts";
 import type { World } from "./io.ts";
 import { describeError, docsOf, pointersOf } from "./refusal-text.ts";
-import { callRemote, type Remote, readObject } from "./remote.ts";
+import { postText, type Remote } from "./remote.ts";
 import { ANYWHERE, findRemote } from "./target.ts";
 
 /** As JSON-RPC numbers what the server itself refuses. */
@@ -59,7 +60,7 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
   }
   try {
     const path = `${remote.place}/mcp${input.on("read-only") ? "?readOnly=true" : ""}`;
-    const { status, text } = await callRemote(remote, "POST", path, line);
+    const { status, text } = await postText(remote, path, line);
     const answer = readObject(text);
     if (answer.jsonrpc !== undefined) world.say(writeJson(answer));
     else if (status >= 300)

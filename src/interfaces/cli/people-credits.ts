@@ -2,15 +2,13 @@
 
 import { writeJson } from "../../base/json.ts";
 import { MAX_CREDIT_LINE } from "../../base/limit.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { addCreditsManually, type CreditView, viewCredit } from "../../shop/people/credit.ts";
-import { requirePersonNamed } from "../../shop/people/person.ts";
+import type { CreditView } from "../../shop/people/credit.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
+import { findPerson, PERSON } from "./people.ts";
 import { count } from "./plan-lines.ts";
-import { askPlace, NothingSent } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { NothingSent } from "./remote.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 interface Changed {
   /** The ledger's line, with the key. */
@@ -54,36 +52,16 @@ export const peopleCredits: Command = {
     if (reason === null)
       throw new UsageError("--reason is not given: say why, for it stands in their ledger for good.");
     const key = input.text("key") ?? `command-${crypto.randomUUID()}`;
-    const made = await atPlace<{ person: string } & Changed>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        const whole = await wholePersonId(store, environmentId, name);
-        return await store.write("dashboard", async (tx) => {
-          const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
-          const { line, applied } = await addCreditsManually(tx, {
-            ...change,
-            personId,
-            amount,
-            reason,
-            key,
-          });
-          return { person: personId, credit: viewCredit(line), balance: line.balance, applied };
-        });
-      },
-      there: async (remote) => {
-        const { id } = await findPersonThere(remote, name);
-        const path = `/persons/${encodeURIComponent(id)}/credits`;
-        const asked = askPlace<Changed>(remote, "POST", path, { amount, reason, key });
-        const answer = await asked.catch((error) => {
-          if (error instanceof CommandFailure && !(error instanceof NothingSent))
-            world.tell(
-              `Whether that was done is not known: written again with --key ${key} it applies once.`,
-            );
-          throw error;
-        });
-        return { person: id, ...answer };
-      },
+    const made = await withApi<{ person: string } & Changed>("write", input, world, async (api) => {
+      const { id } = await findPerson(api, name);
+      const path = `/persons/${encodeURIComponent(id)}/credits`;
+      const asked = api.request<Changed>("POST", path, { amount, reason, key });
+      const answer = await asked.catch((error) => {
+        if (error instanceof CommandFailure && !(error instanceof NothingSent))
+          world.tell(`Whether that was done is not known: written again with --key ${key} it applies once.`);
+        throw error;
+      });
+      return { person: id, ...answer };
     });
     if (input.on("json")) world.say(writeJson(made, 2));
     const left = count(made.balance, "credit");

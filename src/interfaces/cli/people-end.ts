@@ -3,19 +3,13 @@
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { ENTITLEMENT_NAME } from "../../base/shape.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import type { Change } from "../../platform/audit/audit.ts";
-import { endGrantManually, type GrantView, listLiveGrants } from "../../shop/people/access-grant.ts";
-import { resolveEntitlementKey } from "../../shop/people/entitlement.ts";
-import { requirePersonNamed } from "../../shop/people/person.ts";
-import { endSubscriptionManually, findActiveSubscription } from "../../shop/selling/subscription.ts";
-import type { Store } from "../../store/port.ts";
+import type { GrantView } from "../../shop/people/access-grant.ts";
+import type { Api } from "./api.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
+import { findPerson, PERSON } from "./people.ts";
 import { refuseMisread } from "./read-answer.ts";
-import { askPlace, type Remote, tellPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 /** What was ended. */
 interface Ended {
@@ -39,14 +33,7 @@ export const peopleEnd: Command = {
   examples: ["relay people end ada@example.com access:members", "relay people end ada@example.com pro"],
   async run(input, world) {
     const [name = "", what = ""] = input.positionals;
-    const ended = await atPlace<Ended>(input, world, {
-      writes: true,
-      here: (store, { id }) => {
-        const change = { environmentId: id, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        return endHere(store, change, name, what);
-      },
-      there: (remote) => endThere(remote, name, what),
-    });
+    const ended = await withApi<Ended>("write", input, world, (api) => endHolding(api, name, what));
     const { subscription, grants } = ended;
     if (subscription === null && grants.length === 0) throw refuseNothing(name, what);
     if (input.on("json")) world.say(writeJson({ ...ended, what }, 2));
@@ -60,38 +47,22 @@ export const peopleEnd: Command = {
   },
 };
 
-async function endHere(store: Store, change: Change, name: string, what: string): Promise<Ended> {
-  const { environmentId } = change;
-  const whole = await wholePersonId(store, environmentId, name);
-  return await store.write("dashboard", async (tx) => {
-    const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
-    const active = await findActiveSubscription(tx, environmentId, personId);
-    const subscription = active?.plan === what ? active : null;
-    if (subscription !== null) await endSubscriptionManually(tx, change, subscription.id);
-    const entitlement = await resolveEntitlementKey(tx, environmentId, what);
-    const live = await listLiveGrants(tx, { ...change, personId, entitlement });
-    for (const { id } of live) await endGrantManually(tx, change, id);
-    return { person: personId, subscription: shown(subscription), grants: live.map(({ id }) => id) };
-  });
-}
-
-async function endThere(remote: Remote, name: string, what: string): Promise<Ended> {
-  const { id } = await findPersonThere(remote, name);
+async function endHolding(api: Api, name: string, what: string): Promise<Ended> {
+  const { id } = await findPerson(api, name);
   const of = `/persons/${encodeURIComponent(id)}`;
   type Now = { person: { id: string }; subscription: { id: string; plan: string; billedBy: string } | null };
-  const { person, subscription: active } = await askPlace<Now>(remote, "GET", of);
+  const { person, subscription: active } = await api.request<Now>("GET", of);
   const subscription = active?.plan === what ? active : null;
   if (subscription !== null)
-    await askPlace(remote, "POST", `/subscriptions/${encodeURIComponent(subscription.id)}/end`);
+    await api.request("POST", `/subscriptions/${encodeURIComponent(subscription.id)}/end`);
   const grants: string[] = [];
   // Of very many the newest are shown, so it is asked until there are none; nothing is held under what is no name.
   for (let more = ENTITLEMENT_NAME.test(what); more; ) {
     const path = `${of}/access/${encodeURIComponent(what)}`;
-    const held = await askPlace<{ grants: GrantView[] }>(remote, "GET", path);
+    const held = await api.request<{ grants: GrantView[] }>("GET", path);
     if (held.grants.some(({ id }) => grants.includes(id)))
-      throw refuseMisread(remote.url, "still lists grants that it ended");
-    for (const grant of held.grants)
-      await tellPlace(remote, "DELETE", `/grants/${encodeURIComponent(grant.id)}`);
+      throw refuseMisread(api.url, "still lists grants that it ended");
+    for (const grant of held.grants) await api.command("DELETE", `/grants/${encodeURIComponent(grant.id)}`);
     grants.push(...held.grants.map((grant) => grant.id));
     more = held.grants.length > 0;
   }

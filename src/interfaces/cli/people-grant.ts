@@ -2,15 +2,12 @@
 
 import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { type GrantView, grantManually, viewGrant } from "../../shop/people/access-grant.ts";
-import { requirePersonNamed } from "../../shop/people/person.ts";
+import type { GrantView } from "../../shop/people/access-grant.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
-import { askPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { findPerson, PERSON } from "./people.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 import { readMomentAhead } from "./time-text.ts";
 
 export const peopleGrant: Command = {
@@ -38,24 +35,17 @@ export const peopleGrant: Command = {
     const [name = "", entitlement = ""] = input.positionals;
     const reason = input.text("reason");
     const expiresAtMs = readUntil(input, world);
-    const { person, grant } = await atPlace<{ person: string; grant: GrantView }>(input, world, {
-      writes: true,
-      here: async (store, { id }) => {
-        const change = { environmentId: id, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        const whole = await wholePersonId(store, id, name);
-        return await store.write("dashboard", async (tx) => {
-          const { id: personId } = await requirePersonNamed(tx, id, whole);
-          const granted = await grantManually(tx, { ...change, personId, entitlement, reason, expiresAtMs });
-          return { person: personId, grant: viewGrant(granted, change.nowMs) };
-        });
-      },
-      there: async (remote) => {
-        const { id } = await findPersonThere(remote, name);
+    const { person, grant } = await withApi<{ person: string; grant: GrantView }>(
+      "write",
+      input,
+      world,
+      async (api) => {
+        const { id } = await findPerson(api, name);
         const body = { entitlement, reason, expiresAt: toIsoOrNull(expiresAtMs) };
         const path = `/persons/${encodeURIComponent(id)}/grants`;
-        return { person: id, ...(await askPlace<{ grant: GrantView }>(remote, "POST", path, body)) };
+        return { person: id, ...(await api.request<{ grant: GrantView }>("POST", path, body)) };
       },
-    });
+    );
     if (input.on("json")) world.say(writeJson({ person, grant }, 2));
     const held = `${name} has ${grant.entitlement} now, until`;
     world.tell(

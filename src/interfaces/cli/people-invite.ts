@@ -1,15 +1,10 @@
 /** `relay people invite`: makes a person by their address, as the dashboard's Add a person does; no mail is sent. */
 
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { type PersonView, viewPerson } from "../../shop/people/person.ts";
-import { invitePerson } from "../../shop/people/person-invite.ts";
-import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
-import type { World } from "./io.ts";
-import { askPlace } from "./remote.ts";
-import { readDataDir, readLimits } from "./service-option.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import type { PersonView } from "../../shop/people/person.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 interface Invited {
   person: PersonView;
@@ -27,16 +22,9 @@ export const peopleInvite: Command = {
   examples: ["relay people invite ada@example.com"],
   async run(input, world) {
     const email = input.first();
-    const made = await atPlace<Invited>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const [createdBy, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-        const invite = { environmentId, email, createdBy, nowMs, invitesPerDay: readCap(input, world) };
-        const { person, created } = await store.write("dashboard", (tx) => invitePerson(tx, invite));
-        return { person: viewPerson(person), created };
-      },
-      there: (remote) => askPlace<Invited>(remote, "POST", "/persons", { email }),
-    });
+    const made = await withApi<Invited>("write", input, world, (api) =>
+      api.request<Invited>("POST", "/persons", { email }),
+    );
     if (input.on("json")) world.say(writeJson(made, 2));
     const { person, created } = made;
     world.tell(
@@ -46,8 +34,3 @@ export const peopleInvite: Command = {
     );
   },
 };
-
-/** The cap that the server here was started with, else this command's own. */
-function readCap(input: Input, world: World): number {
-  return readRunningLimits(readDataDir(input, world))?.invitesPerDay ?? readLimits(world.env).invitesPerDay;
-}

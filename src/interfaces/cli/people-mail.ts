@@ -1,16 +1,11 @@
 /** `relay people stop-mail` and `allow-mail`: whether mail of kind event goes to somebody, as the person's page in the dashboard does it. */
 
-import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { findMailStop, setMailStop } from "../../platform/mail/mail-stop.ts";
-import { requirePersonNamed } from "../../shop/people/person.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
-import { askPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { findPerson, PERSON } from "./people.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 interface Turned {
   person: string;
@@ -45,27 +40,13 @@ export const peopleAllowMail: Command = {
 
 async function turn(input: Input, world: World, stopped: boolean): Promise<void> {
   const name = input.first();
-  const made = await atPlace<Turned>(input, world, {
-    writes: true,
-    here: async (store, { id: environmentId }) => {
-      const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-      const whole = await wholePersonId(store, environmentId, name);
-      return await store.write("dashboard", async (tx) => {
-        const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
-        const stop = { environmentId, personId };
-        const changed = ((await findMailStop(tx, stop)) !== null) !== stopped;
-        await setMailStop(tx, change, { personId, stopped });
-        return { person: personId, stoppedAt: toIsoOrNull(await findMailStop(tx, stop)), changed };
-      });
-    },
-    there: async (remote) => {
-      const { id } = await findPersonThere(remote, name);
-      const path = `/persons/${encodeURIComponent(id)}/mail-stop`;
-      type Answer = { mailStop: { person: string; stoppedAt: string | null } };
-      const { mailStop: before } = await askPlace<Answer>(remote, "GET", path);
-      const { mailStop } = await askPlace<Answer>(remote, "PUT", path, { stopped });
-      return { ...mailStop, changed: (before.stoppedAt !== null) !== stopped };
-    },
+  const made = await withApi<Turned>("write", input, world, async (api) => {
+    const { id } = await findPerson(api, name);
+    const path = `/persons/${encodeURIComponent(id)}/mail-stop`;
+    type Answer = { mailStop: { person: string; stoppedAt: string | null } };
+    const { mailStop: before } = await api.request<Answer>("GET", path);
+    const { mailStop } = await api.request<Answer>("PUT", path, { stopped });
+    return { ...mailStop, changed: (before.stoppedAt !== null) !== stopped };
   });
   if (input.on("json")) world.say(writeJson(made, 2));
   if (stopped && made.changed)

@@ -1,19 +1,12 @@
 /** `relay people set`: somebody's attributes, as Change… on their page in the dashboard does it; audited by the names alone. */
 
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import {
-  changePersonManually,
-  type PersonView,
-  requirePersonNamed,
-  viewPerson,
-} from "../../shop/people/person.ts";
+import type { PersonView } from "../../shop/people/person.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
+import { findPerson, PERSON } from "./people.ts";
 import { readJsonObject } from "./read-json.ts";
-import { askPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 interface Noted {
   person: PersonView;
@@ -35,25 +28,11 @@ export const peopleSet: Command = {
   async run(input, world) {
     const name = input.first();
     const attributes = readJsonObject(input.positionals[1] ?? (await world.readInput()));
-    const set = await atPlace<Noted>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        const whole = await wholePersonId(store, environmentId, name);
-        return await store.write("dashboard", async (tx) => {
-          const before = await requirePersonNamed(tx, environmentId, whole);
-          return compare(
-            viewPerson(before),
-            viewPerson(await changePersonManually(tx, change, before.id, { attributes })),
-          );
-        });
-      },
-      there: async (remote) => {
-        const path = `/persons/${encodeURIComponent((await findPersonThere(remote, name)).id)}`;
-        const before = await askPlace<{ person: PersonView }>(remote, "GET", path);
-        const after = await askPlace<{ person: PersonView }>(remote, "PATCH", path, { attributes });
-        return compare(before.person, after.person);
-      },
+    const set = await withApi<Noted>("write", input, world, async (api) => {
+      const path = `/persons/${encodeURIComponent((await findPerson(api, name)).id)}`;
+      const before = await api.request<{ person: PersonView }>("GET", path);
+      const after = await api.request<{ person: PersonView }>("PATCH", path, { attributes });
+      return compare(before.person, after.person);
     });
     if (input.on("json")) world.say(writeJson(set, 2));
     const names = Object.keys(set.person.attributes);

@@ -1,20 +1,12 @@
 /** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
 
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import {
-  changePersonManually,
-  type PersonStatus,
-  type PersonView,
-  requirePersonNamed,
-  viewPerson,
-} from "../../shop/people/person.ts";
+import type { PersonStatus, PersonView } from "../../shop/people/person.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
-import { askPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { findPerson, PERSON } from "./people.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 type Wanted = "suspended" | "active";
 
@@ -43,26 +35,13 @@ export const peopleActivate: Command = {
 
 async function setStatus(input: Input, world: World, status: Wanted): Promise<void> {
   const name = input.first();
-  const made = await atPlace<{ person: PersonView; changed: boolean }>(input, world, {
-    writes: true,
-    here: async (store, { id: environmentId }) => {
-      const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-      const whole = await wholePersonId(store, environmentId, name);
-      return await store.write("dashboard", async (tx) => {
-        const found = await requirePersonNamed(tx, environmentId, whole);
-        if (isSo(found.status, status)) return { person: viewPerson(found), changed: false };
-        const after = await changePersonManually(tx, change, found.id, { status });
-        return { person: viewPerson(after), changed: true };
-      });
-    },
-    there: async (remote) => {
-      const { id } = await findPersonThere(remote, name);
-      const path = `/persons/${encodeURIComponent(id)}`;
-      const { person } = await askPlace<{ person: PersonView }>(remote, "GET", path);
-      if (isSo(person.status, status)) return { person, changed: false };
-      const changed = await askPlace<{ person: PersonView }>(remote, "PATCH", path, { status });
-      return { person: changed.person, changed: true };
-    },
+  const made = await withApi<{ person: PersonView; changed: boolean }>("write", input, world, async (api) => {
+    const { id } = await findPerson(api, name);
+    const path = `/persons/${encodeURIComponent(id)}`;
+    const { person } = await api.request<{ person: PersonView }>("GET", path);
+    if (isSo(person.status, status)) return { person, changed: false };
+    const changed = await api.request<{ person: PersonView }>("PATCH", path, { status });
+    return { person: changed.person, changed: true };
   });
   if (input.on("json")) world.say(writeJson(made, 2));
   world.tell(`${name} is ${SAID[status][made.changed ? "changed" : "same"]}`);

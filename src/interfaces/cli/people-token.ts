@@ -4,17 +4,11 @@
  */
 
 import { writeJson } from "../../base/json.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import type { Environment } from "../../platform/account/environment.ts";
-import { requirePersonNamed } from "../../shop/people/person.ts";
-import { fileTokenManually, removeTokenManually } from "../../shop/people/person-identifier.ts";
-import type { Store } from "../../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
-import { askPlace, tellPlace } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { findPerson, PERSON } from "./people.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 const ARGUMENTS = [
   PERSON,
@@ -42,26 +36,14 @@ export const peopleFileToken: Command = {
   ],
   async run(input, world) {
     const [name, token] = [input.first(), await readToken(input, world, "file-token")];
-    const made = await atPlace<Filed>(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const by = await byHand(store, environment, input, world);
-        const whole = await wholePersonId(store, environment.id, name);
-        return await store.write("dashboard", async (tx) => {
-          const { id: person } = await requirePersonNamed(tx, environment.id, whole);
-          const made = await fileTokenManually(tx, by.change, { ...by, personId: person, token });
-          return { person, ...made };
-        });
-      },
-      there: async (remote) => {
-        const { id: person } = await findPersonThere(remote, name);
-        const of = `/persons/${encodeURIComponent(person)}`;
-        type Now = { tokens: { token: string }[] };
-        const { tokens } = await askPlace<Now>(remote, "GET", of);
-        const filed = !tokens.some((one) => one.token === token);
-        const made = await askPlace<Pick<Filed, "token">>(remote, "PUT", `${of}/tokens`, { token });
-        return { person, ...made, filed };
-      },
+    const made = await withApi<Filed>("write", input, world, async (api) => {
+      const { id: person } = await findPerson(api, name);
+      const of = `/persons/${encodeURIComponent(person)}`;
+      type Now = { tokens: { token: string }[] };
+      const { tokens } = await api.request<Now>("GET", of);
+      const filed = !tokens.some((one) => one.token === token);
+      const made = await api.request<Pick<Filed, "token">>("PUT", `${of}/tokens`, { token });
+      return { person, ...made, filed };
     });
     if (input.on("json")) world.say(writeJson(made, 2));
     world.tell(
@@ -82,22 +64,10 @@ export const peopleRemoveToken: Command = {
   examples: ["relay people remove-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a"],
   async run(input, world) {
     const [name, token] = [input.first(), await readToken(input, world, "remove-token")];
-    const person = await atPlace<string>(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const by = await byHand(store, environment, input, world);
-        const whole = await wholePersonId(store, environment.id, name);
-        return await store.write("dashboard", async (tx) => {
-          const { id: personId } = await requirePersonNamed(tx, environment.id, whole);
-          await removeTokenManually(tx, by.change, { ...by, personId, token });
-          return personId;
-        });
-      },
-      there: async (remote) => {
-        const { id } = await findPersonThere(remote, name);
-        await tellPlace(remote, "POST", `/persons/${encodeURIComponent(id)}/tokens/remove`, { token });
-        return id;
-      },
+    const person = await withApi<string>("write", input, world, async (api) => {
+      const { id } = await findPerson(api, name);
+      await api.command("POST", `/persons/${encodeURIComponent(id)}/tokens/remove`, { token });
+      return id;
     });
     if (input.on("json")) world.say(writeJson({ person, removed: true }, 2));
     world.tell(
@@ -105,13 +75,6 @@ export const peopleRemoveToken: Command = {
     );
   },
 };
-
-/** The audit gets a token's fingerprint alone. */
-async function byHand(store: Store, { id }: Environment, input: Input, world: World) {
-  const sealer = await openSealerHere(store, input, world);
-  const change = { environmentId: id, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-  return { change, fingerprint: (token: string) => sealer.fingerprint(token) };
-}
 
 async function readToken(input: Input, world: World, word: string): Promise<string> {
   const written = input.positionals[1];

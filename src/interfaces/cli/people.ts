@@ -4,10 +4,8 @@ import { toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { cutToLine, plain } from "../../base/text.ts";
-import { readEvents } from "../../engine/event/list.ts";
 import type { EventItem } from "../../engine/event/view.ts";
 import type { TimelineItem } from "../../insight/timeline/item.ts";
-import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../../shop/people/access-grant.ts";
 import { listCredits } from "../../shop/people/credit.ts";
@@ -20,16 +18,16 @@ import {
   viewPerson,
 } from "../../shop/people/person.ts";
 import { listTokens } from "../../shop/people/person-identifier.ts";
-import { addHoldings, listPersons, type PersonItem } from "../../shop/people/person-list.ts";
+import type { PersonItem } from "../../shop/people/person-list.ts";
 import { currentPlan } from "../../shop/selling/plan-sale.ts";
 import { listPurchases } from "../../shop/selling/purchase.ts";
-import type { Reader, Store } from "../../store/port.ts";
+import type { Reader } from "../../store/port.ts";
+import type { Api } from "./api.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
-import { LIMIT, pagesOf, readLimit, SINCE, sayMore } from "./listing.ts";
-import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { LIMIT, readLimit, SINCE, sayMore } from "./listing.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList, saySheet } from "./terminal.ts";
 
 const LATELY = { limit: 10, after: null };
@@ -59,10 +57,8 @@ export const peopleList: Command = {
       q: input.text("text") ?? undefined,
       status: input.choice("status", STATUSES) ?? undefined,
     };
-    const here: HereOf<PersonItem> = async (tx, id, part) =>
-      addHoldings(tx, await listPersons(tx, id, part, filter), world.clock.now());
     const time = { of: (one: PersonItem) => one.createdAt, ordered: true };
-    const people = await listAtPlace(input, world, "/persons", filter, here, time);
+    const people = await listItems<PersonItem>(input, world, "/persons", filter, time);
     await sayList(input, world, people, {
       columns: [
         { heading: "SINCE", value: (one) => one.createdAt, keep: 5 },
@@ -90,21 +86,9 @@ export const peopleShow: Command = {
   options: [{ ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com"],
   async run(input, world) {
-    const nowMs = world.clock.now();
     const limit = readLimit(input);
-    const shown = await atPlace<Shown>(input, world, {
-      here: async (store, { id }) => {
-        const name = await wholePersonId(store, id, input.first());
-        const held = await store.read((tx) => readHeld(tx, id, name, nowMs));
-        const person = held.person.id;
-        const events = await readEvents(store, id, { person }, LATELY);
-        const at = { environmentId: id, personId: person, nowMs };
-        const story = await readTimeline(store, at, { limit, after: null });
-        return { ...held, events: events.items, story: story.items, goesOn: story.next !== null };
-      },
-      there: async (remote) => {
-        return await readThere(remote, input.first(), limit);
-      },
+    const shown = await withApi<Shown>("read", input, world, async (api) => {
+      return await readPerson(api, input.first(), limit);
     });
     const { goesOn, ...told } = shown;
     if (input.on("json")) world.say(writeJson(told, 2));
@@ -155,23 +139,26 @@ type Shown = Held & {
 };
 
 /** The same of a server, each part by the route that has it. */
-async function readThere(remote: Remote, name: string, limit: number): Promise<Shown> {
-  const { id } = await findPersonThere(remote, name);
+async function readPerson(api: Api, name: string, limit: number): Promise<Shown> {
+  const { id } = await findPerson(api, name);
   const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
-  const { person, plan, namesake, tokens, mailStoppedAt } = await askPlace<
-    Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null }
-  >(remote, "GET", of).catch((error: unknown) => {
-    throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(name) : error;
-  });
-  const { grants } = await askPlace<{ grants: Held["access"] }>(remote, "GET", `${of}/access`);
-  const had = await listRemote<Held["ended"][number]>(remote, `${of}/grants`, {}, most);
+  const { person, plan, namesake, tokens, mailStoppedAt } = await api
+    .request<Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null }>(
+      "GET",
+      of,
+    )
+    .catch((error: unknown) => {
+      throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(name) : error;
+    });
+  const { grants } = await api.request<{ grants: Held["access"] }>("GET", `${of}/access`);
+  const had = await api.list<Held["ended"][number]>(`${of}/grants`, {}, most);
   const active = { person: id, status: "active" };
-  const plans = await listRemote<{ startedAt: string }>(remote, "/subscriptions", active, 1);
+  const plans = await api.list<{ startedAt: string }>("/subscriptions", active, 1);
   const ledger = `${of}/credits?limit=${most}`;
-  const credits = await askPlace<{ balance: number; items: Held["credits"]["last"] }>(remote, "GET", ledger);
-  const purchases = await listRemote<Held["purchases"][number]>(remote, "/purchases", { person: id }, most);
-  const events = await listRemote<EventItem>(remote, "/events", { person: id }, most);
-  const story = await listRemote<TimelineItem>(remote, `${of}/story`, {}, limit);
+  const credits = await api.request<{ balance: number; items: Held["credits"]["last"] }>("GET", ledger);
+  const purchases = await api.list<Held["purchases"][number]>("/purchases", { person: id }, most);
+  const events = await api.list<EventItem>("/events", { person: id }, most);
+  const story = await api.list<TimelineItem>(`${of}/story`, {}, limit);
   return {
     person,
     namesake,
@@ -188,24 +175,13 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   };
 }
 
-/** An id whole where its ending was written; an address as it stands. Fails where several have the ending. */
-export async function wholePersonId(store: Store, environmentId: number, name: string): Promise<string> {
-  return await wholeId(
-    name,
-    "people",
-    pagesOf(store, (tx, part) => listPersons(tx, environmentId, part, {})),
-  );
-}
-
 /** An id is taken as it stands, or by its ending. Refuses with `not_found`. */
-export async function findPersonThere(remote: Remote, name: string): Promise<{ id: string }> {
+export async function findPerson(api: Api, name: string): Promise<{ id: string }> {
   if (!name.includes("@"))
     return {
-      id: await wholeId(name, "people", (most, cursor) =>
-        pageRemote<PersonView>(remote, "/persons", {}, most, cursor),
-      ),
+      id: await wholeId(name, "people", (most, cursor) => api.page<PersonView>("/persons", {}, most, cursor)),
     };
-  const { items } = await listRemote<PersonView>(remote, "/persons", { email: name }, 1);
+  const { items } = await api.list<PersonView>("/persons", { email: name }, 1);
   const [found] = items;
   if (found !== undefined) return found;
   throw rejectUnknownPerson(name);

@@ -7,7 +7,7 @@ import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { World } from "./io.ts";
 import { nameThing, type Sign, sayDiff, sayThing, sayUnchanged } from "./plan-lines.ts";
 import { toRefusalCode, writeCodeLine } from "./refusal-text.ts";
-import { postRemote, type Remote } from "./remote.ts";
+import type { Remote } from "./remote.ts";
 
 export const DRY_RUN: Option = { name: "dry-run", help: "show the plan and change nothing" };
 export const REPLACE: Option = {
@@ -17,7 +17,7 @@ export const REPLACE: Option = {
 
 /** `https://relay.example.com/shop/development`: what the environment of a key is called in files and lines. */
 export function placeOf({ url, place }: Remote): string {
-  return `${url}${place.replace("/api/apps", "")}`;
+  return `${url}${place.replace("/remote/apps", "")}`;
 }
 
 /** A plan that is to be carried out as it was shown. */
@@ -37,7 +37,7 @@ export async function decidePlan(
   input: Input,
   world: World,
 ): Promise<Decided | number> {
-  const plan = await postRemote<PlanPreview>(remote, "/sync/plan", {
+  const plan = await remote.request<PlanPreview>("POST", "/sync/plan", {
     ...sent,
     replaceEdited: input.on("yes"),
   });

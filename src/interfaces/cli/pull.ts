@@ -18,7 +18,7 @@ import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { placeOf } from "./plan-decision.ts";
 import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
-import { listRemote, postRemote, type Remote } from "./remote.ts";
+import type { Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import { findTarget, TARGET } from "./target.ts";
 
@@ -127,7 +127,7 @@ function readWish(input: Input): PullOptions {
 
 /** All that stands in the environment, page by page. */
 export async function readStanding(remote: Remote): Promise<DeployedState[]> {
-  const { items } = await listRemote<DeployedState>(remote, "/sync/items");
+  const { items } = await remote.list<DeployedState>("/sync/items");
   return items.map(checkStanding);
 }
 
@@ -200,7 +200,7 @@ async function tellServer(
     .map(({ kind, name, mark }): Pulled => ({ kind, name, mark }));
   try {
     for (let at = 0; at < items.length; at += MAX_TOLD)
-      await postRemote(remote, "/sync/pulled", { items: items.slice(at, at + MAX_TOLD) });
+      await remote.request("POST", "/sync/pulled", { items: items.slice(at, at + MAX_TOLD) });
   } catch (error) {
     world.tell(
       "The files are written, and the server could not be told so: the next sync may ask about what was pulled.",

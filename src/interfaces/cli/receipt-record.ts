@@ -7,23 +7,19 @@ import { isCurrency } from "../../base/currency.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { formatAmount } from "../../insight/timeline/sentence.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { type PersonView, rejectUnknownPerson, requirePersonNamed } from "../../shop/people/person.ts";
-import { plans } from "../../shop/selling/plan.ts";
-import { currentPlan } from "../../shop/selling/plan-sale.ts";
-import { products } from "../../shop/selling/product.ts";
-import { listPurchases, type PurchaseView } from "../../shop/selling/purchase.ts";
-import { type ReceiptInput, recordReceipt } from "../../shop/selling/receipt.ts";
-import type { Store } from "../../store/port.ts";
+import { type PersonView, rejectUnknownPerson } from "../../shop/people/person.ts";
+import type { PurchaseView } from "../../shop/selling/purchase.ts";
+import type { ReceiptInput } from "../../shop/selling/receipt.ts";
+import type { Api } from "./api.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { findPersonThere, wholePersonId } from "./people.ts";
+import { findPerson } from "./people.ts";
 import { count } from "./plan-lines.ts";
 import { readJsonObject } from "./read-json.ts";
-import { askPlace, listRemote, NothingSent, type Remote } from "./remote.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { NothingSent } from "./remote.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 const MAX_AMOUNT = 999_999_999_999;
 
@@ -81,26 +77,17 @@ export const receiptsRecord: Command = {
       throw new UsageError(
         "--person is not given: write who paid, by their address or id as relay people list shows it.",
       );
-    const made = await atPlace<Recorded>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const bought = await lookHere(store, environmentId, who, payment);
-        await askFirst(input, world, payment, bought);
-        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        return await recordReceipt(store, change, { ...payment, person: bought.person.id });
-      },
-      there: async (remote) => {
-        const bought = await lookThere(remote, who, payment);
-        await askFirst(input, world, payment, bought);
-        const sent = { ...payment, person: bought.person.id };
-        return await askPlace<Recorded>(remote, "POST", "/receipts", sent).catch((error) => {
-          if (error instanceof CommandFailure && !(error instanceof NothingSent))
-            world.tell(
-              "Whether it was recorded is not known: written again with the same ref it is recorded once.",
-            );
-          throw error;
-        });
-      },
+    const made = await withApi<Recorded>("write", input, world, async (api) => {
+      const bought = await readBought(api, who, payment);
+      await askFirst(input, world, payment, bought);
+      const sent = { ...payment, person: bought.person.id };
+      return await api.request<Recorded>("POST", "/receipts", sent).catch((error) => {
+        if (error instanceof CommandFailure && !(error instanceof NothingSent))
+          world.tell(
+            "Whether it was recorded is not known: written again with the same ref it is recorded once.",
+          );
+        throw error;
+      });
     });
     if (input.on("json")) world.say(writeJson(made, 2));
     world.tell(made.created ? sayMade(made.receipt) : sayBefore(made.receipt));
@@ -148,26 +135,6 @@ function readAmount(text: string | null): number | null {
   );
 }
 
-async function lookHere(store: Store, environmentId: number, who: string, payment: Payment): Promise<Bought> {
-  const whole = await wholePersonId(store, environmentId, who);
-  return await store.read(async (tx) => {
-    const { id, email, status } = await requirePersonNamed(tx, environmentId, whole);
-    const { product = "", plan } = payment;
-    const item =
-      plan === undefined
-        ? await products.require(tx, environmentId, product)
-        : { ...(await plans.require(tx, environmentId, plan)), key: plan, credits: 0 };
-    const { subscription } = await currentPlan(tx, environmentId, id);
-    const under = { ref: payment.ref, kind: "purchase" } as const;
-    const { items } = await listPurchases(tx, environmentId, { limit: 1, after: null }, under);
-    return {
-      person: { id, email, isSuspended: status === "suspended", plan: subscription?.plan ?? null },
-      ...{ key: item.key, credits: item.credits, relay: relayOf(item) },
-      before: items[0] ?? null,
-    };
-  });
-}
-
 interface Sold {
   soldThrough: { kind: string; relay?: string } | null;
 }
@@ -176,16 +143,14 @@ function relayOf({ soldThrough }: Sold): string | null {
   return soldThrough?.relay ?? null;
 }
 
-async function lookThere(remote: Remote, who: string, { ref, product, plan }: Payment): Promise<Bought> {
-  const { id } = await findPersonThere(remote, who);
+async function readBought(api: Api, who: string, { ref, product, plan }: Payment): Promise<Bought> {
+  const { id } = await findPerson(api, who);
   type Now = { person: PersonView; subscription: { plan: string } | null };
-  const now = await askPlace<Now>(remote, "GET", `/persons/${encodeURIComponent(id)}`).catch(
-    (error: unknown) => {
-      throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(who) : error;
-    },
-  );
-  const item = plan === undefined ? await readProduct(remote, product ?? "") : await readPlan(remote, plan);
-  const { items } = await listRemote<PurchaseView>(remote, "/purchases", { ref, kind: "purchase" }, 1);
+  const now = await api.request<Now>("GET", `/persons/${encodeURIComponent(id)}`).catch((error: unknown) => {
+    throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(who) : error;
+  });
+  const item = plan === undefined ? await readProduct(api, product ?? "") : await readPlan(api, plan);
+  const { items } = await api.list<PurchaseView>("/purchases", { ref, kind: "purchase" }, 1);
   const { person, subscription } = now;
   return {
     person: {
@@ -203,13 +168,13 @@ async function lookThere(remote: Remote, who: string, { ref, product, plan }: Pa
 
 type Item = Sold & { key: string; credits: number };
 
-async function readProduct(remote: Remote, name: string): Promise<Item> {
+async function readProduct(api: Api, name: string): Promise<Item> {
   const path = `/products/${encodeURIComponent(name)}`;
-  return (await askPlace<{ product: Item }>(remote, "GET", path)).product;
+  return (await api.request<{ product: Item }>("GET", path)).product;
 }
 
-async function readPlan(remote: Remote, name: string): Promise<Item> {
-  const { plan } = await askPlace<{ plan: Sold }>(remote, "GET", `/plans/${encodeURIComponent(name)}`);
+async function readPlan(api: Api, name: string): Promise<Item> {
+  const { plan } = await api.request<{ plan: Sold }>("GET", `/plans/${encodeURIComponent(name)}`);
   return { ...plan, key: name, credits: 0 };
 }
 

@@ -3,17 +3,14 @@
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { formatAmount } from "../../insight/timeline/sentence.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import { readPersonId } from "../../shop/people/person.ts";
-import { previewRefund, type RefundPreview, refundManually } from "../../shop/selling/manual-refund.ts";
-import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../../shop/selling/purchase.ts";
+import type { RefundPreview } from "../../shop/selling/manual-refund.ts";
+import { type PurchaseView, RECEIPT_KINDS } from "../../shop/selling/purchase.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { LIMIT, SINCE } from "./listing.ts";
-import { askPlace, listRemote } from "./remote.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 export const receiptsList: Command = {
@@ -36,12 +33,14 @@ export const receiptsList: Command = {
   async run(input, world) {
     const kind = input.choice("kind", RECEIPT_KINDS) ?? undefined;
     const [named, ref] = [input.text("person") ?? undefined, input.text("ref") ?? undefined];
-    const here: HereOf<PurchaseView> = async (tx, id, part) => {
-      const person = await readPersonId(tx, id, "--person", named);
-      return await listPurchases(tx, id, part, { kind, ref, person });
-    };
     const time = { of: (one: PurchaseView) => one.createdAt, ordered: true };
-    const receipts = await listAtPlace(input, world, "/purchases", { kind, ref, person: named }, here, time);
+    const receipts = await listItems<PurchaseView>(
+      input,
+      world,
+      "/purchases",
+      { kind, ref, person: named },
+      time,
+    );
     await sayList(input, world, receipts, {
       columns: [
         { heading: "AT", value: (one) => one.createdAt, keep: 4 },
@@ -98,34 +97,17 @@ export const receiptsRefund: Command = {
   async run(input, world) {
     const ref = input.first();
     requireSame(input, "ref", ref);
-    const made = await atPlace<Refunded>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const page = { limit: 1, after: null };
-        const { items } = await store.read((tx) =>
-          listPurchases(tx, environmentId, page, { ref, kind: "purchase" }),
-        );
-        const bought = requireBought(ref, items[0]);
-        const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-        await askFirst(input, world, bought, () =>
-          store.read((tx) => previewRefund(tx, environmentId, bought.id, nowMs)),
-        );
-        return await store.write("dashboard", (tx) =>
-          refundManually(tx, { environmentId, by, nowMs }, bought.id),
-        );
-      },
-      there: async (remote) => {
-        const { items } = await listRemote<PurchaseView>(remote, "/purchases", { ref, kind: "purchase" }, 1);
-        const bought = requireBought(ref, items[0]);
-        const path = `/purchases/${encodeURIComponent(bought.id)}/refund`;
-        await askFirst(
-          input,
-          world,
-          bought,
-          async () => (await askPlace<{ plan: RefundPreview }>(remote, "GET", path)).plan,
-        );
-        return await askPlace<Refunded>(remote, "POST", path);
-      },
+    const made = await withApi<Refunded>("write", input, world, async (api) => {
+      const { items } = await api.list<PurchaseView>("/purchases", { ref, kind: "purchase" }, 1);
+      const bought = requireBought(ref, items[0]);
+      const path = `/purchases/${encodeURIComponent(bought.id)}/refund`;
+      await askFirst(
+        input,
+        world,
+        bought,
+        async () => (await api.request<{ plan: RefundPreview }>("GET", path)).plan,
+      );
+      return await api.request<Refunded>("POST", path);
     });
     if (input.on("json")) world.say(writeJson(made, 2));
     const { receipt, created } = made;

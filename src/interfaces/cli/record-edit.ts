@@ -2,30 +2,16 @@
 
 import { type JsonObject, writeJson } from "../../base/json.ts";
 import { cutToLine, plain } from "../../base/text.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import type { Environment } from "../../platform/account/environment.ts";
-import { requirePersonNamed } from "../../shop/people/person.ts";
-import {
-  deleteRecord,
-  type RecordItem,
-  requireRecord,
-  updateRecord,
-  viewRecordItem,
-  writeRecord,
-} from "../../shop/records/record.ts";
-import { auditRecord } from "../../shop/records/record-audit.ts";
-import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
-import type { Store } from "../../store/port.ts";
+import type { RecordItem } from "../../shop/records/record.ts";
+import type { Api } from "./api.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
-import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { findPersonThere, wholePersonId } from "./people.ts";
+import { findPerson } from "./people.ts";
 import { readJsonObject } from "./read-json.ts";
-import { COLLECTION, RECORD_ID, recordIdHere, recordPathThere, recordsPath } from "./records.ts";
-import { askPlace, type Remote, tellPlace } from "./remote.ts";
-import { readDataDir, readLimits } from "./service-option.ts";
-import { ANYWHERE, atPlace } from "./target.ts";
+import { COLLECTION, findRecordPath, RECORD_ID, recordsPath } from "./records.ts";
+import { ANYWHERE, withApi } from "./target.ts";
 
 type People = Partial<Record<"owner" | "to", string>>;
 const HEARD = "Relays that watch the collection hear of it.";
@@ -55,16 +41,9 @@ export const recordsSet: Command = {
     const name = input.first();
     const data = readJsonObject(input.positionals[1] ?? (await world.readInput()));
     const replaced = input.text("id");
-    const record = await atPlace<RecordItem>(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const people = await readPeople(input, (who) => personIdHere(store, environment.id, who));
-        return await setHere(store, environment, input, world, { name, data, replaced, people });
-      },
-      there: async (remote) => {
-        const people = await readPeople(input, async (who) => (await findPersonThere(remote, who)).id);
-        return await setThere(remote, { name, data, replaced, people });
-      },
+    const record = await withApi<RecordItem>("write", input, world, async (api) => {
+      const people = await readPeople(input, async (who) => (await findPerson(api, who)).id);
+      return await writeRecord(api, { name, data, replaced, people });
     });
     if (input.on("json")) world.say(writeJson({ record }, 2));
     world.tell(
@@ -82,37 +61,12 @@ interface Setting {
   people: People;
 }
 
-async function setHere(
-  store: Store,
-  { id: environmentId }: Environment,
-  input: Input,
-  world: World,
-  { name, data, replaced, people }: Setting,
-): Promise<RecordItem> {
-  const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-  const limits = { ...readLimits(world.env), ...readRunningLimits(readDataDir(input, world)) };
-  const recordId = replaced === null ? null : await recordIdHere(store, environmentId, name, replaced);
-  return await store.write("dashboard", async (tx) => {
-    const row = await withinStorage(tx, appStorer(environmentId), limits, async () => {
-      const { owner, to } = people;
-      if (recordId === null) {
-        const address = { ownerId: owner ?? null, recipientId: to ?? null };
-        return await writeRecord(tx, { ...change, ...address, collection: name, data });
-      }
-      const address = { ownerId: owner, recipientId: to };
-      return (await updateRecord(tx, { ...change, ...address, collection: name, recordId, data })).after;
-    });
-    await auditRecord(tx, change, recordId === null ? "record.created" : "record.changed", row);
-    return viewRecordItem(row);
-  });
-}
-
-async function setThere(remote: Remote, { name, data, replaced, people }: Setting): Promise<RecordItem> {
+async function writeRecord(api: Api, { name, data, replaced, people }: Setting): Promise<RecordItem> {
   const sent = { data, ...people };
   type Answer = { record: RecordItem };
-  if (replaced === null) return (await askPlace<Answer>(remote, "POST", recordsPath(name), sent)).record;
-  const path = await recordPathThere(remote, name, replaced);
-  return (await askPlace<Answer>(remote, "PUT", path, sent)).record;
+  if (replaced === null) return (await api.request<Answer>("POST", recordsPath(name), sent)).record;
+  const path = await findRecordPath(api, name, replaced);
+  return (await api.request<Answer>("PUT", path, sent)).record;
 }
 
 async function readPeople(input: Input, find: (who: string) => Promise<string>): Promise<People> {
@@ -122,11 +76,6 @@ async function readPeople(input: Input, find: (who: string) => Promise<string>):
     if (who !== null) people[field] = await find(who);
   }
   return people;
-}
-
-async function personIdHere(store: Store, environmentId: number, who: string): Promise<string> {
-  const whole = await wholePersonId(store, environmentId, who);
-  return (await store.read((tx) => requirePersonNamed(tx, environmentId, whole))).id;
 }
 
 export const recordsDelete: Command = {
@@ -147,26 +96,12 @@ export const recordsDelete: Command = {
   async run(input, world) {
     const [name = "", text = ""] = input.positionals;
     requireSame(input, "record", text);
-    const deleted = await atPlace<string>(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const change = { environmentId, by: formatActor(COMMAND_LINE), nowMs: world.clock.now() };
-        const recordId = await recordIdHere(store, environmentId, name, text);
-        const row = await store.read((tx) => requireRecord(tx, environmentId, name, recordId));
-        await askFirst(input, world, viewRecordItem(row));
-        await store.write("dashboard", async (tx) => {
-          const gone = await deleteRecord(tx, { environmentId, collection: name, recordId });
-          await auditRecord(tx, change, "record.deleted", gone);
-        });
-        return recordId;
-      },
-      there: async (remote) => {
-        const path = await recordPathThere(remote, name, text);
-        const { record } = await askPlace<{ record: RecordItem }>(remote, "GET", path);
-        await askFirst(input, world, record);
-        await tellPlace(remote, "DELETE", path);
-        return record.id;
-      },
+    const deleted = await withApi<string>("write", input, world, async (api) => {
+      const path = await findRecordPath(api, name, text);
+      const { record } = await api.request<{ record: RecordItem }>("GET", path);
+      await askFirst(input, world, record);
+      await api.command("DELETE", path);
+      return record.id;
     });
     if (input.on("json")) world.say(writeJson({ deleted }, 2));
     world.tell(`The record ${deleted} of ${name} is deleted. ${HEARD}`);

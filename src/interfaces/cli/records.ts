@@ -1,16 +1,12 @@
 /** `relay records …`: a collection's records, as the dashboard's Records shows and edits them; relays that watch the collection hear of each change. */
 import { writeJson } from "../../base/json.ts";
-import { readPersonId } from "../../shop/people/person.ts";
-import { requireCollection } from "../../shop/records/collection.ts";
-import { type RecordItem, requireRecord, viewRecordItem } from "../../shop/records/record.ts";
-import { listRecords } from "../../shop/records/record-right.ts";
-import type { Store } from "../../store/port.ts";
+import type { RecordItem } from "../../shop/records/record.ts";
+import type { Api } from "./api.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
-import { LIMIT, pagesOf } from "./listing.ts";
-import { askPlace, pageRemote, type Remote } from "./remote.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { LIMIT } from "./listing.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList, saySheet } from "./terminal.ts";
 
 export const COLLECTION = { name: "collection", help: "as relay catalog list collection shows it" };
@@ -36,16 +32,7 @@ export const recordsList: Command = {
   async run(input, world) {
     const name = input.first();
     const [owner, to, q] = ["owner", "to", "text"].map((one) => input.text(one) ?? undefined);
-    const here: HereOf<RecordItem> = async (tx, id, part) => {
-      const collection = await requireCollection(tx, id, name);
-      const filter = {
-        owner: await readPersonId(tx, id, "owner", owner),
-        to: await readPersonId(tx, id, "to", to),
-        q,
-      };
-      return await listRecords(tx, id, collection, part, viewRecordItem, filter);
-    };
-    const records = await listAtPlace(input, world, recordsPath(name), { owner, to, q }, here);
+    const records = await listItems<RecordItem>(input, world, recordsPath(name), { owner, to, q });
     await sayList(input, world, records, {
       columns: [
         { heading: "CHANGED", value: (one) => one.updatedAt, keep: 3 },
@@ -68,13 +55,7 @@ export const recordsShow: Command = {
   examples: ["relay records show orders 7c44d0b1"],
   async run(input, world) {
     const [name = "", text = ""] = input.positionals;
-    const record = await atPlace(input, world, {
-      here: async (store, { id: environmentId }) => {
-        const id = await recordIdHere(store, environmentId, name, text);
-        return viewRecordItem(await store.read((tx) => requireRecord(tx, environmentId, name, id)));
-      },
-      there: async (remote) => await readRecordThere(remote, name, text),
-    });
+    const record = await withApi("read", input, world, async (api) => await readRecord(api, name, text));
     if (input.on("json")) return world.say(writeJson({ record }, 2));
     const { id, owner, recipient, by, eventId, createdAt, updatedAt } = record;
     const data = writeJson(record.data, 2);
@@ -90,25 +71,14 @@ export const recordsShow: Command = {
   },
 };
 
-/** Whole where its ending was written. */
-export function recordIdHere(store: Store, environmentId: number, name: string, text: string) {
-  const pages = pagesOf(store, async (tx, part) => {
-    const collection = await requireCollection(tx, environmentId, name);
-    return await listRecords(tx, environmentId, collection, part, ({ id }) => ({ id }));
-  });
-  return wholeId(text, "records", pages);
-}
-
 /** Its path there, whole where its ending was written. */
-export async function recordPathThere(remote: Remote, name: string, text: string): Promise<string> {
+export async function findRecordPath(api: Api, name: string, text: string): Promise<string> {
   const path = recordsPath(name);
-  const id = await wholeId(text, "records", (most, cursor) =>
-    pageRemote<RecordItem>(remote, path, {}, most, cursor),
-  );
+  const id = await wholeId(text, "records", (most, cursor) => api.page<RecordItem>(path, {}, most, cursor));
   return `${path}/${encodeURIComponent(id)}`;
 }
 
-async function readRecordThere(remote: Remote, name: string, text: string): Promise<RecordItem> {
-  const path = await recordPathThere(remote, name, text);
-  return (await askPlace<{ record: RecordItem }>(remote, "GET", path)).record;
+async function readRecord(api: Api, name: string, text: string): Promise<RecordItem> {
+  const path = await findRecordPath(api, name, text);
+  return (await api.request<{ record: RecordItem }>("GET", path)).record;
 }

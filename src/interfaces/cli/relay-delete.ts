@@ -1,17 +1,13 @@
 /** `relay relays delete`, as the dashboard's Delete does it: what goes is told first, and the name is asked for once more. */
 import { writeJson } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
-import { requireRelay } from "../../rules/relay/relay.ts";
-import { listSoldThroughWarnings } from "../../rules/relay/relay-reference.ts";
-import { deleteRelay } from "../../rules/relay/relay-save.ts";
-import { type RelayView, showRelay } from "../../rules/relay/relay-view.ts";
+import type { RelayView } from "../../rules/relay/relay-view.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirm.ts";
 import type { World } from "./io.ts";
 import { pathOf } from "./relay-remote.ts";
-import { contextOf, NAME, OF_RELAY } from "./relays.ts";
-import { askPlace } from "./remote.ts";
-import { atPlace, sayFoundSoon } from "./target.ts";
+import { NAME, OF_RELAY } from "./relays.ts";
+import { sayFoundSoon, withApi } from "./target.ts";
 
 interface Deleted {
   relay: RelayView;
@@ -38,28 +34,12 @@ export const relaysDelete: Command = {
   async run(input, world) {
     const name = input.first();
     requireSame(input, "relay", name);
-    const done = await atPlace<Deleted>(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const context = contextOf(input, world, environment);
-        const isLocal = environment.name === "local";
-        const relay = await store.read(async (tx) =>
-          showRelay(tx, context, await requireRelay(tx, environment.id, name)),
-        );
-        await askFirst(input, world, relay, isLocal);
-        const warnings = await store.write("dashboard", async (tx) => {
-          await deleteRelay(tx, context, name);
-          return await listSoldThroughWarnings(tx, environment.id, name);
-        });
-        return { relay, warnings, isLocal, foundSoon: sayFoundSoon(input, world) };
-      },
-      there: async (remote) => {
-        const isLocal = remote.environment === "local";
-        const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", pathOf(name));
-        await askFirst(input, world, relay, isLocal);
-        const { warnings = [] } = await askPlace<{ warnings?: Warning[] }>(remote, "DELETE", pathOf(name));
-        return { relay, warnings, isLocal, foundSoon: "" };
-      },
+    const done = await withApi<Deleted>("write", input, world, async (api) => {
+      const isLocal = api.environment === "local";
+      const { relay } = await api.request<{ relay: RelayView }>("GET", pathOf(name));
+      await askFirst(input, world, relay, isLocal);
+      const { warnings = [] } = await api.request<{ warnings?: Warning[] }>("DELETE", pathOf(name));
+      return { relay, warnings, isLocal, foundSoon: sayFoundSoon(api, input, world) };
     });
     const { relay, warnings, isLocal, foundSoon } = done;
     if (input.on("json")) world.say(writeJson({ deleted: name, warnings }, 2));

@@ -4,22 +4,12 @@
  */
 
 import { writeJson } from "../../base/json.ts";
-import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../../base/limit.ts";
-import type { Environment } from "../../platform/account/environment.ts";
-import {
-  endOverlap,
-  prepareSecret,
-  readSecretSlot,
-  rotateSigningSecret,
-  storeSecret,
-} from "../../rules/relay/secret-rotation.ts";
-import type { Store } from "../../store/port.ts";
+import { MAX_SECRET_OVERLAP_SECONDS } from "../../base/limit.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import { openSealerHere } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { changeSecretThere, endOverlapThere, rotateSigningThere } from "./relay-remote.ts";
-import { contextOf, NAME, OF_RELAY } from "./relays.ts";
-import { atPlace, sayFoundSoon } from "./target.ts";
+import { changeRelaySecret, endRelayOverlap, rotateSigning } from "./relay-remote.ts";
+import { NAME, OF_RELAY } from "./relays.ts";
+import { sayFoundSoon, withApi } from "./target.ts";
 
 const OVERLAP = {
   name: "overlap",
@@ -49,14 +39,7 @@ export const relaysRotateSecret: Command = {
       throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
     }
     const name = input.first();
-    const { signingSecret } = await atPlace(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const context = await sealingContext(input, world, store, environment);
-        return await store.write("dashboard", (tx) => rotateSigningSecret(tx, context, name));
-      },
-      there: (remote) => rotateSigningThere(remote, name),
-    });
+    const { signingSecret } = await withApi("write", input, world, (api) => rotateSigning(api, name));
     world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
     world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
   },
@@ -87,15 +70,9 @@ export const relaysEndOverlap: Command = {
   examples: ["relay relays end-overlap orders"],
   async run(input, world) {
     const name = input.first();
-    let foundSoon = "";
-    await atPlace(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const context = await sealingContext(input, world, store, environment);
-        await store.write("dashboard", (tx) => endOverlap(tx, context, name));
-        foundSoon = sayFoundSoon(input, world);
-      },
-      there: (remote) => endOverlapThere(remote, name),
+    const foundSoon = await withApi("write", input, world, async (api) => {
+      await endRelayOverlap(api, name);
+      return sayFoundSoon(api, input, world);
     });
     if (input.on("json")) world.say(writeJson({ relay: name }, 2));
     world.tell(`From now on only the present secret of ${name} verifies.${foundSoon}`);
@@ -105,18 +82,10 @@ export const relaysEndOverlap: Command = {
 async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
   const name = input.first();
   const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
-  let foundSoon = "";
-  const done = await atPlace(input, world, {
-    writes: true,
-    here: async (store, environment) => {
-      foundSoon = sayFoundSoon(input, world);
-      const context = await sealingContext(input, world, store, environment);
-      const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
-      const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
-      return await store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlap));
-    },
-    there: (remote) => changeSecretThere(remote, name, value, overlap),
-  });
+  const { foundSoon, ...done } = await withApi("write", input, world, async (api) => ({
+    ...(await changeRelaySecret(api, name, value, overlap)),
+    foundSoon: sayFoundSoon(api, input, world),
+  }));
   const { receiverSecret, previousUntil } = done;
   if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
   else if (receiverSecret !== undefined) world.say(receiverSecret);
@@ -126,9 +95,4 @@ async function changeSecret(input: Input, world: World, value: string | null): P
       ? "the one before it verifies no more"
       : `the one before it verifies until ${previousUntil}`;
   world.tell(`The new secret of ${name} ${shown}; ${before}.${foundSoon}`);
-}
-
-export async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {
-  const sealer = await openSealerHere(store, input, world);
-  return { ...contextOf(input, world, environment), limits: DEFAULT_LIMITS, sealer };
 }

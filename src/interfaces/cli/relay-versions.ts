@@ -1,20 +1,15 @@
 /** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
 import { writeJson } from "../../base/json.ts";
 import { tellWarnings } from "../../base/refusal.ts";
-import { recordMissedTicks } from "../../engine/schedule/schedule.ts";
-import { requireRelay } from "../../rules/relay/relay.ts";
-import { updateRelay, viewSaved } from "../../rules/relay/relay-save.ts";
-import { listVersions, type RelayVersion, readVersion } from "../../rules/relay/relay-version.ts";
+import type { RelayVersion } from "../../rules/relay/relay-version.ts";
 import type { RelayView, SavedRelay } from "../../rules/relay/relay-view.ts";
 import { type Command, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { LIMIT, SINCE } from "./listing.ts";
 import { pathOf } from "./relay-remote.ts";
-import { sealingContext } from "./relay-secrets.ts";
 import { NAME } from "./relays.ts";
-import { askPlace } from "./remote.ts";
 import { BASE_URL } from "./service-option.ts";
-import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 export const relaysHistory: Command = {
@@ -27,9 +22,8 @@ export const relaysHistory: Command = {
   examples: ["relay relays history orders"],
   async run(input, world) {
     const name = input.first();
-    const here: HereOf<RelayVersion> = (tx, id, part) => listVersions(tx, id, name, part);
     const time = { of: (one: RelayVersion) => one.at, ordered: true };
-    const versions = await listAtPlace(input, world, `${pathOf(name)}/versions`, {}, here, time);
+    const versions = await listItems<RelayVersion>(input, world, `${pathOf(name)}/versions`, {}, time);
     await sayList(input, world, versions, {
       columns: [
         { heading: "VERSION", value: ({ version }) => String(version), right: true, keep: 1 },
@@ -74,30 +68,13 @@ export const relaysRestore: Command = {
     const restores = input.number("to", { from: 1, to: Number.MAX_SAFE_INTEGER });
     if (restores === null)
       throw new UsageError("Name the version with --to: relay relays history lists them.");
-    const saved = await atPlace<SavedRelay>(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const definition = await readVersion(store, environment.id, name, restores);
-        const context = await sealingContext(input, world, store, environment);
-        await recordMissedTicks(store, { environmentId: environment.id, name, nowMs: context.nowMs });
-        return await store.write("dashboard", async (tx) => {
-          const { version } = await requireRelay(tx, environment.id, name);
-          const origin = { kind: "dashboard", synced: false } as const;
-          return viewSaved(
-            tx,
-            context,
-            await updateRelay(tx, context, name, { definition, version, restores, origin }),
-          );
-        });
-      },
-      there: async (remote) => {
-        const path = pathOf(name);
-        const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", path);
-        return await askPlace<SavedRelay>(remote, "POST", `${path}/restore`, {
-          restores,
-          version: relay.version,
-        });
-      },
+    const saved = await withApi<SavedRelay>("write", input, world, async (api) => {
+      const path = pathOf(name);
+      const { relay } = await api.request<{ relay: RelayView }>("GET", path);
+      return await api.request<SavedRelay>("POST", `${path}/restore`, {
+        restores,
+        version: relay.version,
+      });
     });
     if (input.on("json")) world.say(writeJson(saved, 2));
     world.tell(`${name} is at version ${saved.relay.version} now, which says what version ${restores} said.`);

@@ -3,33 +3,13 @@
  * event from acting, and where its calls stopped. Pausing and resuming. A running service takes up by itself what is changed here.
  */
 
-import { type Clock, toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { listRecentRequests } from "../../engine/receiver/request.ts";
-import { findManyRemembered } from "../../engine/receiver/signature-memory.ts";
-import { recordDue, recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
-import type { AttentionContext } from "../../insight/overview/attention.ts";
-import { showFunnel } from "../../insight/overview/funnel.ts";
-import { addHealth } from "../../insight/overview/health.ts";
-import { COMMAND_LINE } from "../../platform/account/api-key.ts";
-import type { Environment } from "../../platform/account/environment.ts";
-import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
-import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
-import { relayTarget, requireRelay } from "../../rules/relay/relay.ts";
-import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
-import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
-import { pauseRelay, resumeRelay } from "../../rules/relay/relay-save.ts";
-import { listRelays, showRelay } from "../../rules/relay/relay-view.ts";
-import { readPage } from "../../store/index-scan.ts";
-import type { Store } from "../../store/port.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
 import { LIMIT, readLimit } from "./listing.ts";
-import { listThere, readFunnelThere, readStoryThere, setStateThere } from "./relay-remote.ts";
+import { listRelays, readRelayFunnel, readRelayStory, setRelayState } from "./relay-remote.ts";
 import {
-  type ListedRelay,
-  MAX_SHOWN_CALLS,
   type RelayStory,
   sayCounts,
   stateOf,
@@ -38,31 +18,17 @@ import {
   writeFunnel,
   writeStory,
 } from "./relay-text.ts";
-import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
-import { ANYWHERE, atPlace, sayFoundSoon } from "./target.ts";
+import { BASE_URL } from "./service-option.ts";
+import { ANYWHERE, sayFoundSoon, withApi } from "./target.ts";
 import { sayList, saySheet } from "./terminal.ts";
 
 const DEFAULT_LIMIT = 50;
-/** Calls that became no event, of one relay that is shown. */
-const LAST_CALLS = { limit: MAX_SHOWN_CALLS, after: null };
 export const NAME = {
   name: "name",
   help: "the relay's name, as relay relays list shows it",
   of: "relay",
 } as const;
 export const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
-
-export function contextOf(input: Input, world: World, environment: Environment) {
-  const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
-  const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
-  const { clock } = world;
-  return { environment, actor: COMMAND_LINE, nowMs: clock.now(), baseUrl, clock, recordDue };
-}
-
-/** Whether the server has a backup is no relay's. */
-function needsHere(environment: Environment, clock: Clock): AttentionContext {
-  return { environment, server: { dataDir: "", backupEveryMs: null, backsUp: false }, clock };
-}
 
 export const relaysList: Command = {
   words: ["relays", "list"],
@@ -72,10 +38,7 @@ export const relaysList: Command = {
   examples: ["relay relays list", "relay relays list --environment production --json"],
   async run(input, world) {
     const limit = readLimit(input, DEFAULT_LIMIT);
-    const { held, items, next } = await atPlace(input, world, {
-      here: (store, environment) => listHere(store, contextOf(input, world, environment), limit),
-      there: (remote) => listThere(remote, limit),
-    });
+    const { held, items, next } = await withApi("read", input, world, (api) => listRelays(api, limit));
     const listed = { items, of: null, isCut: next !== null, wantsCount: false };
     await sayList(input, world, listed, {
       columns: [
@@ -99,21 +62,6 @@ export const relaysList: Command = {
   },
 };
 
-async function listHere(store: Store, context: ReturnType<typeof contextOf>, limit: number) {
-  const { environment } = context;
-  const page = await readPage(store, { limit, after: null }, (tx, part) => listRelays(tx, context, part));
-  const judged = await addHealth(store, needsHere(environment, context.clock), page.items);
-  const items = await store.read(async (tx) => {
-    const shown: ListedRelay[] = [];
-    for (const item of judged) {
-      const rows = await listOpenProblemsOfTarget(tx, environment.id, relayTarget(item.name));
-      shown.push({ ...item, problems: rows.map(({ code, message }) => ({ code, message })) });
-    }
-    return shown;
-  });
-  return { held: environment.heldAt !== null, items, next: page.next };
-}
-
 export const relaysShow: Command = {
   words: ["relays", "show"],
   summary: "one relay: how it is, and what it waits for",
@@ -122,38 +70,13 @@ export const relaysShow: Command = {
   options: OF_RELAY,
   examples: ["relay relays show checkout-completed"],
   async run(input, world) {
-    const story = await atPlace<RelayStory>(input, world, {
-      here: async (store, environment) => {
-        const sealer = await openSealerHere(store, input, world).catch(() => undefined);
-        const context = { ...contextOf(input, world, environment), ...(sealer && { sealer }) };
-        return await readTimeline(store, context, input.first());
-      },
-      there: (remote) => readStoryThere(remote, input.first()),
-    });
+    const story = await withApi<RelayStory>("read", input, world, (api) =>
+      readRelayStory(api, input.first()),
+    );
     if (input.on("json")) return world.say(writeJson(story, 2));
     await saySheet(input, world, writeStory(story));
   },
 };
-
-async function readTimeline(store: Store, context: ReturnType<typeof contextOf>, name: string) {
-  const { environment, nowMs, baseUrl, clock } = context;
-  const story = await store.read(async (tx) => {
-    const row = await requireRelay(tx, environment.id, name);
-    const checked = checkDefinition(row.definition, nowMs);
-    const { items: calls } = await listRecentRequests(tx, environment.id, { relay: name }, LAST_CALLS);
-    const warnings = [
-      ...("problems" in checked ? [] : checked.warnings),
-      ...warnOwnHost(row.definition, baseUrl),
-      ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), row.definition)),
-    ];
-    const remembered = await findManyRemembered(tx, { environmentId: environment.id, relayName: name });
-    return { relay: await showRelay(tx, context, row), remembered, warnings, calls };
-  });
-  const [judged] = await addHealth(store, needsHere(environment, clock), [story.relay], true);
-  if (judged === undefined) throw new Error("A relay was not judged.");
-  const { relay, ...beside } = story;
-  return { relay, health: judged.health, heldAt: toIsoOrNull(environment.heldAt), ...beside };
-}
 
 export const relaysFunnel: Command = {
   words: ["relays", "funnel"],
@@ -164,14 +87,7 @@ export const relaysFunnel: Command = {
   examples: ["relay relays funnel checkout-completed"],
   async run(input, world) {
     const name = input.first();
-    const { funnel } = await atPlace(input, world, {
-      here: async (store, environment) => {
-        const relay = await store.read((tx) => requireRelay(tx, environment.id, name));
-        const context = { environmentId: environment.id, clock: world.clock };
-        return { funnel: await showFunnel(store, context, relay) };
-      },
-      there: (remote) => readFunnelThere(remote, name),
-    });
+    const { funnel } = await withApi("read", input, world, (api) => readRelayFunnel(api, name));
     if (input.on("json")) return world.say(writeJson(funnel, 2));
     await saySheet(input, world, writeFunnel(funnel));
   },
@@ -197,24 +113,11 @@ export const relaysResume: Command = {
 };
 
 async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
-  const { relay, held, foundSoon } = await atPlace(input, world, {
-    writes: true,
-    here: async (store, environment) => {
-      const context = contextOf(input, world, environment);
-      const name = input.first();
-      const settling = { environmentId: environment.id, name, nowMs: context.nowMs };
-      if (to === "paused") await recordMissedTicks(store, settling);
-      const relay = await store.write("dashboard", async (tx) => {
-        if (to === "resumed") return await resumeRelay(tx, context, name);
-        await recordDueTicks(tx, settling);
-        return await pauseRelay(tx, context, name);
-      });
-      // A pause holds as soon as it is stored; a server looks once a second for what it may run again.
-      const foundSoon = to === "resumed" ? sayFoundSoon(input, world) : "";
-      return { relay, held: environment.heldAt !== null, foundSoon };
-    },
-    there: async (remote) => ({ ...(await setStateThere(remote, input.first(), to)), foundSoon: "" }),
-  });
+  const { relay, held, foundSoon } = await withApi("write", input, world, async (api) => ({
+    ...(await setRelayState(api, input.first(), to)),
+    // A pause holds as soon as it is stored.
+    foundSoon: to === "paused" ? "" : sayFoundSoon(api, input, world),
+  }));
   if (input.on("json")) world.say(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;
   const next =

@@ -2,35 +2,50 @@
  * A server that a command speaks to over HTTP, with a key of one environment. Which server that is, target.ts says. What it refuses is refused
  * here in its words; a key goes over plain http to this machine alone, and nowhere that an answer points to.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
-import type { Page } from "../../base/page.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import { type Problem, Refusal } from "../../base/refusal.ts";
 import { plain } from "../../base/text.ts";
 import { errorCode } from "../../platform/outbound/connect.ts";
+import { type Answered, Api, readAnswer, readObject, refuseOtherServer, type Sent } from "./api.ts";
 import { CommandFailure, UsageError } from "./command.ts";
-import { noteAnswer, readStrictly, refuseMisread } from "./read-answer.ts";
+import { noteAnswer } from "./read-answer.ts";
 import { toRefusalCode } from "./refusal-text.ts";
 
 const TIMEOUT_MS = 60_000;
-const MAX_PAGE = 200;
 const JSON_TYPE = "application/json";
 const DECODER = new TextDecoder();
 
-export interface Remote {
+/** A server and the key for it. */
+interface Asked {
   /** Its origin, without a trailing slash. */
   url: string;
-  /** `/api/apps/{appId}/{environment}` of the key. */
-  place: string;
-  app: string;
-  environment: string;
-  key: string;
-  /** The profile that names it; null: it was named by its address, or runs here. */
+  key: string | null;
+  /** The profile that names it; null where its address was given, or the service runs here. */
   profile: string | null;
-  /** How long it is waited for; undefined: as long as usual. */
+  /** Milliseconds to wait for an answer; undefined: the usual time. */
   patienceMs?: number | undefined;
 }
 
-type Asked = Pick<Remote, "url" | "profile" | "patienceMs"> & { key: string | null };
+/** A server's API. Every request carries the key of its environment. */
+export class Remote extends Api {
+  readonly isLocal = false;
+  readonly url: string;
+  readonly key: string;
+  readonly profile: string | null;
+  readonly patienceMs: number | undefined;
+
+  constructor(server: Asked & { key: string; app: string; environment: string }) {
+    super(server.app, server.environment);
+    this.url = server.url;
+    this.key = server.key;
+    this.profile = server.profile;
+    this.patienceMs = server.patienceMs;
+  }
+
+  protected send(sent: Sent): Promise<Answered> {
+    return exchange(this, sent);
+  }
+}
 
 /** What `/api/key` says of the key that asks. */
 interface KeyAnswer {
@@ -83,14 +98,14 @@ export async function findServer(
   const { app, environment } = await askKey(bare).catch((error) => {
     throw sayWhoseKey(error, url);
   });
-  return { ...bare, app, environment, place: placeOf(app, environment) };
+  return new Remote({ ...bare, app, environment });
 }
 
 /** Whose key it is. Fails with `service_not_running` where what answers is no relay server. */
 export async function askKey(remote: Asked): Promise<KeyAnswer> {
-  const known = await askRemote<Partial<KeyAnswer>>(remote, "GET", "/api/key");
+  const known = await askServer<Partial<KeyAnswer>>(remote, "GET", "/api/key");
   const { app, environment, owner, expiresAt } = { ...known };
-  if (typeof app !== "string" || typeof environment !== "string") throw noServer(remote.url, 200);
+  if (typeof app !== "string" || typeof environment !== "string") throw refuseOtherServer(remote.url, 200);
   return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
 }
 
@@ -103,39 +118,17 @@ function sayWhoseKey(error: unknown, url: string): unknown {
   );
 }
 
-export function placeOf(app: string, environment: string): string {
-  return `/api/apps/${encodeURIComponent(app)}/${encodeURIComponent(environment)}`;
-}
-
-type Called = { url: string; key: string | null; patienceMs?: number | undefined };
-
-/** Calls it. Fails with `service_not_running` where nothing answers. A redirect is an answer: the key goes nowhere else. */
-export async function callRemote(
-  remote: Called,
-  method: string,
-  path: string,
-  sent: string | Uint8Array | null = null,
-  mediaType = JSON_TYPE,
-): Promise<{ status: number; text: string }> {
-  const { status, bytes } = await exchange(remote, method, path, sent, mediaType);
-  return { status, text: DECODER.decode(bytes) };
-}
-
-async function exchange(
-  { url, key, patienceMs = TIMEOUT_MS }: Called,
-  method: string,
-  path: string,
-  sent: string | Uint8Array | null = null,
-  mediaType = JSON_TYPE,
-): Promise<{ status: number; headers: Headers; bytes: Uint8Array }> {
+/** Sends one request, and returns any answer. Fails with `service_not_running` where no answer comes. Follows no redirect, so the key goes nowhere else. */
+async function call(server: Asked, { method, path, body, mediaType }: Sent): Promise<Answered> {
+  const { url, key, patienceMs = TIMEOUT_MS } = server;
   try {
     const headers = {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       "content-type": mediaType,
     };
     const signal = AbortSignal.timeout(patienceMs);
-    const body = sent === null ? {} : { body: sent as BodyInit };
-    const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...body });
+    const sent = body === null ? {} : { body: body as BodyInit };
+    const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...sent });
     noteAnswer(url);
     return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
   } catch (error) {
@@ -143,6 +136,16 @@ async function exchange(
     const Failure = UNSENT.test(code) || NOT_BELIEVED.test(code) ? NothingSent : CommandFailure;
     throw new Failure("service_not_running", sayUnreached(url, code));
   }
+}
+
+/** Posts a JSON text, and returns any answer as text. */
+export async function postText(
+  server: Asked,
+  path: string,
+  body: string,
+): Promise<{ status: number; text: string }> {
+  const { status, bytes } = await call(server, { method: "POST", path, body, mediaType: JSON_TYPE });
+  return { status, text: DECODER.decode(bytes) };
 }
 
 /** No connection came about, so the server knows nothing of the call. */
@@ -160,38 +163,27 @@ function sayUnreached(url: string, code: string): string {
     : `Nothing answered at ${url} (${code}): start the service, or name the right address.`;
 }
 
-/** One call and its answer, as that route's schema says; bytes are sent as they are, under `mediaType`. Refuses as the server does. */
-export async function askRemote<Answer>(
-  remote: Asked,
+/** One request to a server, outside the routes of its environment too. Refuses as the server does. */
+export async function askServer<Answer>(
+  server: Asked,
   method: string,
   path: string,
-  sent?: unknown,
-  mediaType?: string,
+  body?: unknown,
 ): Promise<Answer> {
-  const raw = sent instanceof Uint8Array;
-  const body = sent === undefined ? null : raw ? sent : writeJson(sent);
-  const { status, text } = await callRemote(remote, method, path, body, mediaType);
-  const answer = readObject(text);
-  if (status === 204) return answer as Answer;
-  // An answer that was cut on the way is none.
-  const isWhole = text.trim() === "{}" || Object.keys(answer).length > 0;
-  if (status >= 200 && status < 300 && isWhole) return readStrictly(answer, remote.url) as Answer;
-  throw readRefusal(remote, status, answer);
+  const sent = { method, path, body: body === undefined ? null : writeJson(body), mediaType: JSON_TYPE };
+  return readAnswer(await exchange(server, sent), server.url) as Answer;
 }
 
-/** What a GET below `{E}` hands out as it is, with its headers. Refuses as the server does. */
-export async function fetchPlace(
-  remote: Remote,
-  path: string,
-): Promise<{ headers: Headers; bytes: Uint8Array }> {
-  const { status, headers, bytes } = await exchange(remote, "GET", `${remote.place}${path}`);
-  if (status === 200) return { headers, bytes };
-  throw readRefusal(remote, status, readObject(DECODER.decode(bytes)));
+async function exchange(server: Asked, sent: Sent): Promise<Answered> {
+  const answered = await call(server, sent);
+  const { status, bytes } = answered;
+  if (status >= 200 && status < 300) return answered;
+  throw readRefusal(server, status, readObject(DECODER.decode(bytes)));
 }
 
 function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   const { code, message, problems, resetAt, docs } = answer;
-  if (typeof code !== "string" || typeof message !== "string") return noServer(remote.url, status);
+  if (typeof code !== "string" || typeof message !== "string") return refuseOtherServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
   const again =
     code === "unauthenticated" && remote.profile !== null
@@ -207,108 +199,4 @@ function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
 function readProblem(told: Json): Problem[] {
   if (!isJsonObject(told) || typeof told.field !== "string" || typeof told.message !== "string") return [];
   return [{ field: told.field, message: told.message }];
-}
-
-/** A call below `{E}`. */
-export function askPlace<Answer>(
-  remote: Remote,
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
-  path: string,
-  sent?: unknown,
-): Promise<Answer> {
-  return askRemote(remote, method, `${remote.place}${path}`, sent ?? (method === "GET" ? undefined : {}));
-}
-
-/** A call below `{E}` that is answered with nothing. */
-export async function tellPlace(
-  remote: Remote,
-  method: "POST" | "DELETE",
-  path: string,
-  sent?: unknown,
-): Promise<void> {
-  const { status, text } = await callRemote(remote, method, `${remote.place}${path}`, writeJson(sent ?? {}));
-  if (status === 204) return;
-  if (status >= 200 && status < 300) throw refuseMisread(remote.url, "is not what this command reads");
-  throw readRefusal(remote, status, readObject(text));
-}
-
-/** A POST below `{E}`, its answer as that route's schema says. Refuses as the server does. */
-export function postRemote<Answer>(remote: Remote, path: string, sent: unknown): Promise<Answer> {
-  return askPlace(remote, "POST", path, sent);
-}
-
-/** A call of a route that is no environment's, with the key or without one. */
-export function askServer<Answer>(
-  remote: Asked,
-  method: "GET" | "POST" | "DELETE",
-  path: string,
-  sent?: unknown,
-): Promise<Answer> {
-  return askRemote(remote, method, path, sent);
-}
-
-export type Query = Readonly<Record<string, string | number | null | undefined>>;
-
-/** The query of what is said, with its question mark. */
-export function writeQuery(query: Query): string {
-  const said = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    if (value !== null && value !== undefined) said.set(name, String(value));
-  return said.size === 0 ? "" : `?${said}`;
-}
-
-/** One page of a list below `{E}`. */
-export async function pageRemote<Item>(
-  remote: Remote,
-  path: string,
-  query: Query,
-  limit: number,
-  cursor: string | null,
-): Promise<Page<Item>> {
-  const asked = writeQuery({ ...query, limit: Math.min(MAX_PAGE, limit), cursor });
-  const { items, next } = await askPlace<Page<Item>>(remote, "GET", `${path}${asked}`);
-  const isPage = Array.isArray(items) && items.every((item) => isJsonObject(item as Json));
-  if (!isPage || (next !== null && (typeof next !== "string" || next === cursor)))
-    throw refuseMisread(remote.url, "is no page of a list");
-  return { items: items.map(withoutDocs), next };
-}
-
-/** The first `most` items of a list below `{E}`, page by page. */
-export async function listRemote<Item>(
-  remote: Remote,
-  path: string,
-  query: Query = {},
-  most: number = Number.POSITIVE_INFINITY,
-): Promise<Page<Item>> {
-  const items: Item[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Page<Item> = await pageRemote(remote, path, query, most - items.length, cursor);
-    items.push(...page.items);
-    cursor = page.next;
-  } while (cursor !== null && items.length < most);
-  return { items, next: cursor };
-}
-
-/** A server tells the page of each code too; the terminal has relay help for it. */
-function withoutDocs<Item>(item: Item): Item {
-  const { docs: _, ...rest } = item as Item & { docs?: string };
-  return rest as Item;
-}
-
-function noServer(url: string, status: number): CommandFailure {
-  return new CommandFailure(
-    "service_not_running",
-    `What answered at ${url} (${status}) is no relay server: check --url.`,
-  );
-}
-
-/** The object that a text holds; an empty one for what is none. */
-export function readObject(text: string): JsonObject {
-  try {
-    const value = parseJson(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -3,32 +3,15 @@
 import { toIso } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
-import {
-  BULK_STATES,
-  type BulkFilter,
-  type BulkPlan,
-  countMatches,
-  planBulkReplay,
-} from "../../engine/event/bulk-choice.ts";
-import {
-  type BulkReplayView,
-  beginBulkReplay,
-  DEFAULT_PER_SECOND,
-  listBulkReplays,
-  MAX_PER_SECOND,
-  requireBulkReplay,
-  stopBulkReplay,
-} from "../../engine/event/bulk-replay.ts";
+import { BULK_STATES, type BulkFilter, type BulkPlan } from "../../engine/event/bulk-choice.ts";
+import { type BulkReplayView, DEFAULT_PER_SECOND, MAX_PER_SECOND } from "../../engine/event/bulk-replay.ts";
 import { EVENT_TRIGGERS } from "../../engine/event/event.ts";
-import { lookUpNames } from "../../engine/event/filter-lookup.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-suffix.ts";
 import type { World } from "./io.ts";
-import { LIMIT, pagesOf, readTime, SINCE, UNTIL } from "./listing.ts";
-import { askPlace, pageRemote } from "./remote.ts";
-import { ANYWHERE, atPlace, listAtPlace } from "./target.ts";
+import { LIMIT, readTime, SINCE, UNTIL } from "./listing.ts";
+import { ANYWHERE, listItems, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 const FILTERS: readonly Option[] = [
@@ -63,11 +46,12 @@ function readFilter(input: Input, world: World): BulkFilter {
 
 async function plan(input: Input, world: World): Promise<BulkPlan> {
   const filter = readFilter(input, world);
-  return await atPlace(input, world, {
-    here: async (store, { id }) => planBulkReplay(store, id, await lookUpNames(store, id, filter)),
-    there: async (remote) =>
-      (await askPlace<{ plan: BulkPlan }>(remote, "POST", "/bulk-replays/plan", filter)).plan,
-  });
+  return await withApi(
+    "read",
+    input,
+    world,
+    async (api) => (await api.request<{ plan: BulkPlan }>("POST", "/bulk-replays/plan", filter)).plan,
+  );
 }
 
 const WILL_WORDS = {
@@ -177,25 +161,19 @@ export const replaysStart: Command = {
         return 1;
       }
     }
-    const replay = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const found = await lookUpNames(store, environmentId, filter);
-        const counted = await countMatches(store, environmentId, found);
-        const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-        return await store.write("dashboard", (tx) =>
-          beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, move, ...counted }),
-        );
-      },
-      there: async (remote) =>
+    const replay = await withApi(
+      "write",
+      input,
+      world,
+      async (api) =>
         (
-          await askPlace<{ replay: BulkReplayView }>(remote, "POST", "/bulk-replays", {
+          await api.request<{ replay: BulkReplayView }>("POST", "/bulk-replays", {
             ...filter,
             perSecond,
             move,
           })
         ).replay,
-    });
+    );
     if (input.on("json")) world.say(writeJson({ replay }, 2));
     const { id, state, matched } = replay;
     const next = ` See it with relay replays list, stop it with relay replays stop ${id}`;
@@ -218,7 +196,7 @@ export const replaysList: Command = {
   examples: ["relay replays list"],
   async run(input, world) {
     const time = { of: (one: BulkReplayView) => one.createdAt, ordered: true };
-    const replays = await listAtPlace(input, world, "/bulk-replays", {}, listBulkReplays, time);
+    const replays = await listItems(input, world, "/bulk-replays", {}, time);
     await sayList(input, world, replays, {
       columns: [
         { heading: "BEGAN", value: (one) => one.createdAt, keep: 2 },
@@ -249,23 +227,12 @@ export const replaysStop: Command = {
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay replays stop 5b1f00c2"],
   async run(input, world) {
-    const replay = await atPlace(input, world, {
-      writes: true,
-      here: async (store, { id: environmentId }) => {
-        const pages = pagesOf(store, (tx, part) => listBulkReplays(tx, environmentId, part));
-        const id = await wholeId(input.first(), "replays", pages);
-        const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
-        const before = await store.read((tx) => requireBulkReplay(tx, environmentId, id));
-        if (before.state !== "running") return before;
-        return await store.write("dashboard", (tx) => stopBulkReplay(tx, id, { environmentId, by, nowMs }));
-      },
-      there: async (remote) => {
-        const id = await wholeId(input.first(), "replays", (most, cursor) =>
-          pageRemote<BulkReplayView>(remote, "/bulk-replays", {}, most, cursor),
-        );
-        const path = `/bulk-replays/${encodeURIComponent(id)}/stop`;
-        return (await askPlace<{ replay: BulkReplayView }>(remote, "POST", path)).replay;
-      },
+    const replay = await withApi("write", input, world, async (api) => {
+      const id = await wholeId(input.first(), "replays", (most, cursor) =>
+        api.page<BulkReplayView>("/bulk-replays", {}, most, cursor),
+      );
+      const path = `/bulk-replays/${encodeURIComponent(id)}/stop`;
+      return (await api.request<{ replay: BulkReplayView }>("POST", path)).replay;
     });
     if (input.on("json")) world.say(writeJson({ replay }, 2));
     world.tell(writeReplay(replay));

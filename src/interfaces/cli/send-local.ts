@@ -24,8 +24,9 @@ import type { Store } from "../../store/port.ts";
 import { CommandFailure, type Input } from "./command.ts";
 import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "./data-directory.ts";
 import { writeOutcome } from "./event-text.ts";
-import { eventIdHere } from "./events.ts";
+import { wholeEventId } from "./id-suffix.ts";
 import { programWord, type World } from "./io.ts";
+import { pagesOf } from "./listing.ts";
 import { readBaseUrl, readDataDir } from "./service-option.ts";
 
 /** What is sent: the text of `--data`, or null for an example. */
@@ -35,6 +36,11 @@ const BY = "relay send";
 const LOOK_EVERY_MS = 50;
 const GIVE_UP_MS = 12_000;
 
+function findEventId(store: Store, environmentId: number, text: string): Promise<string> {
+  const pages = pagesOf(store, (tx, part) => listEvents(tx, environmentId, {}, part));
+  return wholeEventId(text, pages);
+}
+
 /** Explains what the relay would do, and shows it. Answers the exit code: 1 where the call would be refused or an action fail. */
 export async function explainHere(name: string, given: Given, input: Input, world: World): Promise<number> {
   const explanation = await withRelays(input, world, async (house, environment) => {
@@ -43,7 +49,7 @@ export async function explainHere(name: string, given: Given, input: Input, worl
     );
     const record = relay?.definition.trigger.kind === "data_change" && given?.body !== undefined;
     const [named, person] = [input.text("event"), input.text("person")];
-    const event = named === null ? null : await eventIdHere(house.store, environment.id, named);
+    const event = named === null ? null : await findEventId(house.store, environment.id, named);
     const asked: SimulateInput = {
       ...(record ? { record: readRecord(given.body ?? "") } : given),
       ...(event === null ? {} : { event }),

@@ -235,7 +235,7 @@ function readOrigin(name: string, text: string | null): string | null {
 }
 
 /** The limits, raised where a variable raises them; there is no flag for them. Throws UsageError. */
-export function readLimits(env: World["env"]): RaisableLimits {
+function readLimits(env: World["env"]): RaisableLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
     const { variable } = LIMIT_WORDS[name];

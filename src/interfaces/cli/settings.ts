@@ -3,30 +3,14 @@
  * standard input alone, so that no list of processes and no shell history holds it.
  */
 
-import { checkInput } from "../../base/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
-import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
-import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
-import {
-  changeSettings,
-  type SettingsView,
-  settingsInput,
-  showSettings,
-} from "../../rules/settings/settings.ts";
-import type { Reader } from "../../store/port.ts";
+import type { SettingsView } from "../../rules/settings/settings.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import {
-  JSON_OUTPUT,
-  openSealerHere,
-  readAllowPrivate,
-  readRunningLimits,
-  readRunningUrl,
-} from "./data-directory.ts";
+import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { askPlace } from "./remote.ts";
-import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
-import { ANYWHERE, atPlace, sayFoundSoon } from "./target.ts";
+import { ALLOW_PRIVATE, BASE_URL, readDataDir } from "./service-option.ts";
+import { ANYWHERE, sayFoundSoon, withApi } from "./target.ts";
 import { sayList } from "./terminal.ts";
 
 type Setting = Json | undefined;
@@ -49,24 +33,9 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
   "connector.writes": { kind: "switch", help: "off: assistants only read; see relay mcp" },
   "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
 };
-const SEALED: ReadonlySet<Kind | undefined> = new Set<Kind>(["secret", "json"]);
 const PATH = "/settings";
 const ALERTS = "alerts.";
 const HELP = Object.entries(NAMES).map(([name, { help }]) => `  ${name}: ${help}`);
-
-/** The environment's settings with what is known here of its server. */
-function show(tx: Reader, input: Input, world: World, id: number, name: string) {
-  const dataDir = readDataDir(input, world);
-  const baseUrl = readBaseUrl(input) ?? readRunningUrl(dataDir) ?? "";
-  const mode = name === "local" ? "local" : "server";
-  const docsUrl = world.env.RELAY_DOCS_URL || `${baseUrl}/docs`;
-  return showSettings(tx, id, {
-    baseUrl,
-    docsUrl,
-    mode,
-    limits: readRunningLimits(dataDir) ?? { ...readLimits(world.env) },
-  });
-}
 
 export const settingsGet: Command = {
   words: ["settings", "get"],
@@ -77,16 +46,12 @@ export const settingsGet: Command = {
   options: [JSON_OUTPUT, BASE_URL, ...ANYWHERE],
   examples: ["relay settings get", "relay settings get mail --json"],
   async run(input, world) {
-    const { settings, limits } = await atPlace(input, world, {
-      here: async (store, { id, name }) => ({
-        settings: await store.read((tx) => show(tx, input, world, id, name)),
-        limits: tellLimits(input, world),
-      }),
-      there: async (remote) => ({
-        settings: (await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)).settings,
-        limits: "The limits are those that the server was started with.",
-      }),
-    });
+    const { settings, limits } = await withApi("read", input, world, async (api) => ({
+      settings: (await api.request<{ settings: SettingsView }>("GET", PATH)).settings,
+      limits: api.isLocal
+        ? tellLimits(input, world)
+        : "The limits are those that the server was started with.",
+    }));
     const wanted = input.positionals[0];
     const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
     if (found === undefined) {
@@ -142,34 +107,15 @@ export const settingsSet: Command = {
   async run(input, world) {
     const [name = "", text] = input.positionals;
     const value = await readValue(name, text, world);
-    const [by, nowMs] = [formatActor(COMMAND_LINE), world.clock.now()];
     const change = nest(name.split("."), value);
     let foundSoon = "";
-    const { settings, warnings = [] } = await atPlace(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        // A hold is released without the key, too.
-        const sealer =
-          value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
-        const deps = { sealer, allowPrivate: readAllowPrivate(input, world) };
-        const made = { environmentId: environment.id, by, nowMs };
-        const holds = name === "held" && value === true;
-        // A hold holds as soon as it is stored. Its release, and until when the secret before it verifies, is found by a server once a second.
-        if ((name === "held" && !holds) || kindOf(name) === "secret") foundSoon = sayFoundSoon(input, world);
-        if (holds) await recordMissedTicks(store, made);
-        return await store.write("dashboard", async (tx): Promise<Changed> => {
-          const { version } = await show(tx, input, world, environment.id, environment.name);
-          const body = checkInput(settingsInput, { version, ...change });
-          if (holds) await recordDueTicks(tx, made);
-          const warnings = await changeSettings(tx, made, body, deps);
-          return { settings: await show(tx, input, world, environment.id, environment.name), warnings };
-        });
-      },
-      there: async (remote) => {
-        const { version } = (await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)).settings;
-        const body = { version, ...change };
-        return await askPlace<Changed>(remote, "PUT", PATH, body);
-      },
+    const { settings, warnings = [] } = await withApi("write", input, world, async (api) => {
+      // A hold holds as soon as it is stored. A server reads its release and a secret once a second.
+      if ((name === "held" && value === false) || kindOf(name) === "secret")
+        foundSoon = sayFoundSoon(api, input, world);
+      const { version } = (await api.request<{ settings: SettingsView }>("GET", PATH)).settings;
+      const body = { version, ...change };
+      return await api.request<Changed>("PUT", PATH, body);
     });
     if (input.on("json")) world.say(writeJson({ settings, warnings } as object as Json, 2));
     const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;

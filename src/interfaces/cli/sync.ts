@@ -17,7 +17,7 @@ import type { World } from "./io.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
 import { DRY_RUN, decidePlan, keepSecrets, placeOf, REPLACE } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
-import { postRemote, type Remote } from "./remote.ts";
+import type { Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import { findTarget, TARGET } from "./target.ts";
 
@@ -64,17 +64,19 @@ export const sync: Command = {
     // A file that could not take the secrets is found before any is made.
     await readLocalSecrets(serviceDir);
     await requireSameFiles(files, serviceDir);
-    const { secrets, ...done } = await postRemote<PlanResult>(remote, "/sync/apply", {
-      ...set,
-      replaceEdited,
-      plan: plan.plan,
-    }).catch((error: unknown) => {
-      if (error instanceof CommandFailure)
-        world.tell(
-          "Whether the plan was carried out is not known: relay sync --dry-run shows what is left; secrets that were made can be rotated in the dashboard.",
-        );
-      throw error;
-    });
+    const { secrets, ...done } = await remote
+      .request<PlanResult>("POST", "/sync/apply", {
+        ...set,
+        replaceEdited,
+        plan: plan.plan,
+      })
+      .catch((error: unknown) => {
+        if (error instanceof CommandFailure)
+          world.tell(
+            "Whether the plan was carried out is not known: relay sync --dry-run shows what is left; secrets that were made can be rotated in the dashboard.",
+          );
+        throw error;
+      });
     await keepSecrets(secrets, serviceDir, placeOf(remote), world);
     await rememberSynced(done.entries, files, serviceDir, placeOf(remote), replaceEdited);
     if (input.on("json")) {

@@ -5,22 +5,21 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Page, PageRequest } from "../../base/page.ts";
 import { plain } from "../../base/text.ts";
 import { COMMAND_LINE, formatActor } from "../../platform/account/api-key.ts";
 import { requireCommandKey } from "../../platform/account/command-key.ts";
-import type { Environment } from "../../platform/account/environment.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import { loadMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
-import type { Reader, Store } from "../../store/port.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
+import type { Api, Query } from "./api.ts";
 import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { APP, ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { gather, type Listing, pagesOf, readLimit, type TimeOf } from "./listing.ts";
+import { gather, type Listing, readLimit, type TimeOf } from "./listing.ts";
+import { openLocalApi } from "./local-api.ts";
 import { PROFILE, type Profile, readProfiles, requireProfile } from "./profile.ts";
-import { findServer, pageRemote, placeOf, type Query, type Remote, readServerUrl } from "./remote.ts";
+import { findServer, Remote, readServerUrl } from "./remote.ts";
 import { DATA_DIR, DATABASE, readDatabase, readDataDir } from "./service-option.ts";
 
 export const SERVER_URL: Option = {
@@ -116,55 +115,38 @@ interface Doing {
   writes?: boolean;
 }
 
-/** Does it in the data directory or by a server, whichever is meant. */
-export async function atPlace<Result>(
+/** Calls the API of the environment that is meant, in the data directory or at a server. `"write"`: the command changes something. */
+export async function withApi<Result>(
+  access: "read" | "write",
   input: Input,
   world: World,
-  {
-    here,
-    there,
-    ...doing
-  }: Doing & {
-    here(store: Store, environment: Environment): Promise<Result>;
-    there(remote: Remote): Promise<Result>;
-  },
+  work: (api: Api) => Promise<Result>,
 ): Promise<Result> {
   const place = choosePlace(input, world);
-  if (place.kind === "folder") {
-    if (!isHere(input, world))
-      throw new CommandFailure(
-        "not_found",
-        `There is no data directory at ${readDataDir(input, world)}, and no profile: name the server's folder with --data-dir, start one with relay dev or relay serve, or sign in to a server elsewhere with relay login.`,
-      );
-    return await withEnvironment(input, world, here);
-  }
-  return await there(await reach(place, input, world, doing));
+  const writes = access === "write";
+  if (place.kind !== "folder") return await work(await reach(place, input, world, { writes }));
+  if (!isHere(input, world))
+    throw new CommandFailure(
+      "not_found",
+      `There is no data directory at ${readDataDir(input, world)}, and no profile: name the server's folder with --data-dir, start one with relay dev or relay serve, or sign in to a server elsewhere with relay login.`,
+    );
+  return await withEnvironment(input, world, async (store, environment) =>
+    work(await openLocalApi(store, environment, { input, world, writes })),
+  );
 }
 
-/** A page of a list of the data directory. */
-export type HereOf<Item> = (tx: Reader, environmentId: number, part: PageRequest) => Promise<Page<Item>>;
-
-/** The first of a list, as many as --limit says: in the data directory by `here`, of a server by the list of that path. `time`: what --since is of. */
-export async function listAtPlace<Item>(
+/** The first items of a list, as many as --limit says. `time`: the time that --since compares. */
+export async function listItems<Item>(
   input: Input,
   world: World,
   path: string,
   query: Query,
-  here: HereOf<Item>,
   time?: TimeOf<Item>,
 ): Promise<Listing<Item>> {
   const asked = { limit: readLimit(input), time };
-  return await atPlace(input, world, {
-    here: (store, { id }) =>
-      gather(
-        input,
-        world,
-        pagesOf(store, (tx, part) => here(tx, id, part)),
-        asked,
-      ),
-    there: (remote) =>
-      gather(input, world, (limit, cursor) => pageRemote<Item>(remote, path, query, limit, cursor), asked),
-  });
+  return await withApi("read", input, world, (api) =>
+    gather(input, world, (limit, cursor) => api.page<Item>(path, query, limit, cursor), asked),
+  );
 }
 
 /** The server that is meant, of a command that carries something to one. Throws UsageError where none is named. */
@@ -198,7 +180,7 @@ async function reach(
 ): Promise<Remote> {
   const remote =
     place.kind === "profile"
-      ? { ...remoteOf(place.profile), patienceMs: world.patienceMs }
+      ? remoteOf(place.profile, world.patienceMs)
       : await findServer(place.url, await readKey(input, world), place.by, world.patienceMs);
   requireMeant(remote, input);
   const isLive = remote.environment === "production";
@@ -242,17 +224,9 @@ async function readKey(input: Input, world: World): Promise<string> {
   return (input.on("key-stdin") ? await world.readInput() : (world.env.RELAY_KEY ?? "")).trim();
 }
 
-export function remoteOf(profile: Profile): Remote {
-  const { name, app, environment, key } = profile;
-  const place = placeOf(app, environment);
-  return {
-    url: readServerUrl(profile.url, `The address of the profile ${name}`),
-    place,
-    app,
-    environment,
-    key,
-    profile: name,
-  };
+export function remoteOf({ name, url, app, environment, key }: Profile, patienceMs?: number): Remote {
+  const origin = readServerUrl(url, `The address of the profile ${name}`);
+  return new Remote({ url: origin, app, environment, key, profile: name, patienceMs });
 }
 
 /** `shop/production at https://relay.example.com (profile shop)`. */
@@ -290,8 +264,7 @@ async function findOwn(input: Input, world: World, name: string): Promise<Remote
         });
       return token;
     });
-    const [app, of] = [environment.appId, environment.name];
-    return { url, key, app, environment: of, place: placeOf(app, of), profile: null };
+    return new Remote({ url, key, app: environment.appId, environment: environment.name, profile: null });
   });
 }
 
@@ -307,7 +280,8 @@ function isHeld(dataDir: string, world: World): boolean {
 }
 
 /** Added to what is said of a change here: a service looks once a second for what another process wrote into its file; PostgreSQL tells it at once. */
-export function sayFoundSoon(input: Input, world: World): string {
-  if (readDatabase(input) !== null || readRunningUrl(readDataDir(input, world)) === null) return "";
+export function sayFoundSoon({ isLocal }: Api, input: Input, world: World): string {
+  if (!isLocal || readDatabase(input) !== null || readRunningUrl(readDataDir(input, world)) === null)
+    return "";
   return " The service that runs here finds that within a second.";
 }

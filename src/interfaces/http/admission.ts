@@ -1,6 +1,6 @@
 /**
- * Who calls, and where they may go. A caller is a key (`Authorization: Bearer relay_live_…`) or an owner's session (the dashboard's cookie); the one
- * gate of `/api/apps/{appId}/{environment}` resolves the environment that a path names and refuses every caller who may not be there. Routes
+ * Who calls, and where they may go. A caller is a key (`Authorization: Bearer relay_live_…`), an owner's session (the dashboard's cookie) or the command
+ * line on the data directory; the one gate of `/api/apps/{appId}/{environment}` resolves the environment that a path names and refuses every caller who may not be there. Routes
  * are handed what it answers and never look at a key, a session or another environment.
  */
 
@@ -9,6 +9,7 @@ import { Refusal } from "../../base/refusal.ts";
 import {
   type Actor,
   actorOrigin,
+  COMMAND_LINE,
   findApiKeyByToken,
   findEndedLoginKey,
   formatActor,
@@ -36,7 +37,7 @@ import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cook
 import type { HttpDeps } from "./deps.ts";
 
 type KeyCaller = { kind: "key"; key: PresentedKey };
-type Caller = KeyCaller | { kind: "owner"; session: Session };
+type Caller = KeyCaller | { kind: "owner"; session: Session } | { kind: "command_line" };
 
 const READS = new Set(["GET", "HEAD"]);
 
@@ -48,6 +49,11 @@ export function callerOf(request: Request): Caller | null {
   return callers.get(request) ?? null;
 }
 
+/** Makes the command line the caller of a request that a command serves in its own process. No request of the network passes here. */
+export function admitCommandLine(request: Request): void {
+  callers.set(request, { kind: "command_line" });
+}
+
 /**
  * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. A session in
  * use is prolonged; `headers` then takes the new cookie.
@@ -57,6 +63,8 @@ export async function identifyCaller(
   { request, source }: { request: Request; source: string },
   headers: Headers,
 ): Promise<Caller> {
+  const known = callers.get(request);
+  if (known?.kind === "command_line") return known;
   const caller = request.headers.has("authorization")
     ? await identifyKey(deps, request, readBearer(request))
     : await identifySession(deps, request, source, headers);
@@ -106,9 +114,14 @@ async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal>
 
 /** Who made a change, for rows and audit. */
 function actorOf(caller: Caller): Actor {
-  return caller.kind === "key"
-    ? { kind: "key", id: caller.key.id, owner: caller.key.owner }
-    : { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
+  switch (caller.kind) {
+    case "key":
+      return { kind: "key", id: caller.key.id, owner: caller.key.owner };
+    case "owner":
+      return { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
+    case "command_line":
+      return COMMAND_LINE;
+  }
 }
 
 /** Where a call comes from, as its session notes it. */
@@ -178,7 +191,8 @@ export function watchAdmission(
   environmentId: number,
 ): { caller: string; holds(): Promise<boolean> } {
   const caller = callers.get(request);
-  if (caller === undefined) throw new Error("The caller of this request was not identified.");
+  if (caller === undefined || caller.kind === "command_line")
+    throw new Error("This request has no key and no session.");
   const isKey = caller.kind === "key";
   const token = (isKey ? readBearer(request) : readSessionCookie(deps, request)) ?? "";
   return {
@@ -219,7 +233,7 @@ export interface Owner {
 
 /** Lets an owner's session through, and no key. */
 export function requireOwner(caller: Caller): Owner {
-  if (caller.kind === "key") {
+  if (caller.kind !== "owner") {
     throw new Refusal(
       "forbidden",
       "This is for signed-in owners and no key may do it: sign in to the dashboard.",

@@ -170,7 +170,7 @@ export function docsOf(deps: HttpDeps, request: Request, code: string): string |
 /** `docs` is for those who build: a development key or an owner's session, never a live key and never a stranger. */
 function mayReadDocs(request: Request): boolean {
   const caller = callerOf(request);
-  if (caller === null) return false;
+  if (caller === null || caller.kind === "command_line") return false;
   return (
     caller.kind === "owner" || (caller.key.kind === "secret" && caller.key.environmentName !== "production")
   );

@@ -44,8 +44,13 @@ export interface HttpDeps {
   /** For mail sent by hand. */
   mailer: Mailer;
   receiver: Receiver;
+  /** Writes the receiver calls noted so far, so that a list of recent calls holds them. */
+  writeRecentRequests(): Promise<void>;
   relays: LiveRelays;
+  /** Throws where `hasMasterKey` is false. */
   sealer: Sealer;
+  /** Whether secrets can be sealed and opened: false in a command that runs without the server's master key. */
+  hasMasterKey: boolean;
   /** DNS, for verifying a sender domain. */
   resolveTxt: TxtResolver;
   metrics: Metrics;

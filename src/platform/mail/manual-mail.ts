@@ -39,7 +39,7 @@ export interface ManualMailDeps {
 }
 
 /** The environment, the actor (formatted) and the store's origin. */
-export interface ManualActor {
+interface ManualActor {
   environmentId: number;
   by: string;
   origin: Origin;

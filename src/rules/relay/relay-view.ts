@@ -95,7 +95,7 @@ export const savedRelay = Type.Object({
 });
 export type SavedRelay = Static<typeof savedRelay>;
 
-interface ViewContext {
+export interface ViewContext {
   environment: Environment;
   /** Absent: the server's key is not available. */
   sealer?: Pick<Sealer, "verifyToken">;
@@ -203,12 +203,13 @@ export function describeNextTick(
   return { at: next, message };
 }
 
-function showHandshake({ sealer }: ViewContext, { id, definition }: RelayRow): Pick<RelayView, "handshake"> {
+function showHandshake(context: ViewContext, { id, definition }: RelayRow): Pick<RelayView, "handshake"> {
   const { trigger } = definition;
   const handshake = trigger.kind === "receiver" ? bindScheme(trigger.verify)?.handshake : null;
   if (handshake == null) return {};
   const { name, todo: message, byToken } = handshake;
-  const token = byToken === true && sealer !== undefined ? { verifyToken: sealer.verifyToken(id) } : {};
+  const sealer = byToken === true ? context.sealer : undefined;
+  const token = sealer === undefined ? {} : { verifyToken: sealer.verifyToken(id) };
   return { handshake: { name, message, ...token } };
 }
 

@@ -151,8 +151,8 @@ function showAlerts(environment: Environment): Record<string, boolean> {
 }
 
 interface SettingDeps {
-  /** null: no secret is among the changes. */
-  sealer: Sealer | null;
+  /** Called where a secret is among the changes. */
+  sealer: () => Sealer;
   /** Private mail servers that the operator allows. */
   allowPrivate: readonly string[];
 }
@@ -176,7 +176,9 @@ export async function changeSettings(
   if (input.held === false) await clearExpiringProblems(tx, before.id, nowMs);
   if (input.processorSecret !== undefined) {
     const kept =
-      input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);
+      input.processorSecret === null
+        ? null
+        : sealProcessorSecret(before, input.processorSecret, deps.sealer());
     await storeProcessorSecret(tx, { environment: before, nowMs }, kept);
   }
   const after = await requireEnvironment(tx, before.id);
@@ -201,7 +203,7 @@ function changeSections(
     sections[MAIL_SECTION] = changeMailSettings(
       environment,
       input.mail,
-      sealer,
+      input.mail.smtp == null ? null : sealer(),
       nowMs,
       parseAllowList(allowPrivate),
     );
@@ -216,12 +218,7 @@ function changeSections(
   return sections;
 }
 
-function sealProcessorSecret(
-  environment: Environment,
-  value: string,
-  sealer: Sealer | null,
-): SealedProcessorSecret {
-  if (sealer === null) throw new Error("A processor secret needs the master key.");
+function sealProcessorSecret(environment: Environment, value: string, sealer: Sealer): SealedProcessorSecret {
   const { stored } = readPastedSecret({ scheme: "processor" }, value);
   const sealed = sealer.seal(stored, processorSecretContext(environment.id));
   return { sealed, fingerprint: sealer.fingerprint(stored), digest: sealer.digest(stored) };
