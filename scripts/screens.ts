@@ -12,10 +12,10 @@ const HEIGHT = 900;
 const all = process.argv.includes("--all");
 const folder = all ? (process.argv.at(-1) ?? "") : DOCS;
 mkdirSync(folder, { recursive: true });
-await using night = await openFullShop();
-await night.signIn();
-const { page } = night;
-const first = async (path: string): Promise<{ id: string }[]> => (await night.api("GET", path)).body.items;
+await using visit = await openFullShop();
+await visit.signIn();
+const { page } = visit;
+const first = async (path: string): Promise<{ id: string }[]> => (await visit.api("GET", path)).body.items;
 const [dead] = await first("/events?state=dead&limit=1");
 const [done] = await first("/events?state=done&relay=checkout&limit=1");
 const person = (await first("/persons?limit=1"))[0];
@@ -61,7 +61,7 @@ const LOOKS: Look[] = all
 for (const [name, width, scheme] of LOOKS) {
   await page.setViewportSize({ width, height: HEIGHT });
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-  await page.goto(night.at(SCREENS[name] ?? name));
+  await page.goto(visit.at(SCREENS[name] ?? name));
   await page.locator("main h1").first().waitFor();
   // Some parts load after the heading.
   await Bun.sleep(1_000);
@@ -73,10 +73,10 @@ for (const [name, width, scheme] of LOOKS) {
 if (!all) {
   await page.setViewportSize({ width: 1280, height: HEIGHT });
   await page.emulateMedia({ colorScheme: "light" });
-  await page.goto(night.at("home"));
+  await page.goto(visit.at("home"));
   await page.keyboard.press("Control+k");
   await page.keyboard.type("check");
   await Bun.sleep(1_000);
   await page.screenshot({ path: join(folder, "find.png") });
 }
-if (night.complaints.length > 0) console.log("The console complained:", night.complaints);
+if (visit.complaints.length > 0) console.log("The console complained:", visit.complaints);

@@ -169,13 +169,13 @@ describe("no network uses up the codes of others:", () => {
     ["400 code requests from three IPv4 /24", (n) => ["192.0.2.1", "198.51.100.1", "203.0.112.1"][n % 3]?.replace(/1$/, String(n % 40)) ?? ""],
     ["400 code requests from nine IPv6 /32", (n) => `2001:${n % 9}:1:${(n % 40).toString(16)}::/64`],
   ];
-  const askAll = async (town: Town, from: (n: number) => string, who: (n: number) => string): Promise<void> => {
+  const queryAll = async (town: Town, from: (n: number) => string, who: (n: number) => string): Promise<void> => {
     for (let n = 0; n < 400; n++) await tried(town.ask(who(n), from(n)));
   };
 
   test.each(networks)("after %s for addresses that no person has, a new person of another network signs up", async (_, from) => {
     const town = await openTown();
-    await askAll(town, from, (n) => `nobody${n}@example.com`);
+    await queryAll(town, from, (n) => `nobody${n}@example.com`);
     for (const [n, source] of ["2001:db9:7:1::/64", "203.0.113.7"].entries()) {
       await town.ask(`new${n}@example.com`, source);
       expect((await town.enter(`new${n}@example.com`, town.codeOf(`new${n}@example.com`), source)).person.status).toBe("active");
@@ -186,7 +186,7 @@ describe("no network uses up the codes of others:", () => {
     const town = await openTown();
     for (let n = 0; n < 60; n++) await town.invite(`p${n}@example.com`);
     await town.invite("ada@example.com");
-    await askAll(town, from, (n) => `p${n % 60}@example.com`);
+    await queryAll(town, from, (n) => `p${n % 60}@example.com`);
     await town.ask("ada@example.com");
     expect((await town.enter("ada@example.com", town.codeOf("ada@example.com"))).person.email).toBe("ada@example.com");
   });

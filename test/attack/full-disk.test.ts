@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { startService } from "../../src/service.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { LIMITED_DISK_SPACE, NO_DISK_SPACE, setDiskSpace } from "../kit/disk-space.ts";
 import { until } from "../kit/event-flow.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
-import { NO_ROOM, ROOM_TO_TAKE, setRoom } from "../kit/process-room.ts";
+import { holdRealClock } from "../kit/held-clock.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
-import { holdRealClock } from "../kit/still-clock.ts";
 
 const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000 };
 
@@ -71,7 +71,7 @@ function serve(wrap: readonly string[] = []) {
 describe("a start on a full disk", () => {
   test("answers on its port, receivers with 503, says so once, and goes on by itself when there is room", async () => {
     await fill();
-    const server = serve(NO_ROOM);
+    const server = serve(NO_DISK_SPACE);
     const told = (what: string) => server.told().split(what).length - 1;
     await until("it waits", () => told("the start waits for the disk") === 1);
     const url = `http://127.0.0.1:${/ port=(\d+)/.exec(server.told())?.[1]}`;
@@ -80,7 +80,7 @@ describe("a start on a full disk", () => {
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
     expect(await answers[0]?.json()).toMatchObject({ code: "not_recorded" });
     expect(told("\n")).toBe(1);
-    setRoom(server.child.pid, "any");
+    setDiskSpace(server.child.pid, "any");
     await until("it runs", () => told(`service started url=${url}`) === 1);
     expect((await send(url, "a")).status).toBe(200);
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
@@ -123,16 +123,16 @@ describe("while it runs", () => {
 
   test("a disk that takes nothing any more makes it not ready although nobody sends, and SIGTERM still ends with code 0", async () => {
     await fill();
-    const server = serve(ROOM_TO_TAKE);
+    const server = serve(LIMITED_DISK_SPACE);
     await until("it runs", () => server.told().includes("service started"));
     const url = / url=(\S+)/.exec(server.told())?.[1];
     const ready = async () => (await fetch(`${url}/readyz`)).status;
     expect(await ready()).toBe(200);
-    setRoom(server.child.pid, "none");
+    setDiskSpace(server.child.pid, "none");
     await until("it is not ready", async () => (await ready()) === 503);
-    setRoom(server.child.pid, "any");
+    setDiskSpace(server.child.pid, "any");
     await until("it is ready again", async () => (await ready()) === 200);
-    setRoom(server.child.pid, "none");
+    setDiskSpace(server.child.pid, "none");
     server.child.kill("SIGTERM");
     expect((await server.ended()).code).toBe(0);
     expect(server.told()).not.toContain("went wrong");
@@ -140,7 +140,7 @@ describe("while it runs", () => {
 
   test("a disk that takes a probe and no event: not ready until a group succeeds after there is room, however often a small write does", async () => {
     await fill();
-    const server = serve(ROOM_TO_TAKE);
+    const server = serve(LIMITED_DISK_SPACE);
     await until("it runs", () => server.told().includes("service started"));
     const url = / url=(\S+)/.exec(server.told())?.[1] ?? "";
     const ready = async () => (await fetch(`${url}/readyz`)).status;
@@ -149,7 +149,7 @@ describe("while it runs", () => {
       return (await fetch(`${url}/hooks/app_test/orders`, { method: "POST", headers, body })).status;
     };
     expect(await ready()).toBe(200);
-    setRoom(server.child.pid, statSync(join(dataDir, "relay.db-wal")).size + 12_000);
+    setDiskSpace(server.child.pid, statSync(join(dataDir, "relay.db-wal")).size + 12_000);
     const seen: { sent: number; ready: number }[] = [];
     for (let round = 0; seen.filter(({ sent }) => sent === 503).length < 5; round++) {
       const sent = await big(`big-${round}`);
@@ -158,7 +158,7 @@ describe("while it runs", () => {
       seen.push({ sent, ready: await ready() });
     }
     expect(seen.filter(({ sent, ready }) => sent === 503 && ready !== 503)).toEqual([]);
-    setRoom(server.child.pid, "any");
+    setDiskSpace(server.child.pid, "any");
     await until("it is ready again", async () => (await ready()) === 200);
     expect(await big("after")).toBe(200);
     expect(server.told().split("the disk is full").length - 1).toBeGreaterThan(0);

@@ -8,9 +8,9 @@ import type { Page } from "playwright-core";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
-import { tellStory } from "../kit/story.ts";
+import { dependentSteps } from "../kit/dependent-steps.ts";
 
-const test = tellStory();
+const test = dependentSteps();
 const EMAIL = "ann@example.com";
 const PASSWORD = "correct horse battery";
 const stack = new AsyncDisposableStack();

@@ -2,10 +2,10 @@ import { afterAll, expect } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { editorOf, readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { dependentSteps } from "../kit/dependent-steps.ts";
 import { EVENT_ID, seqOf } from "../kit/event-sql.ts";
-import { tellStory } from "../kit/story.ts";
 
-const test = tellStory();
+const test = dependentSteps();
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());

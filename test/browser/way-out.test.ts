@@ -2,24 +2,24 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
-import { type Night, openNight } from "../kit/night.ts";
+import { type DashboardVisit, openDashboardVisit } from "../kit/dashboard-visit.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 
 const CALLS = { type: "call_url", url: "https://shop.example.com/" };
 const GRANTS = { type: "grant_credits", amount: 1 };
-let night: Night;
-afterAll(() => night[Symbol.asyncDispose]());
+let visit: DashboardVisit;
+afterAll(() => visit[Symbol.asyncDispose]());
 
 const made = async (path: string, body?: unknown) => {
-  const { status, body: answer } = await night.api("POST", path, body);
+  const { status, body: answer } = await visit.api("POST", path, body);
   if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(answer)}`);
 };
 const relay = (name: string, map: Record<string, string>, action: { type: string }) =>
   made("/relays", { definition: receiverDefinition({ name, map, actions: [action] }), secret: HOOK_SECRET });
-const hook = (name: string, event: object, secret = HOOK_SECRET) => night.running.hook(name, signedCall(event, secret));
+const hook = (name: string, event: object, secret = HOOK_SECRET) => visit.running.hook(name, signedCall(event, secret));
 
 beforeAll(async () => {
-  night = await openNight(5 * HOUR_MS, { mailer: { send: async () => ({ kind: "sent" }) } });
+  visit = await openDashboardVisit(5 * HOUR_MS, { mailer: { send: async () => ({ kind: "sent" }) } });
   await made("/collections", { name: "orders", kind: "shared", fields: { order: "text" } });
   await relay("refused", { event_id: "id" }, CALLS);
   await relay("paused", { event_id: "id" }, CALLS);
@@ -46,42 +46,42 @@ beforeAll(async () => {
   await hook("empties", { id: "1" });
   for (let nth = 0; nth < 8; nth++) {
     await hook("refused", { id: String(nth) }, "the-secret-of-somebody-else");
-    await night.clock.leap(5 * MINUTE_MS);
+    await visit.clock.leap(5 * MINUTE_MS);
   }
-  await night.running.drain();
-  await night.signIn();
+  await visit.running.drain();
+  await visit.signIn();
 });
 
-const main = () => night.page.locator("main");
+const main = () => visit.page.locator("main");
 const text = async () => (await main().innerText()).replaceAll(/\s+/g, " ");
 const openEvent = async (name: string): Promise<void> => {
-  const [event] = (await night.api("GET", `/events?relay=${name}`)).body.items;
-  await night.page.goto(night.at(`events/${event.id}`));
-  await night.page.locator(".reason").waitFor();
+  const [event] = (await visit.api("GET", `/events?relay=${name}`)).body.items;
+  await visit.page.goto(visit.at(`events/${event.id}`));
+  await visit.page.locator(".reason").waitFor();
 };
 
 test("Home counts what needs somebody as the navigation does, and what is the server's beside it", async () => {
-  await night.page.goto(night.at("home"));
-  const needs = night.page.getByRole("region", { name: "Needs you" });
+  await visit.page.goto(visit.at("home"));
+  const needs = visit.page.getByRole("region", { name: "Needs you" });
   const said = await needs.getByText(/^\d+ things? in production, 1 of the server$/).innerText();
-  await night.page
+  await visit.page
     .getByRole("navigation", { name: "Rooms" })
     .getByLabel(`${Number.parseInt(said, 10)} standing`)
     .waitFor();
 });
 
 test("a problem that was told hours ago says of its count when it was so", async () => {
-  await night.page.goto(night.at("relays/refused"));
-  const health = night.page.getByRole("region", { name: "Health" });
+  await visit.page.goto(visit.at("relays/refused"));
+  const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByText(/has refused every call since .+, 5 by .+, one of them because/).waitFor();
   expect(await text()).not.toContain("so far");
   await health.getByRole("link", { name: "Paste its secret…" }).click();
-  await night.page.getByRole("region", { name: "Secrets" }).waitFor();
+  await visit.page.getByRole("region", { name: "Secrets" }).waitFor();
 });
 
 test("a sentence leads to the page where a terminal has a command, which stands beside the buttons, one piece to its last letter", async () => {
-  await night.page.goto(night.at("relays/refused"));
-  const health = night.page.getByRole("region", { name: "Health" });
+  await visit.page.goto(visit.at("relays/refused"));
+  const health = visit.page.getByRole("region", { name: "Health" });
   const way = health.getByRole("link", { name: "Calls › refused" });
   expect(await way.getAttribute("href")).toEndWith("/calls?relay=refused");
   expect(await way.getAttribute("title")).toBe("On the command line: relay calls list --relay refused");
@@ -91,13 +91,13 @@ test("a sentence leads to the page where a terminal has a command, which stands 
 });
 
 test("a button of the same page is named as one", async () => {
-  await night.page.goto(night.at("relays/paused"));
-  await night.page.getByText("Resume it with Resume on this page.").waitFor();
+  await visit.page.goto(visit.at("relays/paused"));
+  await visit.page.getByText("Resume it with Resume on this page.").waitFor();
 });
 
 test("nobody is told that both know the secret while every call is refused", async () => {
-  await night.page.goto(night.at("relays/refused"));
-  const steps = night.page.getByRole("region", { name: "Set it up" });
+  await visit.page.goto(visit.at("relays/refused"));
+  const steps = visit.page.getByRole("region", { name: "Set it up" });
   await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
   await steps.getByRole("heading", { name: "Have both know the secret", exact: true }).waitFor();
   await steps.getByText(/No call has verified yet: the signature does not match/).waitFor();
@@ -105,13 +105,13 @@ test("nobody is told that both know the secret while every call is refused", asy
 });
 
 test("where every attempt fails, the way to what mends it stands at the relay and on Home, and the newest event", async () => {
-  await night.page.goto(night.at("relays/mails"));
-  const health = night.page.getByRole("region", { name: "Health" });
+  await visit.page.goto(visit.at("relays/mails"));
+  const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByRole("link", { name: "See the newest" }).waitFor();
   expect(await health.getByRole("link", { name: "Set a sender domain" }).getAttribute("href")).toEndWith("/mail?tab=domain");
   expect(await health.getByRole("link", { name: "See what waits" }).getAttribute("href")).toEndWith("/events?relay=mails&state=queued&reason=any");
   await health.getByRole("link", { name: "See the newest" }).click();
-  await night.page.locator(".reason").waitFor();
+  await visit.page.locator(".reason").waitFor();
 });
 
 const WAYS: [relay: string, link: string, to: string][] = [
@@ -127,8 +127,8 @@ test.each(WAYS)("the event of %s leads on by: %s", async (name, link, to) => {
 });
 
 test("what mends it stands before the replay, at the relay and at the event; the replay of what is done stands there too", async () => {
-  await night.page.goto(night.at("relays/homeless"));
-  const health = night.page.getByRole("region", { name: "Health" });
+  await visit.page.goto(visit.at("relays/homeless"));
+  const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByText("Still so.").waitFor();
   const ways = (of: Locator) => of.locator("a.button, button").allInnerTexts();
   const inOrder = ["Make the collection nowhere…", "Replay its dead events…", "See the newest", "See them all"];
@@ -140,23 +140,23 @@ test("what mends it stands before the replay, at the relay and at the event; the
   await openEvent("misfits");
   await reason.getByText("See its definition").or(reason.getByText("Correct its definition…")).waitFor();
   expect((await ways(reason)).slice(-2)).toEqual(["Correct its definition…", "Replay"]);
-  expect(await night.page.locator(".page-actions").getByRole("button", { name: "Replay" }).count()).toBe(0);
+  expect(await visit.page.locator(".page-actions").getByRole("button", { name: "Replay" }).count()).toBe(0);
 });
 
 test("a pause leads to what waits only where something does", async () => {
-  await night.page.goto(night.at("relays/paused"));
-  const health = night.page.getByRole("region", { name: "Health" });
+  await visit.page.goto(visit.at("relays/paused"));
+  const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByRole("link", { name: "See what waits (1)" }).click();
-  await night.page.waitForURL(/events\?relay=paused&state=queued$/);
-  await night.page.goto(night.at("relays/quiet"));
+  await visit.page.waitForURL(/events\?relay=paused&state=queued$/);
+  await visit.page.goto(visit.at("relays/quiet"));
   await health.getByText("its ticks are not recorded").waitFor();
-  await night.page.waitForLoadState("networkidle");
+  await visit.page.waitForLoadState("networkidle");
   expect(await health.getByRole("link", { name: "See what waits" }).count()).toBe(0);
 });
 
 test("where no pointer can rest on a link, the command that it stands for is read below: of an alert, and of an event", async () => {
-  await night.page.goto(night.at("attention?tab=alerts"));
-  const alert = night.page.getByRole("row", { name: /^homeless/ });
+  await visit.page.goto(visit.at("attention?tab=alerts"));
+  const alert = visit.page.getByRole("row", { name: /^homeless/ });
   await alert.getByText("On the command line").click();
   await alert.locator("code.command", { hasText: /^relay events show evt_/ }).waitFor();
   await openEvent("mails");
@@ -166,8 +166,8 @@ test("where no pointer can rest on a link, the command that it stands for is rea
 });
 
 test("a long type goes on behind a dot or an underscore where it does not fit, never in the middle of a word", async () => {
-  await night.page.setViewportSize({ width: 360, height: 780 });
-  await night.page.goto(night.at("events?relay=typed"));
+  await visit.page.setViewportSize({ width: 360, height: 780 });
+  await visit.page.goto(visit.at("events?relay=typed"));
   const LONG = "customer.subscription.trial_will_end.for_everybody_of_the_team";
   const lines = (element: Element): string[] => {
     const range = document.createRange();
@@ -193,37 +193,37 @@ test("a long type goes on behind a dot or an underscore where it does not fit, n
     for (const line of said.slice(0, -1)) expect(line).toMatch(/[._ ]$/);
     if (said.join("") === LONG) await openEvent("typed");
   }
-  await night.page.setViewportSize({ width: 1280, height: 800 });
+  await visit.page.setViewportSize({ width: 1280, height: 800 });
 });
 
 test("the funnel says what most of what waits failed with, and leads to those", async () => {
-  await night.page.goto(night.at("relays/mails"));
-  const stop = night.page.getByRole("region", { name: "Last 24 hours" }).locator(".funnel-stop", { hasText: "1 waits here" });
+  await visit.page.goto(visit.at("relays/mails"));
+  const stop = visit.page.getByRole("region", { name: "Last 24 hours" }).locator(".funnel-stop", { hasText: "1 waits here" });
   await stop.getByText("After sender_domain_required").waitFor();
   await stop.getByRole("link", { name: "See them: 1 that wait after sender_domain_required" }).click();
-  await night.page.locator(".event-preview").first().waitFor();
-  expect(night.page.url()).toMatch(/events\?relay=mails&state=queued&since=[^&]+&reason=sender_domain_required/);
-  await night.page.getByRole("button", { name: "Without failed with sender_domain_required" }).waitFor();
+  await visit.page.locator(".event-preview").first().waitFor();
+  expect(visit.page.url()).toMatch(/events\?relay=mails&state=queued&since=[^&]+&reason=sender_domain_required/);
+  await visit.page.getByRole("button", { name: "Without failed with sender_domain_required" }).waitFor();
 });
 
 test("a relay that hears of changes says what does not count, and never that nothing changed", async () => {
-  await night.page.goto(night.at("relays/watches"));
+  await visit.page.goto(visit.at("relays/watches"));
   await main().getByText("No change that the relay watches for came in the last 24 hours.").waitFor();
   await main()
     .getByText(/what a relay writes starts no relay\.$/)
     .first()
     .waitFor();
-  const [record] = (await night.api("GET", "/collections/orders/records")).body.items;
-  await night.page.goto(night.at(`collections/orders/${record.id}`));
+  const [record] = (await visit.api("GET", "/collections/orders/records")).body.items;
+  await visit.page.goto(visit.at(`collections/orders/${record.id}`));
   await main().getByRole("heading", { name: "Data" }).waitFor();
   expect(await text()).not.toContain("sets off");
-  await night.page.goto(night.at("collections/orders"));
+  await visit.page.goto(visit.at("collections/orders"));
   await main().getByText("A change here sets off").waitFor();
 });
 
 test("a tick's row says its time as the reader's clock does, the whole time beside it", async () => {
-  await night.page.goto(night.at("events?relay=ticks"));
-  const times = night.page.locator(".event-preview time");
+  await visit.page.goto(visit.at("events?relay=ticks"));
+  const times = visit.page.locator(".event-preview time");
   expect(await times.first().innerText()).toMatch(/^\d\d:\d\d$/);
   expect(await times.first().getAttribute("datetime")).toMatch(/T\d\d:\d\d:00\.000Z$/);
   expect(await main().innerText()).not.toMatch(/since \d{4}-/);
@@ -232,9 +232,9 @@ test("a tick's row says its time as the reader's clock does, the whole time besi
 test.each([768, 1000, 1001, 1100])(
   "beside the navigation, %s px wide, relays have their names, the audit what was done, a person their address",
   async (width) => {
-    await night.page.setViewportSize({ width, height: 900 });
+    await visit.page.setViewportSize({ width, height: 900 });
     const widthOf = async (path: string, what: string): Promise<number> => {
-      await night.page.goto(night.at(path));
+      await visit.page.goto(visit.at(path));
       return (await main().locator(what).first().boundingBox())?.width ?? 0;
     };
     const room = await widthOf("relays", ".page-head");
@@ -243,23 +243,23 @@ test.each([768, 1000, 1001, 1100])(
       expect(await widthOf(path, ".list")).toBeLessThan(room + 1);
     }
     expect(await widthOf("audit", ".audit-what")).toBeGreaterThan(200);
-    const [person] = (await night.api("GET", "/persons")).body.items;
-    await night.page.goto(night.at(`people/${person.id}`));
+    const [person] = (await visit.api("GET", "/persons")).body.items;
+    await visit.page.goto(visit.at(`people/${person.id}`));
     const title = await main().locator("h1").boundingBox();
     expect(title?.height ?? 0).toBeLessThan(45);
-    await night.page.setViewportSize({ width: 1280, height: 900 });
+    await visit.page.setViewportSize({ width: 1280, height: 900 });
   },
 );
 
 test("who saved a version is named, and a limit's variable is there on a telephone too", async () => {
-  await night.page.goto(night.at("relays/paused?tab=history"));
+  await visit.page.goto(visit.at("relays/paused?tab=history"));
   await main().getByText("key test").waitFor();
-  await night.page.setViewportSize({ width: 360, height: 800 });
-  await night.page.goto(night.at("settings?tab=limits"));
+  await visit.page.setViewportSize({ width: 360, height: 800 });
+  await visit.page.goto(visit.at("settings?tab=limits"));
   const longest = main().getByText("RELAY_LIMIT_CLIENT_EVENTS_PER_PERSON_PER_MINUTE");
   await longest.waitFor();
   for (const width of [360, 1440]) {
-    await night.page.setViewportSize({ width, height: 800 });
+    await visit.page.setViewportSize({ width, height: 800 });
     expect(await longest.evaluate((one) => one.getBoundingClientRect().right <= (one.closest("table")?.getBoundingClientRect().right ?? 0))).toBe(
       true,
     );
@@ -267,51 +267,51 @@ test("who saved a version is named, and a limit's variable is there on a telepho
 });
 
 test("who replays what died of something that is still so is told that it would die again", async () => {
-  await night.page.goto(night.at("relays/homeless"));
-  await night.page.getByRole("button", { name: "Replay its dead events…" }).click();
-  const dialog = night.page.getByRole("dialog");
+  await visit.page.goto(visit.at("relays/homeless"));
+  await visit.page.getByRole("button", { name: "Replay its dead events…" }).click();
+  const dialog = visit.page.getByRole("dialog");
   await dialog.getByText("There is still no collection nowhere. Fix that first, or they fail the same way.").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
 });
 
 test("what the switch of environments says of trouble stands within it, and an address that is none has a heading", async () => {
-  await night.page.setViewportSize({ width: 1280, height: 800 });
-  await night.page.goto(night.at("home"));
-  await night.page.locator(".place-now").click();
-  await night.page.locator(".menu .trouble").waitFor();
-  expect(await night.page.locator(".menu").evaluate((menu) => menu.scrollWidth - menu.clientWidth)).toBe(0);
-  await night.page.goto(night.at("nowhere"));
-  await night.page.getByRole("heading", { level: 1, name: "Nothing is at this address" }).waitFor();
+  await visit.page.setViewportSize({ width: 1280, height: 800 });
+  await visit.page.goto(visit.at("home"));
+  await visit.page.locator(".place-now").click();
+  await visit.page.locator(".menu .trouble").waitFor();
+  expect(await visit.page.locator(".menu").evaluate((menu) => menu.scrollWidth - menu.clientWidth)).toBe(0);
+  await visit.page.goto(visit.at("nowhere"));
+  await visit.page.getByRole("heading", { level: 1, name: "Nothing is at this address" }).waitFor();
 });
 
 test("on paper there are no rooms and no buttons of the page", async () => {
-  await night.page.goto(night.at("events"));
-  const rooms = night.page.getByRole("navigation", { name: "Rooms" });
+  await visit.page.goto(visit.at("events"));
+  const rooms = visit.page.getByRole("navigation", { name: "Rooms" });
   await rooms.waitFor();
-  await night.page.emulateMedia({ media: "print" });
+  await visit.page.emulateMedia({ media: "print" });
   await rooms.waitFor({ state: "hidden" });
-  await night.page.emulateMedia({ media: null });
+  await visit.page.emulateMedia({ media: null });
   await openEvent("mails");
   const way = main().getByRole("link", { name: "Set a sender domain" });
   await way.waitFor();
   const arrived = main().locator(".facts time").first();
   const exact = await arrived.getAttribute("title");
-  await night.page.emulateMedia({ media: "print" });
+  await visit.page.emulateMedia({ media: "print" });
   await way.waitFor({ state: "hidden" });
-  await night.page.getByRole("button", { name: "Find anything" }).waitFor({ state: "hidden" });
+  await visit.page.getByRole("button", { name: "Find anything" }).waitFor({ state: "hidden" });
   expect(await arrived.evaluate((one) => getComputedStyle(one, "::after").content)).toBe(`" (${exact})"`);
-  await night.page.emulateMedia({ media: null });
+  await visit.page.emulateMedia({ media: null });
 });
 
 test("where colours are forced, what was chosen has a line of its own", async () => {
-  await night.page.emulateMedia({ forcedColors: "active" });
-  await night.page.goto(night.at("relays/mails"));
+  await visit.page.emulateMedia({ forcedColors: "active" });
+  await visit.page.goto(visit.at("relays/mails"));
   const style = (what: string, name: "outlineStyle" | "borderBottomColor") =>
-    night.page.locator(what).evaluate((one, property) => getComputedStyle(one)[property], name);
+    visit.page.locator(what).evaluate((one, property) => getComputedStyle(one)[property], name);
   await main().getByRole("link", { name: "Definition" }).waitFor();
   expect(await style(".rooms a[aria-current]", "outlineStyle")).toBe("solid");
   expect(await style("a.tab[aria-current]", "borderBottomColor")).not.toBe(await style("a.tab:not([aria-current]) >> nth=0", "borderBottomColor"));
-  await night.page.emulateMedia({ forcedColors: null });
+  await visit.page.emulateMedia({ forcedColors: null });
 });
 
 test("a service that does not answer at once is said to be waited for, and a proxy's word is told as a proxy's", async () => {
@@ -321,13 +321,13 @@ test("a service that does not answer at once is said to be waited for, and a pro
   });
   let isHeld = true;
   let isAway = false;
-  await night.page.route(/\/api\//, async (route) => {
+  await visit.page.route(/\/api\//, async (route) => {
     if (isHeld && route.request().url().endsWith("/api/session")) await held;
     const isOfApp = route.request().url().includes("/api/apps/");
     await (isAway && isOfApp ? route.fulfill({ status: 502, contentType: "text/html", body: "<p>Bad Gateway</p>" }) : route.fallback());
   });
-  await night.page.goto(night.at("relays/mails"));
-  await night.page.getByRole("heading", { name: "Waiting for the service" }).waitFor();
+  await visit.page.goto(visit.at("relays/mails"));
+  await visit.page.getByRole("heading", { name: "Waiting for the service" }).waitFor();
   isAway = true;
   isHeld = false;
   answer();
@@ -337,18 +337,18 @@ test("a service that does not answer at once is said to be waited for, and a pro
 });
 
 test("a hold is said on every page, with the way to its end", async () => {
-  const { settings } = (await night.api("GET", "/settings")).body;
-  await night.api("PUT", "/settings", { version: settings.version, held: true });
-  await night.page.goto(night.at("relays/mails"));
-  await night.page.getByRole("link", { name: "Release it in the settings" }).click();
-  await night.page.getByRole("button", { name: /^Release/ }).waitFor();
+  const { settings } = (await visit.api("GET", "/settings")).body;
+  await visit.api("PUT", "/settings", { version: settings.version, held: true });
+  await visit.page.goto(visit.at("relays/mails"));
+  await visit.page.getByRole("link", { name: "Release it in the settings" }).click();
+  await visit.page.getByRole("button", { name: /^Release/ }).waitFor();
   await openEvent("mails");
   await main().getByRole("link", { name: "Release the hold…" }).waitFor();
 });
 
 test("who makes what an event died of comes back to that event, and needs no mouse for it", async () => {
   await openEvent("homeless");
-  const { page } = night;
+  const { page } = visit;
   const came = page.url();
   await main().getByRole("link", { name: "Make the collection nowhere…" }).focus();
   await page.keyboard.press("Enter");
@@ -363,5 +363,5 @@ test("who makes what an event died of comes back to that event, and needs no mou
 });
 
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
-  expect(night.complaints).toEqual([]);
+  expect(visit.complaints).toEqual([]);
 });

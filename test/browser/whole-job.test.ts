@@ -8,11 +8,11 @@ import Stripe from "stripe";
 import { systemClock } from "../../src/base/clock.ts";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { makeAuthority } from "../kit/certificate.ts";
+import { dependentSteps } from "../kit/dependent-steps.ts";
 import { startMailServer } from "../kit/mail-server.ts";
 import { type BareService, startBareService } from "../kit/running-service.ts";
-import { tellStory } from "../kit/story.ts";
 
-const test = tellStory();
+const test = dependentSteps();
 
 const stack = new AsyncDisposableStack();
 const SECRETS = { development: "whsec_dev4cVqGZKd2TtW0nY8mRjXsLb6H", production: "whsec_live9pQmXw3RkTz7NbYc5VdHs2J" };

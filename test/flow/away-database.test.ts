@@ -13,7 +13,7 @@ import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeTenants, post, saveReceiver, serveNode } from "../kit/node.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { receiver } from "../kit/relay-kit.ts";
 
 let database: FreshDatabase;
@@ -25,8 +25,8 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 /** Where nobody listens yet. */
 async function findAway(): Promise<string> {
-  using road = await openRoad(database.url);
-  return road.url;
+  using proxy = await openPostgresProxy(database.url);
+  return proxy.url;
 }
 
 interface Starting extends AsyncDisposable {
@@ -84,7 +84,7 @@ test("it waits and says why, receivers are told to send again, and it serves onc
   expect((await ask("/healthz")).status).toBe(200);
   await Bun.sleep(2_500);
   expect(node.waits()).toHaveLength(1);
-  using _road = await openRoad(database.url, { near: Number(new URL(away).port) });
+  using _proxy = await openPostgresProxy(database.url, { near: Number(new URL(away).port) });
   const service = await node.ended;
   if (service instanceof Error) throw service;
   expect(service.port).toBe(told?.port as number);
@@ -93,20 +93,20 @@ test("it waits and says why, receivers are told to send again, and it serves onc
 
 test("a node that is cut off says so to senders while it is, where not even a byte comes from it", async () => {
   await using own = await freshDatabase();
-  using road = await openRoad(own.url);
-  await using node = start(road.url);
+  using proxy = await openPostgresProxy(own.url);
+  await using node = start(proxy.url);
   const service = await node.ended;
   if (service instanceof Error) throw service;
   const [tenant] = await makeTenants({ service }, "shop", ["production"]);
   if (tenant === undefined) throw new Error("no tenant");
   await saveReceiver({ service }, tenant, receiver("orders", undefined, undefined, { map: { event_id: "id" } }));
   await post({ service }, tenant, "orders", "before");
-  road.cut();
+  proxy.cut();
   const refused = await post({ service }, tenant, "orders", "meanwhile").catch((error: Error) => error.message);
   expect(refused).toStartWith('meanwhile: 503 {"code":"not_recorded"');
   const causes = node.lines().map(({ cause }) => cause);
   expect(causes).toContain("The database answers neither what it was asked nor who connects anew.");
-  road.mend();
+  proxy.mend();
   await until("it records again", () =>
     post({ service }, tenant, "orders", "after").then(
       () => true,
@@ -128,17 +128,17 @@ test("a lock that somebody holds on the leases while a node starts is told, with
 });
 
 test("it waits as well where the database goes away at the last step of opening it, and leaves nothing open", async () => {
-  using road = await openRoad(database.url);
-  road.closedTo = "relay listener";
+  using proxy = await openPostgresProxy(database.url);
+  proxy.closedTo = "relay listener";
   await using admin = new SQL(database.url, { max: 1 });
-  await using node = start(road.url);
+  await using node = start(proxy.url);
   await until("it waits", () => node.waits().length > 0);
   expect(node.waits()[0]?.cause).toStartWith("The database cannot be listened to: ");
   // Two more tries.
   await Bun.sleep(4_500);
   const open = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'relay %'";
   await until("nothing is open", async () => (await admin.unsafe(open))[0].count === 0);
-  road.closedTo = null;
+  proxy.closedTo = null;
   const service = await node.ended;
   if (service instanceof Error) throw service;
   expect(node.waits()).toHaveLength(1);
@@ -149,7 +149,7 @@ test("what no waiting mends ends the start all the same, once the database can b
   away.password = "none";
   await using node = start(away.href);
   await until("it waits", () => node.waits().length > 0);
-  using _road = await openRoad(database.url, { near: Number(away.port) });
+  using _proxy = await openPostgresProxy(database.url, { near: Number(away.port) });
   const ended = await node.ended;
   expect(describeError(ended).message).toMatch(/password authentication failed .*To do: look at the user and the password in the URL/);
 });

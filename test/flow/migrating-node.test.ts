@@ -10,7 +10,7 @@ import { until } from "../kit/event-flow.ts";
 import { serveNode } from "../kit/node.ts";
 import { olderDatabase } from "../kit/older-postgres.ts";
 import type { FreshDatabase } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 
 const OLD_SCHEMA = 42;
 /** What the step of the schema after it changes. */
@@ -141,30 +141,30 @@ test.each([
 
 test("where the database breaks off it waits, and takes the migration up again", async () => {
   await holder.unsafe(HOLD).simple();
-  using road = await openRoad(database.url);
-  await using node = await start(road.url);
+  using proxy = await openPostgresProxy(database.url);
+  await using node = await start(proxy.url);
   await untilItSays(node, /node-compared/);
-  road.isClosed = true;
-  road.drop("relay migration");
+  proxy.isClosed = true;
+  proxy.drop("relay migration");
   await untilItSays(node, /^The service waits for its database/);
   await holder.unsafe("COMMIT");
-  road.isClosed = false;
+  proxy.isClosed = false;
   await serves(node);
   expect(node.logged("the start waits")).toHaveLength(1);
 });
 
 test("where the database falls silent it is given up, waited for, and the migration taken up again", async () => {
   await holder.unsafe(HOLD).simple();
-  using road = await openRoad(database.url);
-  await using node = await start(road.url);
+  using proxy = await openPostgresProxy(database.url);
+  await using node = await start(proxy.url);
   await untilItSays(node, /node-compared/);
-  road.cut();
+  proxy.cut();
   await untilItSays(node, /^The service waits for its database/);
   expect(node.logged("the start waits")).toEqual([
     expect.objectContaining({ cause: expect.stringMatching(/^The database gave no answer for \d+ s\.$/) }),
   ]);
   await holder.unsafe("COMMIT");
-  road.mend();
+  proxy.mend();
   await serves(node);
 });
 

@@ -7,24 +7,24 @@ import { makeReadyCheck } from "../../src/boot/readiness.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
 /** For a second, readiness is answered as before. */
 const KEPT_MS = 1_100;
 
 let database: FreshDatabase;
-let road: Awaited<ReturnType<typeof openRoad>>;
+let proxy: Awaited<ReturnType<typeof openPostgresProxy>>;
 let node: Node;
 
 beforeEach(async () => {
   database = await freshDatabase();
-  road = await openRoad(database.url);
-  node = await startNode(road.url);
+  proxy = await openPostgresProxy(database.url);
+  node = await startNode(proxy.url);
 });
 afterEach(async () => {
   await node[Symbol.asyncDispose]();
-  road[Symbol.dispose]();
+  proxy[Symbol.dispose]();
   await database[Symbol.asyncDispose]();
 });
 
@@ -37,9 +37,9 @@ async function ready(): Promise<{ status: number; problem?: string }> {
 test("a database that answers nothing: readiness is refused, and there again with it", async () => {
   expect(await ready()).toEqual({ status: 200 });
   await Bun.sleep(KEPT_MS);
-  road.cut();
+  proxy.cut();
   expect(await ready()).toEqual({ status: 503, problem: expect.stringContaining("given no answer for three seconds") });
-  road.mend();
+  proxy.mend();
   await until("it is ready", async () => (await ready()).status === 200, 50);
 });
 

@@ -5,7 +5,7 @@ import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 
 const serve = (databaseUrl: string) =>
   startCli(["serve", "--port", "0"], {
@@ -21,9 +21,9 @@ async function startServer(databaseUrl: string) {
 
 test("a silent one is given up, whatever waits for it", async () => {
   await using database = await freshDatabase();
-  using road = await openRoad(database.url);
-  await using server = await startServer(road.url);
-  road.cut();
+  using proxy = await openPostgresProxy(database.url);
+  await using server = await startServer(proxy.url);
+  proxy.cut();
   server.kill("SIGTERM");
   // In order, or as below, since both take about as long.
   expect([0, 1]).toContain(await server.exited);

@@ -5,7 +5,7 @@ import { OK } from "../kit/fake-caller.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { poll } from "../kit/patience.ts";
 import { freshDatabase } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
 const map = { event_id: "id" };
@@ -51,10 +51,10 @@ const listSteps = async ({ service }: Node): Promise<string[]> => {
 async function startTwo() {
   const stack = new AsyncDisposableStack();
   const database = stack.use(await freshDatabase());
-  const places: { node: Node; road: Awaited<ReturnType<typeof openRoad>> }[] = [];
+  const places: { node: Node; proxy: Awaited<ReturnType<typeof openPostgresProxy>> }[] = [];
   for (let count = 0; count < 2; count++) {
-    const road = stack.use(await openRoad(database.url));
-    places.push({ road, node: stack.use(await startNode(road.url)) });
+    const proxy = stack.use(await openPostgresProxy(database.url));
+    places.push({ proxy, node: stack.use(await startNode(proxy.url)) });
   }
   const [one, two] = places;
   if (one === undefined || two === undefined) throw new Error("There are no two nodes.");
@@ -90,7 +90,7 @@ test("what was paused, changed or deleted at another node is so at one that has 
   const { stack, tenant, deaf, other } = await startTwo();
   await using _ = stack;
   const names = ["writes", "sends"];
-  const { node, road } = deaf;
+  const { node, proxy } = deaf;
   const postBoth = async (id: string): Promise<void> => {
     for (const name of names) await post(node, tenant, name, id);
     // Whatever would run it has had its time.
@@ -99,7 +99,7 @@ test("what was paused, changed or deleted at another node is so at one that has 
   await postBoth("before");
   await until(async () => (await listEvents(other.node)).every((event) => event.endsWith(" done")));
 
-  road.cut("relay listener");
+  proxy.cut("relay listener");
   for (const name of names) await callApi(other.node, tenant, "POST", `/relays/${name}/pause`);
   await postBoth("paused");
   expect((await listEvents(other.node)).slice(-2)).toEqual(["writes queued", "sends queued"]);
@@ -124,25 +124,25 @@ test("what was paused, changed or deleted at another node is so at one that has 
 async function startShop() {
   const stack = new AsyncDisposableStack();
   const database = stack.use(await freshDatabase());
-  const road = stack.use(await openRoad(database.url));
-  const node = stack.use(await startNode(road.url));
+  const proxy = stack.use(await openPostgresProxy(database.url));
+  const node = stack.use(await startNode(proxy.url));
   const tenant = await makeShop(node);
-  return { database, road, node, tenant, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { database, proxy, node, tenant, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 test("an event that was taken by a commit of which nobody knows is run again, and its relay's next ones behind it", async () => {
   await using shop = await startShop();
-  const { database, road, node, tenant } = shop;
+  const { database, proxy, node, tenant } = shop;
   await until(() => node.service.holding.holds(tenant.id));
   await post(node, tenant, "sends", "before");
   await until(() => paths(node).length === 1);
   let isLost = false;
-  road.loseCommit = (said) => {
+  proxy.loseCommit = (said) => {
     if (isLost || !said.includes("running")) return null;
     isLost = true;
-    road.isClosed = true;
+    proxy.isClosed = true;
     // It would be asked.
-    road.drop("relay flusher");
+    proxy.drop("relay flusher");
     return "unheard";
   };
   await post(node, tenant, "sends", "taken");
@@ -150,7 +150,7 @@ test("an event that was taken by a commit of which nobody knows is run again, an
   expect(await listStates(database.url)).toEqual(["done", "running"]);
   // Longer than it asks.
   await Bun.sleep(12_000);
-  road.isClosed = false;
+  proxy.isClosed = false;
   await until(async () => (await tryPost(node, tenant, "behind")) === true);
   await until(async () => (await listStates(database.url)).every((state) => state === "done"));
   expect(node.caller.ids.length).toBe(3);
@@ -159,18 +159,18 @@ test("an event that was taken by a commit of which nobody knows is run again, an
 
 test("what a node saved by a commit of which nobody knows is known to it a moment later", async () => {
   await using shop = await startShop();
-  const { road, node, tenant } = shop;
-  road.loseCommit = (said) => {
+  const { proxy, node, tenant } = shop;
+  proxy.loseCommit = (said) => {
     if (!said.includes("later-relay")) return null;
-    road.loseCommit = () => null;
-    road.isClosed = true;
+    proxy.loseCommit = () => null;
+    proxy.isClosed = true;
     // It would be asked.
-    road.drop("relay flusher");
+    proxy.drop("relay flusher");
     return "unheard";
   };
   const saved = saveReceiver(node, tenant, receiverDefinition({ name: "later-relay", map, actions: [write("later")] }));
   await expect(saved).rejects.toThrow("503");
-  road.isClosed = false;
+  proxy.isClosed = false;
   await until(async () => (await tryPost(node, tenant, "one", "later-relay")) === true);
 });
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { toPostgres } from "../../src/store/postgres/dialect.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
-import { askAll, liveThroughAll, NotedStatements, SMALL } from "../kit/whole-life.ts";
+import { queryAll, RecordedStatements, runAllWork, SMALL } from "../kit/service-lifecycle.ts";
 
 const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
 /** What only SQLite has, and what a service asks of that. */
@@ -55,9 +55,9 @@ afterAll(async () => {
 });
 
 test("no statement of a service's life, or of what people ask of it, walks through a table that grows", async () => {
-  const noted = new NotedStatements();
-  await using running = await liveThroughAll(noted);
-  await askAll(running, noted);
+  const noted = new RecordedStatements();
+  await using running = await runAllWork(noted);
+  await queryAll(running, noted);
   const statements = [...noted.asked].filter((one) => PLANNED.test(one) && !ONLY_SQLITE.test(one));
   const first = await firstColumns();
   const walks: string[] = [];

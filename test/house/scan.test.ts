@@ -5,7 +5,7 @@
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { fileOf, liveThroughAll, NotedStatements, SMALL } from "../kit/whole-life.ts";
+import { fileOf, RecordedStatements, runAllWork, SMALL } from "../kit/service-lifecycle.ts";
 
 /** Walks that end soon although their table grows: how the plan says it, how the statement goes on, and why. */
 const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
@@ -64,9 +64,9 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
 const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i;
 
 test("no statement of a start, a poll or a caretaker scans a table that grows", async () => {
-  const noted = new NotedStatements();
+  const noted = new RecordedStatements();
   const statements = noted.prepared;
-  await using running = await liveThroughAll(noted);
+  await using running = await runAllWork(noted);
   using database = new Database(await fileOf(running), { readonly: true });
   const grows = new Set(
     database

@@ -32,7 +32,7 @@ const FILES: Readonly<Record<string, string>> = {
     await Bun.write(process.env.TEST_PLACE + "/pids", process.pid + " " + started.pid);
     await started.exited;
   });`,
-  "bunfig.toml": `[test]\npreload = ["${PROJECT_ROOT}/test/kit/as-shipped.ts"]`,
+  "bunfig.toml": `[test]\npreload = ["${PROJECT_ROOT}/test/kit/child-environment.ts"]`,
   "test/browser/page.test.ts": 'test("one", () => {});\ntest("two", () => {});',
 };
 

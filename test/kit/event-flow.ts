@@ -2,9 +2,9 @@
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/engine/event/insert.ts";
 import { relayOf } from "./event-sql.ts";
 import { poll } from "./patience.ts";
+import { pendingWorkError } from "./pending-work.ts";
 import { signedCall } from "./relay-definition.ts";
 import type { RunningService } from "./running-service.ts";
-import { unrest } from "./unrest.ts";
 
 export const CALL = { type: "call_url", url: "https://example.com/notice" };
 export const GRANT = { type: "grant_credits", amount: 5 };
@@ -87,7 +87,7 @@ export async function editRelay(running: RunningService, definition: Record<stri
 
 /** Lets the service work until `done`, without moving the clock. What another process works on is better asked about seldom. */
 export async function until(what: string, done: () => boolean | Promise<boolean>, everyMs = 1): Promise<void> {
-  if (!(await poll(done, Boolean, everyMs))) throw await unrest(`It never came about: ${what}.`);
+  if (!(await poll(done, Boolean, everyMs))) throw await pendingWorkError(`It never came about: ${what}.`);
 }
 
 export function alertsOf(running: RunningService) {

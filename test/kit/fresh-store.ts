@@ -10,8 +10,8 @@ import { type Environment, type EnvironmentName, requireEnvironment } from "../.
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
+import { type DirectDatabase, openDirectDatabase } from "./direct-database.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
 
@@ -23,7 +23,7 @@ export interface FreshStore {
   /** How many rows of a table. */
   count(table: string): Promise<number>;
   /** Its database, past the store. */
-  beside: BesideStore;
+  beside: DirectDatabase;
 }
 
 /** Opens a store with the app `app_test` (development, production, local); removed after the file's last test. */
@@ -62,7 +62,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
     logged,
     woken,
     environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
-    beside: besideStore(chosen ?? { file }, () => store),
+    beside: openDirectDatabase(chosen ?? { file }, () => store),
     count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await store.close();

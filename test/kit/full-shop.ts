@@ -3,8 +3,8 @@
  * missing collection, a sender whose secret was rotated, a schedule and a record change. For those who look at what people see.
  */
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { type DashboardVisit, openDashboardVisit } from "./dashboard-visit.ts";
 import { FakeCaller, OK } from "./fake-caller.ts";
-import { type Night, openNight } from "./night.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "./relay-definition.ts";
 import { openShop, signStripe } from "./shop.ts";
 
@@ -35,15 +35,15 @@ const OTHERS = [
 ];
 
 /** Production of the shop, shortly before now; nobody has signed in. */
-export async function openFullShop(): Promise<Night> {
+export async function openFullShop(): Promise<DashboardVisit> {
   const caller = new FakeCaller();
   const txt: string[] = [];
   const mailer = { send: async () => ({ kind: "sent" }) as const };
   await using stack = new AsyncDisposableStack();
-  const night = stack.use(await openNight(SHOP_DAYS * DAY_MS, { caller, mailer, resolveTxt: async () => txt }));
-  const running = { ...night.running, service: night.running.service, clock: night.clock, api: night.api };
+  const visit = stack.use(await openDashboardVisit(SHOP_DAYS * DAY_MS, { caller, mailer, resolveTxt: async () => txt }));
+  const running = { ...visit.running, service: visit.running.service, clock: visit.clock, api: visit.api };
   const must = async (method: string, path: string, body?: unknown) => {
-    const { status, body: answer } = await night.api(method, path, body);
+    const { status, body: answer } = await visit.api(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
     return answer;
   };
@@ -56,13 +56,13 @@ export async function openFullShop(): Promise<Night> {
   for (const definition of OTHERS) await must("POST", "/relays", { definition });
   const people: string[] = [];
   for (const name of NAMES) people.push((await must("POST", "/persons", { email: `${name}@example.com` })).person.id);
-  const startMs = night.clock.now();
-  const passed = (): number => night.clock.now() - startMs;
+  const startMs = visit.clock.now();
+  const passed = (): number => visit.clock.now() - startMs;
   const isDown = (): boolean => passed() > 6 * DAY_MS && passed() < 7 * DAY_MS;
   caller.reply = (url) => (url.includes("warehouse") && isDown() ? DOWN : OK);
-  const hook = (name: string, event: object, secret = HOOK_SECRET) => night.running.hook(name, signedCall(event, secret));
+  const hook = (name: string, event: object, secret = HOOK_SECRET) => visit.running.hook(name, signedCall(event, secret));
   const pay = async (relay: string, id: string, type: string, object: object) =>
-    night.running.hook(relay, await signStripe(running, id, type, object));
+    visit.running.hook(relay, await signStripe(running, id, type, object));
   for (let at = 0; passed() < SHOP_DAYS * DAY_MS - STEP_MS; at++) {
     const who = `${NAMES[(at * 5) % NAMES.length]}@example.com`;
     const email = at % 17 === 16 ? "nobody@example.org" : who;
@@ -78,13 +78,13 @@ export async function openFullShop(): Promise<Night> {
       await hook("stock", { id: `stock_${at}_${item}`, type: "stock.changed", sku: `sku-${item}`, left: 40 - (at % 40) });
     if (passed() > 7 * DAY_MS) await hook("invoices", { id: `inv_${at}`, type: "invoice.made", number: `2026-${at}` });
     await hook("newsletter", { id: `news_${at}`, email: who }, passed() > 7.5 * DAY_MS ? ROTATED : HOOK_SECRET);
-    await night.running.drain();
-    await night.clock.leap(STEP_MS);
+    await visit.running.drain();
+    await visit.clock.leap(STEP_MS);
   }
   for (let at = 0; at < 8; at++) {
     await hook("newsletter", { id: `late_${at}` }, ROTATED);
-    await night.clock.leap(5 * MINUTE_MS);
+    await visit.clock.leap(5 * MINUTE_MS);
   }
   stack.move();
-  return night;
+  return visit;
 }

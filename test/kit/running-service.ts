@@ -12,12 +12,12 @@ import { createApp } from "../../src/platform/account/app.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
-import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
+import { type DirectDatabase, openDirectDatabase } from "./direct-database.ts";
 import { PATIENCE_MS } from "./patience.ts";
+import { pendingWorkError, trackPendingWork } from "./pending-work.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { serviceConfig } from "./service-config.ts";
-import { tellUnrestOf, unrest } from "./unrest.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
 export const APP = "app_test";
@@ -61,7 +61,7 @@ export interface BareService extends AsyncDisposable {
   logged: string[];
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
   /** Its database, past the service. */
-  beside: BesideStore;
+  beside: DirectDatabase;
   /** Stops it and starts another on the same data; `onStopped` is called in between. */
   restart(onStopped?: () => void): Promise<void>;
 }
@@ -86,7 +86,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     ...options.ports,
   };
   let service = await startService(config, ports);
-  const forget = tellUnrestOf({
+  const forget = trackPendingWork({
     clock,
     logged,
     get service() {
@@ -103,7 +103,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     lines,
     logged,
     rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
-    beside: besideStore(chosen ?? { file: join(dataDir, "relay.db") }, () => service.store),
+    beside: openDirectDatabase(chosen ?? { file: join(dataDir, "relay.db") }, () => service.store),
     async restart(onStopped) {
       await service[Symbol.asyncDispose]();
       onStopped?.();
@@ -165,7 +165,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
         await settle();
         return;
       }
-      throw await unrest("The service did not come to rest.");
+      throw await pendingWorkError("The service did not come to rest.");
     },
   };
 }

@@ -158,9 +158,9 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
     name: "disk full",
     async stage(stand) {
       await stand.relay();
-      stand.server.setRoom("none");
+      stand.server.setDiskSpace("none");
       for (let sent = 0; sent < 5; sent++) await stand.call({ id: `a${sent}`, pad: "x".repeat(30_000) });
-      stand.server.setRoom("any");
+      stand.server.setDiskSpace("any");
     },
     alone: true,
     where: ["log"],

@@ -6,8 +6,8 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { parseJson } from "../../src/base/json.ts";
 import type { Authority } from "./certificate.ts";
+import { LIMITED_DISK_SPACE, setDiskSpace } from "./disk-space.ts";
 import type { Executable, StartedExecutable } from "./executable.ts";
-import { ROOM_TO_TAKE, setRoom } from "./process-room.ts";
 import { START_MS } from "./virtual-clock.ts";
 
 const STAGED_ORIGIN = "https://relay.example.test";
@@ -78,7 +78,7 @@ export class StagedServer implements AsyncDisposable {
     const line = ["serve", "--base-url", STAGED_ORIGIN, "--log-format", "json", "--allow-private", "localhost"];
     const env = { ...this.#env, STAGED_NOW_MS: String(this.nowMs) };
     this.#moves = 0;
-    this.#process = await this.#executable.start(line, { cwd: this.#cwd, env, through: process.platform === "linux" ? ROOM_TO_TAKE : [] });
+    this.#process = await this.#executable.start(line, { cwd: this.#cwd, env, through: process.platform === "linux" ? LIMITED_DISK_SPACE : [] });
   }
 
   /** Stops it in order; its clock goes on only as far as that needs. */
@@ -104,8 +104,8 @@ export class StagedServer implements AsyncDisposable {
   }
 
   /** Takes the disk's room from it, or gives it back. */
-  setRoom(room: "none" | "any"): void {
-    setRoom(this.#running.pid, room);
+  setDiskSpace(room: "none" | "any"): void {
+    setDiskSpace(this.#running.pid, room);
   }
 
   /** Moves its clock: `advance` fires every timer on the way, `leap` is of days. */

@@ -1,7 +1,7 @@
 /** What a store must keep, whatever the database: the conformance suite of the port. */
 import { describe, expect, test } from "bun:test";
 import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
-import { holdRealClock } from "./still-clock.ts";
+import { holdRealClock } from "./held-clock.ts";
 import { settle } from "./virtual-clock.ts";
 
 export const addApp = (id: string) => async (tx: Writer) => {

@@ -8,8 +8,8 @@ import { setHold } from "../../src/platform/account/environment.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import type { FencedStore } from "../../src/store/port.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
-import { holdAll } from "./held.ts";
 import { makeRelayKit, type RelayKit, sealer } from "./relay-kit.ts";
+import { holdAll } from "./sole-holder.ts";
 import { settle } from "./virtual-clock.ts";
 
 export interface Tick {

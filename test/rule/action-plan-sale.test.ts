@@ -7,10 +7,10 @@ import type { PersonRow } from "../../src/shop/people/person.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { endSubscriptionManually, findActiveSubscription, listSubscriptions } from "../../src/shop/selling/subscription.ts";
-import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, clock } = market;
 await market.plan("team", { soldThrough: { kind: "relay", relay: "shop" } });
 await market.plan("linked", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });

@@ -8,10 +8,10 @@ import { addCredits } from "../../src/shop/people/credit.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
-import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, clock } = market;
 await market.product("linked", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });
 await market.product("bundle", { key: "access:members", soldThrough: { kind: "relay", relay: "shop" } });

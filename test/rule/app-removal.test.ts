@@ -4,7 +4,7 @@ import { countApp, deleteApp, emptyApp, endRemoval, listRemovals } from "../../s
 import { createApp, findApp, listApps } from "../../src/platform/account/app.ts";
 import { findEnvironment, findEnvironmentById } from "../../src/platform/account/environment.ts";
 import type { SqlValue } from "../../src/store/port.ts";
-import type { BesideStore } from "../kit/beside-store.ts";
+import type { DirectDatabase } from "../kit/direct-database.ts";
 import { openTestStore, refusalOf, type TestStore } from "../kit/fresh-store.ts";
 
 /** Environments 1 and 2 are the app's, 3 and 4 another's: rows in every table that has an environment, whatever the next migration adds. */
@@ -43,7 +43,7 @@ async function fill({ store, beside }: TestStore): Promise<void> {
   await beside.runUnchecked(statements);
 }
 
-async function tablesOf(beside: BesideStore) {
+async function tablesOf(beside: DirectDatabase) {
   return [...(await beside.tables())].filter(([table, columns]) => table !== NODES && columns.some(({ name }) => name === "environment_id"));
 }
 

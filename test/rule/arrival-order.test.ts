@@ -12,10 +12,10 @@ import { grantAccess as giveByHand } from "../../src/shop/people/access-grant.ts
 import { putAccessSlug } from "../../src/shop/people/entitlement.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
-import { openMarket } from "../kit/market.ts";
 import { IS_SOAK, rounds } from "../kit/rounds.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, clock } = market;
 await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "club" }, 0));
 await market.plan("team", { soldThrough: { kind: "relay", relay: "shop" } });

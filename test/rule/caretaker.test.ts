@@ -6,8 +6,8 @@ import { createLog } from "../../src/base/log.ts";
 import { findDuplicate, keyOfEventId } from "../../src/engine/event/insert.ts";
 import { retireEvents } from "../../src/engine/maintenance/retention.ts";
 import { setHold } from "../../src/platform/account/environment.ts";
-import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
+import { type MaintainedStore, openMaintainedStore } from "../kit/maintained-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
 import { START_MS, settle } from "../kit/virtual-clock.ts";
@@ -21,7 +21,7 @@ describe("an event", () => {
     ["running", 31 * DAY_MS, 1],
     ["queued", 31 * DAY_MS, 1],
   ])("of an active relay that is %s and %p ms old: %p remain", async (state, ageMs, remain) => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.addRelay("shop", "active");
     await cared.put({ atMs: cared.clock.now() - ageMs, state });
     await cared.round();
@@ -30,7 +30,7 @@ describe("an event", () => {
   });
 
   test("goes with its runs, its effects and its dedupe key, and with nothing of another's", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     const old = await cared.put({ atMs: nowMs - 31 * DAY_MS, key: "old" });
     const young = await cared.put({ atMs: nowMs - DAY_MS, key: "young" });
@@ -54,14 +54,14 @@ describe("an event", () => {
   });
 
   test("of a relay that is gone goes too", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.round();
     expect(await cared.count("event")).toBe(0);
   });
 
   test("that is kept does not keep the others behind it", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.addRelay("shop", "active");
     const atMs = cared.clock.now() - 31 * DAY_MS;
     for (let i = 0; i < 130; i++) await cared.put({ atMs: atMs - DAY_MS, state: "queued" });
@@ -72,7 +72,7 @@ describe("an event", () => {
   });
 
   test("dated ahead by a wrong clock does not keep the others behind it", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     for (let i = 0; i < 150; i++) await cared.put({ atMs: nowMs + 1_000 * DAY_MS });
     await cared.put({ atMs: nowMs - 31 * DAY_MS });
@@ -82,7 +82,7 @@ describe("an event", () => {
 });
 
 test("old events go by their bytes too: large ones a few at a time, each at least alone", async () => {
-  await using cared = await openCaredStore();
+  await using cared = await openMaintainedStore();
   const atMs = cared.clock.now() - 40 * DAY_MS;
   for (const [kilobytes, times] of [
     [600, 2],
@@ -101,7 +101,7 @@ test("old events go by their bytes too: large ones a few at a time, each at leas
 
 describe("events that waited for 30 days", () => {
   test.each(["held", "paused"] as const)("are dropped, logged, and the owner is told (%s)", async (why) => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.addRelay("shop", why === "paused" ? "paused" : "active");
     const { environmentId, clock } = cared;
     if (why === "held") await cared.store.write("app", (tx) => setHold(tx, environmentId, true, { newestArrival: 0, nowMs: clock.now() }));
@@ -126,7 +126,7 @@ describe("events that waited for 30 days", () => {
   });
 
   test("are dropped and logged alone where the owner switched events_dropped off", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const { environmentId, clock } = cared;
     await cared.addRelay("shop", "paused");
     await cared.store.write("dashboard", (tx) =>
@@ -140,7 +140,7 @@ describe("events that waited for 30 days", () => {
 });
 
 describe("beside events", () => {
-  const rows: [string, string, (cared: CaredStore, atMs: number) => [string, ...(string | number)[]], number][] = [
+  const rows: [string, string, (cared: MaintainedStore, atMs: number) => [string, ...(string | number)[]], number][] = [
     ["a signature accepted once until its time is over", "signature_memory", signature, 0],
     ["a session until it ends", "session", session, 0],
     ["a one-time link until it ends", "signin_link", link, 0],
@@ -151,7 +151,7 @@ describe("beside events", () => {
     ["a problem that was cleared for 400 days", "problem", problem, 400],
   ];
   test.each(rows)("%s is kept", async (_rule, table, make, keptDays) => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.store.write("app", (tx) => tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 0)"));
     const nowMs = cared.clock.now();
     const before = await cared.count(table);
@@ -165,7 +165,7 @@ describe("beside events", () => {
   });
 
   test("a problem that stands, and a signature that lives as long as its secret, are never forgotten", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const { environmentId } = cared;
     await cared.store.write("app", async (tx) => {
       await tx.run(
@@ -182,7 +182,7 @@ describe("beside events", () => {
   });
 
   test("old audit rows of changes do not keep the runs behind them", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const atMs = cared.clock.now() - 100 * DAY_MS;
     await cared.store.write("app", async (tx) => {
       for (let i = 0; i < 600; i++) await tx.run(...audit(cared, atMs, null));
@@ -196,7 +196,7 @@ describe("beside events", () => {
 
 describe("a round", () => {
   test("lets writes through between its transactions, and no transaction of it is large", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     for (let i = 0; i < 1_000; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.clock.advance(60_000);
     expect(await cared.count("event")).toBe(900);
@@ -209,7 +209,7 @@ describe("a round", () => {
   });
 
   test("stops when it is told to, and goes on after a restart", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     for (let i = 0; i < 300; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.clock.advance(60_000);
     await cared.caretakers.stop();
@@ -221,7 +221,7 @@ describe("a round", () => {
   });
 
   test("goes on with the others when one fails, and says so", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const atMs = cared.clock.now() - 100 * DAY_MS;
     await cared.put({ atMs });
     await cared.store.write("app", (tx) => tx.run(...audit(cared, atMs, "evt_1")));
@@ -232,7 +232,7 @@ describe("a round", () => {
   });
 
   test("deletes nothing by a clock that was just set ahead, and everything old once it has kept for an hour", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.put({ atMs: cared.clock.now() });
     await cared.round();
     cared.clock.jump(400 * DAY_MS);
@@ -248,7 +248,7 @@ describe("a round", () => {
     ["one that goes on where the last process ended does not", DAY_MS - 1, 0],
     ["one that stands before it does not", -DAY_MS, 0],
   ])("at a start: %s", async (_, quietMs, remain) => {
-    await using cared = await openCaredStore({ newestMs: START_MS - quietMs });
+    await using cared = await openMaintainedStore({ newestMs: START_MS - quietMs });
     await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.clock.advance(MINUTE_MS + 1_000);
     expect(await cared.count("event")).toBe(remain);
@@ -280,7 +280,7 @@ test.each([1, 2])(
 
 describe("the file", () => {
   testOfFile("gives back the room of deleted rows, and its log is emptied", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const text = "x".repeat(4_000);
     for (let i = 0; i < 1_500; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS, text });
     expect(cared.size().database + cared.size().log).toBeGreaterThan(6_000_000);
@@ -290,7 +290,7 @@ describe("the file", () => {
   });
 
   testOfFile("is looked after while another process reads; the log waits for the next time", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     await cared.put({ atMs: cared.clock.now() });
     const other = new Database(cared.file, { readonly: true });
     other.exec("BEGIN");
@@ -306,7 +306,7 @@ describe("the file", () => {
   });
 
   test("is looked after while this process reads and writes", async () => {
-    await using cared = await openCaredStore();
+    await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     const work = Array.from({ length: 40 }, (_, i) =>
       i % 3 === 0 ? cared.store.tend() : i % 3 === 1 ? cared.put({ atMs: nowMs }) : cared.count("event"),
@@ -317,7 +317,7 @@ describe("the file", () => {
   });
 });
 
-function signature({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+function signature({ environmentId }: MaintainedStore, atMs: number): [string, ...(string | number)[]] {
   return [
     `INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash, until)
      VALUES (?1, 'shop', CAST(?2 AS BLOB), x'02', ?2)`,
@@ -326,21 +326,21 @@ function signature({ environmentId }: CaredStore, atMs: number): [string, ...(st
   ];
 }
 
-function session(_cared: CaredStore, atMs: number): [string, ...(string | number)[]] {
+function session(_cared: MaintainedStore, atMs: number): [string, ...(string | number)[]] {
   return ["INSERT INTO session (token_hash, id, owner_id, created_at, expires_at) VALUES (CAST(?1 AS BLOB), 'ses_' || ?1, 'own_1', 0, ?1)", atMs];
 }
 
-function link(_cared: CaredStore, atMs: number): [string, ...(string | number)[]] {
+function link(_cared: MaintainedStore, atMs: number): [string, ...(string | number)[]] {
   return ["INSERT INTO signin_link (token_hash, kind, expires_at) VALUES (CAST(?1 AS BLOB), 'local', ?1)", atMs];
 }
 
-function audit({ environmentId }: CaredStore, atMs: number, eventId: string | null): [string, ...(string | number)[]] {
+function audit({ environmentId }: MaintainedStore, atMs: number, eventId: string | null): [string, ...(string | number)[]] {
   const columns = "environment_id, at, actor, action, target, event_id";
   const event = eventId === null ? "NULL" : `'${eventId}'`;
   return [`INSERT INTO audit (${columns}) VALUES (?1, ?2, 'a', 'b', 'c', ${event})`, environmentId, atMs];
 }
 
-function email({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+function email({ environmentId }: MaintainedStore, atMs: number): [string, ...(string | number)[]] {
   return [
     `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
      VALUES ('eml_' || ?2, ?1, 'a', 'b', 'event', 'c', 'd', 'sent', ?2)`,
@@ -349,7 +349,7 @@ function email({ environmentId }: CaredStore, atMs: number): [string, ...(string
   ];
 }
 
-function alert({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+function alert({ environmentId }: MaintainedStore, atMs: number): [string, ...(string | number)[]] {
   return [
     "INSERT INTO alert (id, environment_id, code, target, message, at, last_at) VALUES ('alt_' || ?2, ?1, 'c', 't', 'm', ?2, ?2)",
     environmentId,
@@ -357,7 +357,7 @@ function alert({ environmentId }: CaredStore, atMs: number): [string, ...(string
   ];
 }
 
-function problem({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+function problem({ environmentId }: MaintainedStore, atMs: number): [string, ...(string | number)[]] {
   return [
     `INSERT INTO problem (id, environment_id, code, target, message, raised_at, cleared_at)
      VALUES ('prb_' || ?2, ?1, 'c', 't', 'm', 0, ?2)`,

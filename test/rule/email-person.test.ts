@@ -10,10 +10,10 @@ import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.t
 import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/rules/action/contract.ts";
 import { type EmailPerson, emailPerson } from "../../src/rules/action/email-person.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
-import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, otherEnvironmentId, clock, environment } = market;
 const action: EmailPerson = { type: "email_person", subject: "Hello", text: "Text" };
 let answer: MailOutcome;

@@ -9,8 +9,8 @@ import { GroupCommit } from "../../src/store/group-commit/group-commit.ts";
 import type { GroupDatabase } from "../../src/store/group-commit/group-database.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
+import { holdRealClock } from "../kit/held-clock.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
-import { holdRealClock } from "../kit/still-clock.ts";
 
 let directory: string;
 let file: string;

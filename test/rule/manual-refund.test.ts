@@ -9,9 +9,9 @@ import { previewRefund, refundManually } from "../../src/shop/selling/manual-ref
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
-import { openMarket } from "../kit/market.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, clock } = market;
 await market.plan("team", { soldThrough: { kind: "relay", relay: "shop" } });
 

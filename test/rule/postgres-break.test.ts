@@ -10,19 +10,19 @@ import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { Readers } from "../../src/store/postgres/reader-pool.ts";
 import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
-let road: Awaited<ReturnType<typeof openRoad>>;
+let proxy: Awaited<ReturnType<typeof openPostgresProxy>>;
 let store: Store;
 let admin: SQL;
 let troubles: (string | null)[];
 
 beforeEach(async () => {
   database = await freshDatabase();
-  road = await openRoad(database.url);
-  const place = readDatabaseUrl(road.url);
+  proxy = await openPostgresProxy(database.url);
+  const place = readDatabaseUrl(proxy.url);
   if (typeof place === "string") throw new Error(place);
   troubles = [];
   store = await openPostgres(place, { clock: systemClock, onTrouble: (trouble) => troubles.push(trouble) });
@@ -30,10 +30,10 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  road.isClosed = false;
+  proxy.isClosed = false;
   await store.close();
   await admin.close();
-  road[Symbol.dispose]();
+  proxy[Symbol.dispose]();
   await database[Symbol.asyncDispose]();
 });
 
@@ -46,7 +46,7 @@ for (const loss of ["unsent", "unheard"] as const)
   test(`a connection that is lost at a commit, ${loss}: all of the group is there once`, async () => {
     await store.write("app", addApp("first"));
     let losses = 2;
-    road.loseCommit = (said) => (said.includes("lost-") && losses-- > 0 ? loss : null);
+    proxy.loseCommit = (said) => (said.includes("lost-") && losses-- > 0 ? loss : null);
     await Promise.all(["lost-a", "lost-b", "lost-c"].map((id) => store.write("app", addApp(id))));
     expect(losses).toBeLessThan(2);
     expect(await store.read(listApps)).toEqual(["first", "lost-a", "lost-b", "lost-c"]);
@@ -63,7 +63,7 @@ for (const loss of [null, "unheard"] as const)
       const seen: Promise<string[]>[] = [];
       other.listen(() => void seen.push(other.read(listApps)), ["call"]);
       let losses = 0;
-      road.loseCommit = (said) => {
+      proxy.loseCommit = (said) => {
         if (loss === null || !said.includes("slow")) return null;
         losses += 1;
         return loss;
@@ -111,25 +111,25 @@ test("a commit that nobody can be asked about: its writer is told that it is not
   await store.write("app", addApp("first"));
   const seen: boolean[] = [];
   store.watch(({ foreignChange }) => seen.push(foreignChange));
-  road.loseCommit = (said) => {
+  proxy.loseCommit = (said) => {
     if (!said.includes("there")) return null;
-    road.isClosed = true;
+    proxy.isClosed = true;
     // It would be asked.
-    road.drop("relay flusher");
+    proxy.drop("relay flusher");
     return "unheard";
   };
   const error: unknown = await store.write("app", addApp("there")).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(OutcomeUnknown);
   expect((error as OutcomeUnknown).cause).toMatchObject({ message: expect.stringContaining("The database cannot be reached") });
   await until("everything is looked at anew", () => seen.includes(true));
-  road.isClosed = false;
-  road.loseCommit = () => null;
+  proxy.isClosed = false;
+  proxy.loseCommit = () => null;
   expect(await store.read(listApps)).toEqual(["first", "there"]);
 });
 
 test("a store whose server is cut off without a word is closed all the same, once its answers are overdue", async () => {
   await store.write("app", addApp("first"));
-  road.cut();
+  proxy.cut();
   const written = store.write("app", addApp("second")).catch((error: unknown) => error);
   await store.close();
   expect(await written).toBeInstanceOf(StoreUnavailable);
@@ -141,7 +141,7 @@ const endWith = (state: string) => (said: Buffer) => Buffer.from(said.toString("
 for (const state of ["53100", "58030", "XX000", "53200", "42501"])
   test(`a server that ends a connection for good with ${state}, in a statement or between two: the next write goes over another`, async () => {
     await store.write("app", addApp("first"));
-    road.rewrite = endWith(state);
+    proxy.rewrite = endWith(state);
     let runs = 0;
     await store.write("app", async (tx) => {
       runs += 1;
@@ -188,10 +188,10 @@ test("a write that finds no room behind its first statement is refused as unavai
 
 test("a database that is away and has no room: what stands against it now is what is said, and none hides the other", async () => {
   const goAway = async (): Promise<void> => {
-    road.isClosed = true;
-    road.drop("relay writer");
+    proxy.isClosed = true;
+    proxy.drop("relay writer");
     await store.write("app", addApp("away")).catch(() => undefined);
-    road.isClosed = false;
+    proxy.isClosed = false;
   };
   await admin.unsafe(
     `CREATE FUNCTION take_no_big() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -199,7 +199,7 @@ test("a database that is away and has no room: what stands against it now is wha
   );
   await admin.unsafe("CREATE TRIGGER take_no_big BEFORE INSERT ON app FOR EACH ROW EXECUTE FUNCTION take_no_big()");
   // Nobody can ask the disk, which has room, however long all this takes.
-  road.closedTo = "relay reader";
+  proxy.closedTo = "relay reader";
   const away = expect.stringContaining("The database cannot be reached");
   const full = "The database's disk is full: make room there, and writes go on by themselves.";
   await goAway();
@@ -213,7 +213,7 @@ test("a database that is away and has no room: what stands against it now is wha
   expect(store.trouble).toEqual(away);
   await store.write("app", addApp("smaller"));
   expect(store.trouble).toBe(full);
-  road.closedTo = null;
+  proxy.closedTo = null;
   await admin.unsafe("DROP TRIGGER take_no_big ON app");
   // The disk is asked, and then a group has to succeed.
   const writes = async (): Promise<boolean> => {

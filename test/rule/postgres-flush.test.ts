@@ -7,12 +7,12 @@ import type { Store, Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { until } from "../kit/event-flow.ts";
+import { holdRealClock } from "../kit/held-clock.ts";
 import { makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { poll } from "../kit/patience.ts";
 import { placeOf, startPostgres } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { receiverDefinition, TOKEN_RECIPE, tokenCall } from "../kit/relay-definition.ts";
-import { holdRealClock } from "../kit/still-clock.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";
 
 let ended: AsyncDisposableStack;
@@ -295,16 +295,16 @@ test("what is known to be on the disk is answered as a duplicate whoever writes,
 
 test("a commit whose answer is lost in a failover to a server that never had it is written there, though another transaction has its number", async () => {
   await admin.close();
-  using road = await openRoad(server.url);
-  const store = await openStore(road.url);
+  using proxy = await openPostgresProxy(server.url);
+  const store = await openStore(proxy.url);
   await store.write("app", addApp("a"));
   await server.copy();
   await store.write("app", async (tx) => tx.keepQuiet());
   let number = 0n;
-  road.loseCommit = (said) => {
+  proxy.loseCommit = (said) => {
     if (!said.includes("lost")) return null;
-    road.isClosed = true;
-    road.drop("relay flusher");
+    proxy.isClosed = true;
+    proxy.drop("relay flusher");
     return "unheard";
   };
   let runs = 0;
@@ -314,13 +314,13 @@ test("a commit whose answer is lost in a failover to a server that never had it 
     if (runs === 1) number = BigInt(row?.number ?? 0);
     return await addApp("lost")(tx);
   });
-  while (!road.isClosed) await Bun.sleep(5);
+  while (!proxy.isClosed) await Bun.sleep(5);
   await server.failOver();
   admin = ended.adopt(new SQL(server.url, { max: 1 }), (sql) => sql.close());
   const given = async (): Promise<bigint> => BigInt((await admin`SELECT pg_current_xact_id()::text AS number`)[0].number);
   expect(await given()).toBeLessThan(number);
   while ((await given()) < number);
-  road.isClosed = false;
-  road.loseCommit = () => null;
+  proxy.isClosed = false;
+  proxy.loseCommit = () => null;
   expect([await write, runs, await store.read(listApps)]).toEqual(["lost", 2, ["a", "lost"]]);
 });

@@ -11,7 +11,7 @@ import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase, placeOf } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -22,9 +22,9 @@ const PASSES = ["user", "database", "application_name", "client_encoding", "Date
 
 test("the limits hold behind a pooler that drops what a connection asks for as it begins", async () => {
   await using database = await freshDatabase();
-  using road = await openRoad(database.url);
+  using proxy = await openPostgresProxy(database.url);
   const asked = new Set<string>();
-  road.rewriteAsked = (said) => {
+  proxy.rewriteAsked = (said) => {
     if (said.length < 8 || said.readInt32BE(4) !== BEGIN_VERSION) return said;
     const words = said.toString("utf8", 8).split("\0");
     const kept: string[] = [];
@@ -37,7 +37,7 @@ test("the limits hold behind a pooler that drops what a connection asks for as i
     passed.writeInt32BE(passed.length, 0);
     return passed;
   };
-  const store = await openPostgres(placeOf(road.url), { clock: systemClock });
+  const store = await openPostgres(placeOf(proxy.url), { clock: systemClock });
   const read = (tx: Reader) => tx.all<{ name: string; value: string }>(READ_LIMITS);
   const found = await Promise.all([store.read(read), store.write("app", read)]);
   await store.close();
@@ -57,15 +57,15 @@ const LOST: [limit: string, other: string][] = [
 
 test.each(LOST)("a session whose %s is %s is not used: no node starts, and relay doctor fails", async (limit, other) => {
   await using database = await freshDatabase();
-  using road = await openRoad(database.url);
+  using proxy = await openPostgresProxy(database.url);
   const set = `SET ${limit} = '${LIMITS[limit]}'`;
   const unset = `SET ${limit} = '${other}'`;
-  road.rewriteAsked = (said) => Buffer.from(said.toString("latin1").replace(set, unset.padEnd(set.length)), "latin1");
-  const error: unknown = await openPostgres(placeOf(road.url), { clock: systemClock }).catch((thrown: unknown) => thrown);
+  proxy.rewriteAsked = (said) => Buffer.from(said.toString("latin1").replace(set, unset.padEnd(set.length)), "latin1");
+  const error: unknown = await openPostgres(placeOf(proxy.url), { clock: systemClock }).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(LimitsNotKept);
   expect((error as Error).message).toContain(`${limit} is ${other} and must be ${LIMITS[limit]}`);
   expect(adviseOn(error)).toContain("in session mode");
-  const { code, said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: road.url }, clock: systemClock });
+  const { code, said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: proxy.url }, clock: systemClock });
   const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
   expect({ code, items }).toMatchObject({
     code: 1,

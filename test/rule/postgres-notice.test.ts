@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Topic, Touched } from "../../src/store/port.ts";
 import { Notices, readNotice } from "../../src/store/postgres/notification.ts";
+import { holdRealClock } from "../kit/held-clock.ts";
 import { poll } from "../kit/patience.ts";
-import { holdRealClock } from "../kit/still-clock.ts";
 
 let sent: string[];
 let refused: number;

@@ -6,24 +6,24 @@ import { type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { poll } from "../kit/patience.ts";
 import { freshDatabase, placeOf } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";
 
 interface World extends AsyncDisposable {
   store: Store;
-  road: Awaited<ReturnType<typeof openRoad>>;
+  proxy: Awaited<ReturnType<typeof openPostgresProxy>>;
   admin: SQL;
 }
 
 async function makeWorld(): Promise<World> {
   const stack = new AsyncDisposableStack();
   const database = stack.use(await freshDatabase());
-  const road = stack.use(await openRoad(database.url));
+  const proxy = stack.use(await openPostgresProxy(database.url));
   const admin = stack.adopt(new SQL(database.url, { max: 1 }), (sql) => sql.close());
-  const store = stack.adopt(await openPostgres(placeOf(road.url), { clock: systemClock }), (one) => one.close());
+  const store = stack.adopt(await openPostgres(placeOf(proxy.url), { clock: systemClock }), (one) => one.close());
   await store.write("app", addApp("first"));
   await store.read(listApps);
-  return { store, road, admin, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { store, proxy, admin, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 /** While the server is cut off each is refused at once. */
@@ -68,8 +68,8 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     // Once each, on the connection of before.
     expect(pids).toEqual([pids[0], pids[0]]);
   },
-  async "a statement on a server that lets nobody in for a moment is waited for"({ store, road }) {
-    road.closedTo = ASKS;
+  async "a statement on a server that lets nobody in for a moment is waited for"({ store, proxy }) {
+    proxy.closedTo = ASKS;
     let runs = 0;
     const read = store.read((tx) => {
       runs += 1;
@@ -77,15 +77,15 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     });
     // It is asked about once in vain.
     await poll(
-      () => road.count(ASKS),
+      () => proxy.count(ASKS),
       (count) => count === 1,
     );
-    road.closedTo = null;
+    proxy.closedTo = null;
     expect(await read).toMatchObject({ one: 1 });
     expect(runs).toBe(1);
   },
-  async "one on a server that lets nobody in any more is given up"({ store, road }) {
-    road.closedTo = ASKS;
+  async "one on a server that lets nobody in any more is given up"({ store, proxy }) {
+    proxy.closedTo = ASKS;
     let runs = 0;
     const result = await store.read((tx) => {
       runs += 1;
@@ -93,17 +93,17 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     });
     expect({ result, runs }).toEqual({ result: expect.objectContaining({ one: 1 }), runs: 2 });
   },
-  async "a server that cannot be reached any more is given up"({ store, road }) {
-    road.cut();
+  async "a server that cannot be reached any more is given up"({ store, proxy }) {
+    proxy.cut();
     expect(await store.write("app", addApp("a")).catch((error: unknown) => error)).toBeInstanceOf(StoreUnavailable);
-    road.mend();
+    proxy.mend();
     await untilDone(() => store.write("app", addApp("b")));
     expect(await store.read(listApps)).toEqual(["b", "first"]);
   },
-  async "where not even a byte comes, whoever waits is refused, and whoever comes then at once"({ store, road }) {
+  async "where not even a byte comes, whoever waits is refused, and whoever comes then at once"({ store, proxy }) {
     // One that is open and idle, as a node's is.
     await store.read(listApps);
-    road.cut();
+    proxy.cut();
     const ended = (one: Promise<unknown>) =>
       one.then(
         () => "done",
@@ -111,20 +111,20 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       );
     const both = (id: string) => Promise.all([ended(store.write("app", addApp(id))), ended(store.read(listApps))]);
     expect([await both("a"), await both("b")]).toEqual(Array(2).fill(Array(2).fill(CUT_OFF)));
-    road.mend();
+    proxy.mend();
     await untilDone(() => store.write("app", addApp("c")));
   },
-  async "a connection whose other end is gone, as on a server that took over the address, is given up at once"({ store, road, admin }) {
-    road.cut("relay writer");
+  async "a connection whose other end is gone, as on a server that took over the address, is given up at once"({ store, proxy, admin }) {
+    proxy.cut("relay writer");
     const writer = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay writer'";
     await admin.unsafe(writer);
     await store.write("app", addApp("a"));
     // By the first question; where nothing tells that it is gone, several are asked in ten seconds.
-    expect(road.count(ASKS)).toBe(1);
+    expect(proxy.count(ASKS)).toBe(1);
     expect(await store.read(listApps)).toEqual(["a", "first"]);
   },
-  async "a connection on which nothing comes through, of a server that answers others, is given up"({ store, road }) {
-    road.cut("relay writer");
+  async "a connection on which nothing comes through, of a server that answers others, is given up"({ store, proxy }) {
+    proxy.cut("relay writer");
     await store.write("app", addApp("a"));
     expect(await store.read(listApps)).toEqual(["a", "first"]);
   },

@@ -9,9 +9,9 @@ import { NodeHolding } from "../../src/store/lease/node-lease-holder.ts";
 import { MigrationRefused } from "../../src/store/migrate/migrations.ts";
 import { type Ahead, type Store, StoreUnavailable, type Touched, type Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import { holdRealClock } from "../kit/held-clock.ts";
 import { poll } from "../kit/patience.ts";
 import { freshDatabase } from "../kit/postgres.ts";
-import { holdRealClock } from "../kit/still-clock.ts";
 import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;

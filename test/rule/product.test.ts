@@ -5,9 +5,9 @@ import { fulfilProduct, grantPlan, refundProduct } from "../../src/rules/action/
 import { deletePlan, findDefaultPlan, type PlanInput, plans, savePlan } from "../../src/shop/selling/plan.ts";
 import { deleteProduct, type ProductInput, products, saveProduct, viewProduct } from "../../src/shop/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
-import { openMarket } from "../kit/market.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, otherEnvironmentId, clock } = market;
 const change = { environmentId, by: "owner:a@example.com", nowMs: clock.now() };
 const elsewhere = { ...change, environmentId: otherEnvironmentId };

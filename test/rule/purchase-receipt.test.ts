@@ -6,9 +6,9 @@ import { fulfilProduct } from "../../src/rules/action/sale.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { type ReceiptInput, recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
-import { openMarket } from "../kit/market.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, clock } = market;
 const record = (input: ReceiptInput) => recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, input);
 let refs = 0;

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { type RecentRequest, writeRecentRequests } from "../../src/engine/receiver/request.ts";
 import { writeUnknownRequests } from "../../src/engine/receiver/unknown-request.ts";
-import { openCaredStore } from "../kit/cared-store.ts";
+import { openMaintainedStore } from "../kit/maintained-store.ts";
 
 test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
-  await using cared = await openCaredStore();
+  await using cared = await openMaintainedStore();
   const call = (at: number): RecentRequest & { fold: null } => ({
     environmentId: cared.environmentId,
     relayName: "shop",
@@ -28,7 +28,7 @@ test("a recent call is kept for 30 days, and the ring goes on after it", async (
 });
 
 test("a name that no receiver has is kept for 30 days after its last call", async () => {
-  await using cared = await openCaredStore();
+  await using cared = await openMaintainedStore();
   const nowMs = cared.clock.now();
   const call = (name: string, at: number) => ({ environmentId: cared.environmentId, name, at, source: "203.0.113.7", nearest: null, count: 1 });
   await cared.store.write("app", (tx) => writeUnknownRequests(tx, [call("old", nowMs - 31 * DAY_MS), call("new", nowMs - 29 * DAY_MS)]));
@@ -37,7 +37,7 @@ test("a name that no receiver has is kept for 30 days after its last call", asyn
 });
 
 test("a secret whose overlap is over is removed", async () => {
-  await using cared = await openCaredStore();
+  await using cared = await openMaintainedStore();
   await cared.addRelay("ended", "active");
   await cared.addRelay("running", "active");
   const until = { ended: cared.clock.now(), running: cared.clock.now() + DAY_MS };

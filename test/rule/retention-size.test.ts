@@ -1,13 +1,13 @@
 /** Events are kept for 30 days: under a steady load the file stops growing then, and when the load stops it shrinks. */
 import { expect } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
-import { openCaredStore } from "../kit/cared-store.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
+import { openMaintainedStore } from "../kit/maintained-store.ts";
 
 const EVENTS_A_DAY = 240;
 
 testOfFile("ninety days of steady load: the file stops growing after the 35th, and shrinks when the load stops", async () => {
-  await using cared = await openCaredStore();
+  await using cared = await openMaintainedStore();
   const text = "x".repeat(1_000);
   const sizes: number[] = [];
   for (let day = 0; day < 90; day++) {

@@ -12,9 +12,9 @@ import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.
 import { alertsOf, CALL, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
-import { holdAll } from "../kit/held.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { holdAll } from "../kit/sole-holder.ts";
 
 const PERSON_MAP = { event_id: "id", person_email: "email" };
 const MAIL = { type: "email_person", subject: "Hello", text: "Thank you." };

@@ -8,9 +8,9 @@ import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.t
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
-import { holdAll } from "../kit/held.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { holdAll } from "../kit/sole-holder.ts";
 
 const MINUTE = 60_000;
 const PERSON_MAP = { event_id: "id", person_email: "email" };

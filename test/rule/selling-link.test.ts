@@ -3,9 +3,9 @@ import type { RefusalCode } from "../../src/base/refusal-code.ts";
 import { plans } from "../../src/shop/selling/plan.ts";
 import { products } from "../../src/shop/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
-import { openMarket } from "../kit/market.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId } = market;
 const soldThrough = { kind: "payment_link", url: "https://pay.example/x" };
 await market.product("linked", { soldThrough });

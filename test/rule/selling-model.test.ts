@@ -8,9 +8,9 @@ import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/r
 import { addCredits, findBalance } from "../../src/shop/people/credit.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
-import { openMarket } from "../kit/market.ts";
+import { openSellingStore } from "../kit/selling-store.ts";
 
-const market = await openMarket();
+const market = await openSellingStore();
 const { store, environmentId, clock } = market;
 await market.product("book", {
   key: "access:library",

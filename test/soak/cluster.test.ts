@@ -9,7 +9,7 @@ import { ClusterNode, Ground, Sender } from "../crash/cluster.ts";
 import { callApi, makeTenants, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { poll, TEST_MS } from "../kit/patience.ts";
 import { startPostgres } from "../kit/postgres.ts";
-import { openRoad } from "../kit/postgres-road.ts";
+import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { startSink } from "../kit/sink.ts";
 
@@ -60,16 +60,16 @@ async function retryAll({ url }: ClusterNode, tenants: readonly Tenant[]): Promi
 async function hurt(
   nodes: readonly [ClusterNode, ClusterNode, ClusterNode],
   ground: Ground,
-  world: { road: Awaited<ReturnType<typeof openRoad>>; server: Awaited<ReturnType<typeof startPostgres>> },
+  world: { proxy: Awaited<ReturnType<typeof openPostgresProxy>>; server: Awaited<ReturnType<typeof startPostgres>> },
 ) {
   const [first, second, third] = nodes;
   const times: number[] = [];
   const cutOff = third.id;
   const killed = second.id;
-  world.road.cut();
+  world.proxy.cut();
   await second.kill();
   times.push(...(await Promise.all([killed, cutOff].map((id) => ground.timeTakeover(id)))));
-  world.road.mend();
+  world.proxy.mend();
   await second.start();
   await ground.terminate();
   await Bun.sleep(4_000);
@@ -97,11 +97,11 @@ test(
     const beganMs = Date.now();
     const tickMs = Math.ceil((beganMs + 1) / PERIOD_MS) * PERIOD_MS;
     const aheadMs = tickMs - beganMs - TICK_AFTER_MS;
-    using road = await openRoad(server.url);
+    using proxy = await openPostgresProxy(server.url);
     const place = { databaseUrl: server.url, aheadMs, sinkUrl: sink.url };
     await using first = new ClusterNode(place);
     await using second = new ClusterNode(place);
-    await using third = new ClusterNode({ ...place, databaseUrl: road.url });
+    await using third = new ClusterNode({ ...place, databaseUrl: proxy.url });
     const nodes = [first, second, third] as const;
     await Promise.all(nodes.map((node) => node.start()));
     await using ground = new Ground(server.url);
@@ -109,7 +109,7 @@ test(
     sender.begin(APPS, RELAYS, 50);
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) {
-      times.push(...(await hurt(nodes, ground, { road, server })));
+      times.push(...(await hurt(nodes, ground, { proxy, server })));
     }
     const ticked = "SELECT 1 FROM record WHERE data::json ->> 'order' = 'tick'";
     await poll(

@@ -1,4 +1,4 @@
-/** What a room over a store is handed where one process runs everything. */
+/** The lease of a store in one process, for modules that ask which node may write. */
 import type { Holder } from "../../src/store/lease/lease-holder.ts";
 import type { FencedStore } from "../../src/store/port.ts";
 

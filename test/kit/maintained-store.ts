@@ -1,6 +1,6 @@
 /**
- * A store with caretakers over it, an app with a relay in it, and events of any age put in by hand. By hand, for what the caretakers remove is counted
- * with nothing else at work: a whole service would run, tell and watch the same rows.
+ * A store with the maintenance jobs, an app, a relay and inserted events of any age. It has no service, so nothing else changes the rows that a
+ * job counts.
  */
 
 import { statSync } from "node:fs";
@@ -10,21 +10,21 @@ import { MaintenanceJobs } from "../../src/engine/maintenance/maintenance.ts";
 import { relayOf } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 
-export interface CaredStore extends TestStore {
+export interface MaintainedStore extends TestStore {
   caretakers: MaintenanceJobs;
   environmentId: number;
-  /** Stores an event of `relay` that arrived at `atMs`, in the state given, and what a run leaves beside it. Answers its seq. */
+  /** Stores an event of `relay` that arrived at `atMs`, in the state given, and the other rows of a run. Returns its seq. */
   put(event: { relay?: string; key?: string; atMs: number; state?: string; text?: string }): Promise<number>;
-  /** Puts a relay's row there. */
+  /** Inserts the row of a relay. */
   addRelay(name: string, state: "active" | "paused"): Promise<void>;
-  /** Lets the next round begin and end. */
+  /** Runs the next round to its end. */
   round(): Promise<void>;
-  /** Bytes of the database file and of its log. */
+  /** Size of the database file and of its log in bytes. */
   size(): { database: number; log: number };
 }
 
-/** `newestMs`: when the newest event came that an earlier process stored. */
-export async function openCaredStore({ newestMs = null }: { newestMs?: number | null } = {}): Promise<CaredStore> {
+/** Opens the store. `newestMs` is the arrival of the newest event that an earlier process stored. */
+export async function openMaintainedStore({ newestMs = null }: { newestMs?: number | null } = {}): Promise<MaintainedStore> {
   const opened = await openTestStore({ environments: ["development"] });
   const { file, store, clock, log } = opened;
   const environmentId = (await opened.environment("development")).id;

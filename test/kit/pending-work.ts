@@ -1,7 +1,4 @@
-/**
- * What is still open in the services of this process: told with the error of whoever waited for it and gave up, so that a wait that was in vain
- * only once explains itself.
- */
+/** Describes the unfinished work of the services in this process, for the error of a test that waited in vain. */
 import type { Service } from "../../src/service.ts";
 import { listSilences } from "./chosen-store.ts";
 import { PATIENCE_MS } from "./patience.ts";
@@ -17,19 +14,19 @@ const LAST_LINES = 6;
 
 const services = new Set<Watched>();
 
-/** The answer ends it. */
-export function tellUnrestOf(watched: Watched): () => void {
+/** Adds a service to those that an error describes. Returns the function that removes it. */
+export function trackPendingWork(watched: Watched): () => void {
   services.add(watched);
   return () => void services.delete(watched);
 }
 
-/** An error that says this and what is open. */
-export async function unrest(sentence: string): Promise<Error> {
-  const told = await Promise.all([...services].map(tellOne));
-  return new Error([sentence, ...told].join("\n"));
+/** Makes an error with the sentence and the unfinished work of each service. */
+export async function pendingWorkError(sentence: string): Promise<Error> {
+  const described = await Promise.all([...services].map(describe));
+  return new Error([sentence, ...described].join("\n"));
 }
 
-async function tellOne({ service, clock, logged }: Watched): Promise<string> {
+async function describe({ service, clock, logged }: Watched): Promise<string> {
   const { runner, store } = service;
   const events = await Promise.race([listEvents(service, clock.now()), Bun.sleep(PATIENCE_MS).then(() => ["the store does not answer"])]);
   const lines = [

@@ -1,31 +1,31 @@
 /**
- * A road to PostgreSQL that breaks: it reads what is said on it, as far as whose connection it is and where a transaction ends, so that it can
- * break exactly there; it can fall silent, with nobody told; and it can be closed to whoever comes.
+ * A TCP proxy in front of PostgreSQL that fails on request. It reads the messages as far as the name of the connection and the end of a
+ * transaction, so it can drop a connection exactly at a commit, go silent, or refuse new connections.
  */
 import { connect, createServer, type Socket } from "node:net";
 
-/** Of a connection that is lost at its commit: the server never hears of it, or it ends the transaction and nobody hears of that. */
+/** How a connection is lost at its commit: the server never gets the commit, or it commits and the client gets no answer. */
 type Loss = "unsent" | "unheard";
 
-interface Road extends Disposable {
+interface PostgresProxy extends Disposable {
   url: string;
-  /** Nothing comes through any more, and nobody is told; `name`: of connections that the service calls so, otherwise of all. */
+  /** Passes nothing on and closes nothing, on all connections or on those with this application name. */
   cut(name?: string): void;
-  /** Connections that the service calls so are lost. */
+  /** Drops the connections with this application name. */
   drop(name: string): void;
-  /** How many connections there were so far that the service calls so. */
+  /** Counts the connections so far with this application name. */
   count(name: string): number;
-  /** What was silent is lost now; others may come. */
+  /** Drops the silent connections, and accepts new ones. */
   mend(): void;
-  /** Whoever comes is refused. */
+  /** Refuses new connections. */
   isClosed: boolean;
-  /** Connections that the service calls so are refused as they begin. */
+  /** Refuses new connections with this application name. */
   closedTo: string | null;
-  /** What the server says is passed on as this returns it; null: as it is. */
+  /** Changes what the server sends; null: passes it on unchanged. */
   rewrite: ((said: Buffer) => Buffer) | null;
-  /** The same of what is said to the server. */
+  /** Changes what the client sends; null: passes it on unchanged. */
   rewriteAsked: ((said: Buffer) => Buffer) | null;
-  /** Asked at each commit with all that was said in its transaction; null: it comes through. */
+  /** Decides at each commit, by all messages of its transaction, how the connection is lost; null: it is not. */
   loseCommit: (said: string) => Loss | null;
 }
 
@@ -35,19 +35,19 @@ interface Way {
   far: Socket;
   name: string;
   isSilent: boolean;
-  /** The client's first message, and those before it, have no type. */
+  /** Whether the client's startup message has passed. It and the messages before it have no type. */
   hasBegun: boolean;
-  /** What came of a message. */
+  /** The part of an incomplete message that has arrived. */
   rest: Buffer;
   said: string;
   isLost: boolean;
-  /** What the client calls its statement that commits, and what was said of it until it is to be done. */
+  /** The client's name of its prepared COMMIT, and the messages held back until that runs. */
   commit: string | null;
   held: Buffer[];
 }
 
 /** `near`: the port that it begins at; 0: a free one. */
-export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { near?: number } = {}): Promise<Road> {
+export async function openPostgresProxy(databaseUrl: string, { near: nearPort = 0 }: { near?: number } = {}): Promise<PostgresProxy> {
   const { hostname, port } = new URL(databaseUrl);
   const ways = new Set<Way>();
   const names: string[] = [];
@@ -59,7 +59,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
   };
   const server = createServer((near) => {
     near.on("error", () => undefined);
-    if (road.isClosed) return void near.destroy();
+    if (proxy.isClosed) return void near.destroy();
     const far = connect(Number(port), hostname);
     const begun = { name: "", isSilent: isCut, hasBegun: false, rest: Buffer.alloc(0), said: "", isLost: false, commit: null, held: [] };
     const way: Way = { near, far, ...begun };
@@ -68,16 +68,16 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     for (const socket of [near, far]) socket.on("close", () => (way.isSilent ? undefined : drop(way)));
     near.on("data", (asked: Buffer) => {
       if (way.isSilent || way.isLost) return;
-      const chunk = road.rewriteAsked?.(asked) ?? asked;
+      const chunk = proxy.rewriteAsked?.(asked) ?? asked;
       const hadName = way.name !== "";
-      const loss = passOn(way, chunk, road.loseCommit);
+      const loss = passOn(way, chunk, proxy.loseCommit);
       if (!hadName && way.name !== "") names.push(way.name);
-      if (loss === "unsent" || way.name === road.closedTo) drop(way);
+      if (loss === "unsent" || way.name === proxy.closedTo) drop(way);
       way.isLost = loss === "unheard";
     });
     far.on("data", (chunk: Buffer) => {
       if (way.isLost && chunk.includes("COMMIT\0")) drop(way);
-      else if (!way.isSilent) near.write(road.rewrite?.(chunk) ?? chunk);
+      else if (!way.isSilent) near.write(proxy.rewrite?.(chunk) ?? chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(nearPort, "127.0.0.1", resolve));
@@ -85,7 +85,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
   const address = server.address();
   url.hostname = "127.0.0.1";
   url.port = String(typeof address === "object" ? address?.port : "");
-  const road: Road = {
+  const proxy: PostgresProxy = {
     url: url.href,
     isClosed: false,
     closedTo: null,
@@ -109,13 +109,13 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
       server.close();
     },
   };
-  return road;
+  return proxy;
 }
 
 const BEGIN_VERSION = 196_608;
 
 /** Whole messages go on as they are; answers how the connection is lost with the last of them. */
-function passOn(way: Way, chunk: Buffer, loseCommit: Road["loseCommit"]): Loss | null {
+function passOn(way: Way, chunk: Buffer, loseCommit: PostgresProxy["loseCommit"]): Loss | null {
   way.rest = way.rest.length === 0 ? chunk : Buffer.concat([way.rest, chunk]);
   for (;;) {
     const { rest } = way;

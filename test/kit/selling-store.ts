@@ -1,6 +1,6 @@
 /**
- * A town that sells: relays by name, products and plans, and the selling actions run as the runner runs them, each event with its own id. By hand, for
- * a model's thousands of sales each apply one action; flow tests sell the same through a service.
+ * A store with relays, products and plans on which the selling actions run as the runner runs them, each event with its own id. It has no
+ * service, because a model's thousands of sales each apply one action. Flow tests sell the same through a service.
  */
 
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
@@ -13,7 +13,7 @@ import { currentPlan } from "../../src/shop/selling/plan-sale.ts";
 import { type Occurrence, openTown, type Town } from "./people.ts";
 import { makeRelayKit, schedule } from "./relay-kit.ts";
 
-interface Market extends Town {
+interface SellingStore extends Town {
   newRelay(name: string, environment?: EnvironmentName): Promise<void>;
   deleteRelay(name: string): Promise<void>;
   /** Runs a selling action for a person, as they are stored now. */
@@ -25,11 +25,11 @@ interface Market extends Town {
 let events = 0;
 
 /** Relays `shop` and `other`; a product `lamp` (key and 100 credits) and plans `free` (default) and `pro`, sold through `shop`. */
-export async function openMarket(): Promise<Market> {
+export async function openSellingStore(): Promise<SellingStore> {
   const town = await openTown();
   const { store, clock, environmentId } = town;
   const kit = makeRelayKit(town);
-  const market: Market = {
+  const market: SellingStore = {
     ...town,
     async newRelay(name, environment = "development") {
       await kit.create(schedule(name), {}, environment);

@@ -1,6 +1,6 @@
 /**
- * Loaded before every test file: a file leaves nothing in its process that the next file of the process would meet. The check runs at the end of the
- * process; run one file by itself to check only that file.
+ * Loaded before every test file: fails if a file leaves something in its process that the next file would meet. The check runs at the end of the
+ * process, so run one file by itself to check only that file.
  */
 import { afterAll } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";

@@ -1,12 +1,12 @@
-/** A real clock that moves as a test says: what waits for another process or a socket has all the time that a slow machine takes. */
+/** A real clock that a test moves, so that what waits for a process or a socket gets all the time that a slow machine needs. */
 import { systemClock } from "../../src/base/clock.ts";
 
 interface HeldClock extends Disposable {
-  /** Moves it on by so many milliseconds. */
+  /** Moves the clock forward by so many milliseconds. */
   pass(ms: number): void;
 }
 
-/** Holds `systemClock.monotonicMs` until it is disposed; its timers fire as ever. */
+/** Stops `systemClock.monotonicMs` until disposal. Its timers fire as before. */
 export function holdRealClock(): HeldClock {
   const { monotonicMs } = systemClock;
   let heldMs = monotonicMs();

@@ -1,4 +1,4 @@
-/** The database that a test's store stands in, past that store: as another process sees it, writes to it or breaks it. In the words of both databases. */
+/** Access to the database of a test's store as another process has it: it reads, writes and breaks the tables, on SQLite and PostgreSQL. */
 import { Database } from "bun:sqlite";
 import type { Clock } from "../../src/base/clock.ts";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
@@ -9,10 +9,10 @@ import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { followBlocks } from "../../src/store/sqlite/index-hint.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
-export interface BesideStore {
+export interface DirectDatabase {
   /** A statement of another process, of which the store, where it is open, has heard then as of any other's. */
   run(sql: string, ...values: SqlValue[]): Promise<void>;
-  /** The store as another process opens it. */
+  /** Opens the store as another process does. */
   open(clock: Clock): Promise<Store>;
   /** How the database would find the rows, each step of it behind a `; `. */
   explain(sql: string): Promise<string>;
@@ -34,11 +34,11 @@ interface Column {
   type: "number" | "text" | "bytes";
 }
 
-export function besideStore(at: { file: string } | { database: DatabaseUrl }, store: () => Store): BesideStore {
+export function openDirectDatabase(at: { file: string } | { database: DatabaseUrl }, store: () => Store): DirectDatabase {
   return "file" in at ? besideFile(at.file) : besidePostgres(at.database, store);
 }
 
-function besideFile(file: string): BesideStore {
+function besideFile(file: string): DirectDatabase {
   const exec = async (sql: string): Promise<void> => {
     using connection = new Database(file, { readwrite: true });
     connection.exec(sql);
@@ -115,7 +115,7 @@ async function untilHeard(connection: PostgresConnection, store: Store): Promise
   stop();
 }
 
-function besidePostgres(database: DatabaseUrl, store: () => Store): BesideStore {
+function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDatabase {
   const use = async <Result>(work: (connection: PostgresConnection) => Promise<Result>): Promise<Result> => {
     const connection = await PostgresConnection.open(database, "psql");
     try {

@@ -1,6 +1,6 @@
 /**
- * Three in the morning: a server whose clock went through what happened before and now runs beside the machine's, and somebody who signs in to
- * a fresh browser, reads, and counts the clicks. Letters and Enter are the keyboard's, and no click.
+ * A dashboard after an incident: a server whose clock went through the past and now follows the clock of the machine, and an owner who signs in
+ * with a new browser and reads. It counts the clicks. Letters and Enter are keys, not clicks.
  */
 import type { Locator } from "playwright-core";
 import { systemClock } from "../../src/base/clock.ts";
@@ -10,13 +10,13 @@ import { FakeCaller } from "./fake-caller.ts";
 import { APP } from "./running-service.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
-/** How often the service's clock catches up. */
+/** Interval at which the service's clock catches up with the machine's. */
 const TICK_MS = 50;
 
-export type Night = Awaited<ReturnType<typeof openNight>>;
+export type DashboardVisit = Awaited<ReturnType<typeof openDashboardVisit>>;
 
-/** A server in production as it was so many milliseconds ago What its relays call answers unless `ports` say otherwise. */
-export async function openNight(agoMs: number, ports: ServicePorts = {}) {
+/** Starts a production server whose clock is `agoMs` behind. Its outbound calls succeed unless `ports` replace the caller. */
+export async function openDashboardVisit(agoMs: number, ports: ServicePorts = {}) {
   const clock = new VirtualClock(systemClock.now() - agoMs);
   const environments = ["development", "production"] as const;
   const dashboard = await openDashboard({ config: { mode: "server", clock }, ports: { caller: new FakeCaller(), ...ports }, environments });
@@ -46,7 +46,7 @@ export async function openNight(agoMs: number, ports: ServicePorts = {}) {
     at: (path: string) => `${running.service.url}/apps/${APP}/production/${path}`,
     complaints: dashboard.complaints,
     api: (method: string, path: string, body?: unknown) => running.api(method, path, body, "production"),
-    /** What was lost in between passes; then somebody signs in, and sees Home of the environment that needs somebody. */
+    /** Moves the clock to the present, signs in, and waits for Home of the environment with problems. */
     async signIn(): Promise<Locator> {
       await clock.leap(Math.max(0, systemClock.now() - clock.now()));
       following = follow();

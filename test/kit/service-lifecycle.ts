@@ -1,4 +1,4 @@
-/** A service through all that it does by itself, and the statements that it asks its database file on the way. */
+/** Runs a service through all its background work, and records the SQL statements that it sends to the database file. */
 import { Database } from "bun:sqlite";
 import { HOUR_MS } from "../../src/base/limit.ts";
 import { SqliteConnection } from "../../src/store/sqlite/connection.ts";
@@ -7,7 +7,7 @@ import { BROKEN, FakeCaller } from "./fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "./relay-definition.ts";
 import { type RunningService, startRunningService } from "./running-service.ts";
 
-/** Tables whose rows people make one by one, or that hold one row: a walk through them ends soon, however long the service runs. */
+/** Tables with one row, or with rows that people make one by one. A scan of them stays short however long the service runs. */
 export const SMALL = new Set([
   "access_slug",
   "api_key",
@@ -30,12 +30,12 @@ export const SMALL = new Set([
   "sender_domain",
 ]);
 
-/** The statements of this process: as rooms ask their database file, and as any connection prepares them for SQLite. */
-export class NotedStatements {
+/** The statements of this process: those that modules send to the database file, and those that any connection prepares. */
+export class RecordedStatements {
   readonly asked = new Set<string>();
   readonly prepared = new Set<string>();
 
-  /** Those of `work`. */
+  /** Records the statements while `work` runs. */
   async during(work: () => Promise<void>): Promise<void> {
     const { asked, prepared } = this;
     const { prepare } = Database.prototype;
@@ -61,8 +61,8 @@ export class NotedStatements {
   }
 }
 
-/** A service through all that it does by itself: two starts, every road of a run, ticks, captured changes, rounds of every caretaker. */
-export async function liveThroughAll(statements: NotedStatements): Promise<RunningService> {
+/** Starts a service and runs all its background work: two starts, every kind of run, ticks, captured changes and each maintenance job. */
+export async function runAllWork(statements: RecordedStatements): Promise<RunningService> {
   const caller = new FakeCaller();
   caller.reply = () => BROKEN;
   const running = await startRunningService({ ports: { caller } });
@@ -102,8 +102,8 @@ export async function fileOf(running: RunningService): Promise<string> {
   return file?.file ?? "missing";
 }
 
-/** What people ask of it afterwards: every list with its filters, what is counted and found, a bulk replay, an erasure. */
-export async function askAll(running: RunningService, statements: NotedStatements): Promise<void> {
+/** Sends the requests of people: every list with its filters, counts, searches, a bulk replay and an erasure. */
+export async function queryAll(running: RunningService, statements: RecordedStatements): Promise<void> {
   const [{ id: person } = { id: "nobody" }] = await running.rows<{ id: string }>("SELECT id FROM person ORDER BY id LIMIT 1");
   const [event] = await running.rows<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq LIMIT 1");
   const at = encodeURIComponent(new Date(event?.at ?? 0).toISOString());
