@@ -68,7 +68,17 @@ test("the dashboard is not told of beside the way to its own page", () => {
 
 /** What a terminal alone does, as the rooms' sentences name it. */
 const ONLY_THERE = [
-  ...["relay admin create", "relay apps list", "relay dev", "relay doctor", "relay login", "relay promote", "relay restore", "relay send value"],
+  ...[
+    "relay admin create",
+    "relay apps list",
+    "relay changes",
+    "relay dev",
+    "relay doctor",
+    "relay login",
+    "relay promote",
+    "relay restore",
+    "relay send value",
+  ],
   ...["relay serve", "relay serve --backup-every", "relay sync", "relay sync --live", "relay sync --prune", "relay validate"],
 ];
 

@@ -366,7 +366,7 @@ describe("the relays cannot be read", () => {
       clock: running.clock,
       relays: Object.create(relays, {
         current: { value: () => (readable ? current() : Promise.reject(new Error("a fault"))) },
-        known: { get: () => relays.cached },
+        cached: { get: () => relays.cached },
       }) as typeof relays,
       ports: { caller, mailer: { send: async () => ({ kind: "sent" }) as const } },
       log: running.service.log,
