@@ -1,26 +1,25 @@
 /**
- * Where an environment's next events lie among the numbers of all: no index leads from an environment to its events, because each event would
- * have to be written into it. Each of its relays' names leads to its own, so a span of numbers is found that holds some of them and not too many,
- * wherever they lie and however many names there are.
+ * Finds a span of event numbers that holds some of an environment's events, but not too many. No index holds an environment's events, because it would
+ * cost a write for each event. The index by relay name does, so the span is widened or halved until its count fits.
  */
 import type { Reader } from "../../store/port.ts";
 
-/** Numbers from `from` to before `to`. `ended`: none of the environment's lies beyond, in the direction that was looked in. */
+/** Numbers from `from` to before `to`. `ended`: the environment has no further event in the direction of the search. */
 interface Span {
   from: number;
   to: number;
   ended: boolean;
 }
 
-/** No span is asked for more: whoever is led to its rows from several names at once takes no more from each. */
+/** The largest span. A query that reads through several relay names takes at most so many rows of each. */
 export const MAX_SPAN = 2_000;
-/** A span that was too narrow is followed by one so much wider. */
-const LEAP = 4;
+/** How much wider the next span is after one that was too narrow. */
+const GROWTH = 4;
 
-/** Holds for the environment's events, and leads through `event_of_relay`. One value: the environment. */
+/** The condition for an environment's events, which uses the index `event_of_relay`. Its value is the environment's id. */
 export const OF_ENVIRONMENT = "event.name_key IN (SELECT key FROM relay_name WHERE environment_id = ?)";
 
-/** The newest events with numbers from `above` to before `below`: at least one and at most `most`; null: there is none. */
+/** Finds a span of 1 to `most` of the newest events with numbers from `above` to before `below`; null: there is none. */
 export async function newestSpan(
   tx: Reader,
   environmentId: number,
@@ -31,11 +30,11 @@ export async function newestSpan(
   if (head === null || head.seq === null) return null;
   const to = head.seq + 1;
   const first = Math.max(above, head.first);
-  const width = await widen(most, to - first, (wide) => countIn(tx, environmentId, to - wide, to, most));
+  const width = await findWidth(most, to - first, (wide) => countIn(tx, environmentId, to - wide, to, most));
   return { from: to - width, to, ended: to - width <= first };
 }
 
-/** As `newestSpan`, of the oldest events after `after`. */
+/** Finds a span of 1 to `most` of the oldest events after the number `after`; null: there is none. */
 export async function oldestSpan(
   tx: Reader,
   environmentId: number,
@@ -46,12 +45,14 @@ export async function oldestSpan(
   if (head === null || head.seq === null) return null;
   const from = head.seq;
   const end = head.last + 1;
-  const width = await widen(most, end - from, (wide) => countIn(tx, environmentId, from, from + wide, most));
+  const width = await findWidth(most, end - from, (wide) =>
+    countIn(tx, environmentId, from, from + wide, most),
+  );
   return { from, to: from + width, ended: from + width >= end };
 }
 
-/** A width up to `widest` that holds `most` rows or a few less: by leaps, and halving once one was too long. */
-async function widen(
+/** Finds a width up to `widest` that holds `most` rows or slightly fewer: it grows until it holds too many, then halves. */
+async function findWidth(
   most: number,
   widest: number,
   count: (width: number) => Promise<number>,
@@ -65,7 +66,7 @@ async function widen(
     if (held > most) tooMany = width;
     else fits = width;
     if (fits === widest || tooMany - fits <= 1 || (held <= most && held * 8 >= most * 7)) return fits;
-    width = tooMany <= widest ? Math.floor((fits + tooMany) / 2) : Math.min(widest, width * LEAP);
+    width = tooMany <= widest ? Math.floor((fits + tooMany) / 2) : Math.min(widest, width * GROWTH);
   }
 }
 
@@ -76,7 +77,7 @@ const OLDEST = `SELECT min(head) AS seq, (SELECT max(seq) FROM event) AS last FR
     SELECT (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq > $after ORDER BY seq LIMIT 1) AS head
     FROM relay_name WHERE environment_id = $environmentId)`;
 
-/** Counts to one more than `most`. */
+/** Counts up to one more than `most`. */
 async function countIn(
   tx: Reader,
   environmentId: number,

@@ -204,7 +204,7 @@ class Step {
     const [tx, nowMs, deps] = [this.#tx, this.#nowMs, this.#deps];
     if (relay.sends) {
       await this.#flushResults();
-      const claimed = await claimOne(tx, relay, due, { alone: careful }, nowMs, deps);
+      const claimed = await claimOne(tx, relay, due, { claimOnly: careful }, nowMs, deps);
       deps.slots.take(relay.id, 1);
       this.#started.push({ relay, claimed });
       return;

@@ -46,7 +46,7 @@ interface RunnerDeps {
   /** Prints the line of a run; the newline is not included. */
   printRun: (line: string) => void;
   /** Receives the notice of a run, after its line. */
-  teller: { notifyRun(told: RunNotice): void };
+  teller: { notifyRun(notice: RunNotice): void };
   /** Receives every report after the commit. */
   watchers: readonly { recordRun(run: RunReport): void }[];
 }
@@ -58,7 +58,7 @@ export class Runner {
   /** Relays with a claim or a batch in progress. */
   readonly #busy = new Set<string>();
   /** Relays whose last claim failed. The next one claims a single event without its first step, so that an event that breaks claims fails by itself. */
-  readonly #undone = new Set<string>();
+  readonly #failedClaims = new Set<string>();
   readonly #slots: Slots;
   readonly #poller: Poller;
   readonly #buffer = new ReadyBuffer();
@@ -288,23 +288,28 @@ export class Runner {
   }
 
   async #claim(relay: LiveRelay, free: number): Promise<readonly string[]> {
-    const alone = this.#undone.delete(relay.id);
-    const slots = alone ? 1 : free;
+    const claimOnly = this.#failedClaims.delete(relay.id);
+    const slots = claimOnly ? 1 : free;
     this.#slots.take(relay.id, slots);
     let claimed: Claimed[] = [];
     let more = false;
     const store = this.#deps.holding.storeOf(relay.environmentId);
     const onUnknown = (events: readonly EventToRun[]) => this.#poller.recordUnsure(relay.id, events);
     try {
-      ({ claimed, more } = await claimSending(relay, slots, { alone, onUnknown }, { ...this.#deps, store }));
+      ({ claimed, more } = await claimSending(
+        relay,
+        slots,
+        { claimOnly, onUnknown },
+        { ...this.#deps, store },
+      ));
     } catch (error) {
-      if (!alone) this.#undone.add(relay.id);
+      if (!claimOnly) this.#failedClaims.add(relay.id);
       throw error;
     } finally {
       this.#slots.release(relay.id, slots - claimed.length);
     }
     for (const one of claimed) this.#inFlight.track(relay.environmentId, this.#runSending(store, relay, one));
-    return more && (!alone || claimed.length === 0) ? [relay.id] : [];
+    return more && (!claimOnly || claimed.length === 0) ? [relay.id] : [];
   }
 
   /** Runs a claimed event in its slot. It stops before the next send if this process no longer holds the environment. */

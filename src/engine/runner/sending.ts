@@ -50,8 +50,8 @@ interface Claim {
 }
 
 interface ClaimOptions {
-  /** Claims without the first step. */
-  alone: boolean;
+  /** Skips the first step of the attempts. */
+  claimOnly: boolean;
   /** Receives events whose claim may or may not have been stored. */
   onUnknown: (events: readonly EventToRun[]) => void;
 }
@@ -63,13 +63,13 @@ interface ClaimOptions {
 export async function claimSending(
   relay: LiveRelay,
   limit: number,
-  { alone, onUnknown }: ClaimOptions,
+  { claimOnly, onUnknown }: ClaimOptions,
   deps: SendingDeps,
 ): Promise<Claim> {
   let tried: readonly Claimed[] = [];
   try {
     return await deps.store.write("relay", async (tx) => {
-      const claim = await claimDue(tx, relay, limit, { alone }, deps);
+      const claim = await claimDue(tx, relay, limit, { claimOnly }, deps);
       tried = claim.claimed;
       return claim;
     });
@@ -83,7 +83,7 @@ async function claimDue(
   tx: Writer,
   relay: LiveRelay,
   limit: number,
-  { alone }: { alone: boolean },
+  { claimOnly }: { claimOnly: boolean },
   deps: SendingDeps,
 ): Promise<Claim> {
   const { clock } = deps;
@@ -94,23 +94,23 @@ async function claimDue(
   const nowMs = clock.now();
   const endMs = clock.monotonicMs() + MAX_CLAIM_MS;
   for (const one of due) {
-    claimed.push(await claimOne(tx, relay, one, { alone }, nowMs, deps));
+    claimed.push(await claimOne(tx, relay, one, { claimOnly }, nowMs, deps));
     if (clock.monotonicMs() >= endMs) break;
   }
   return { claimed, more: due.length === limit || claimed.length < due.length };
 }
 
-/** Claims one due event, with the first step of its attempt unless `alone`. */
+/** Claims one due event, with the first step of its attempt unless `claimOnly`. */
 export async function claimOne(
   tx: Writer,
   relay: LiveRelay,
   due: EventToRun,
-  { alone }: { alone: boolean },
+  { claimOnly }: { claimOnly: boolean },
   nowMs: number,
   deps: SendingDeps,
 ): Promise<Claimed> {
   const event = await claimEvent(tx, due, nowMs);
-  return { event, begun: alone ? null : await beginAttempt(tx, relay, event, nowMs, deps) };
+  return { event, begun: claimOnly ? null : await beginAttempt(tx, relay, event, nowMs, deps) };
 }
 
 /**
@@ -133,7 +133,7 @@ export async function warmUpSending(relay: LiveRelay, deps: SendingDeps): Promis
   await undone(deps.store, "relay", async (tx) => {
     if ((await listDueEvents(tx, relayId, 1)).length > 0) return;
     await insertEvent(tx, { ...of, payload: makeReceiverPayload("{}", {}), nowMs: deps.clock.now() });
-    await claimDue(tx, relay, 1, { alone: false }, deps);
+    await claimDue(tx, relay, 1, { claimOnly: false }, deps);
   });
 }
 
