@@ -9,7 +9,7 @@
 import { systemClock } from "../../src/base/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { collectUnderLoad } from "../../src/interfaces/cli/gc-pacing.ts";
+import { collectUnderLoad } from "../../src/interfaces/cli/server/gc-pacing.ts";
 import { COMMAND_LINE, mintApiKey } from "../../src/platform/account/api-key.ts";
 import { createApp, findApp } from "../../src/platform/account/app.ts";
 import { findEnvironmentById } from "../../src/platform/account/environment.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { MAX_PAGE_SIZE } from "../../src/base/page.ts";
 import { recordDue } from "../../src/engine/schedule/schedule.ts";
-import { EXAMPLE_DEFINITION, writeExample } from "../../src/interfaces/cli/init.ts";
+import { EXAMPLE_DEFINITION, writeExample } from "../../src/interfaces/cli/sync/init.ts";
 import { type LocalSync, startLocalSync } from "../../src/operator/sync/local-sync.ts";
 import { COMMAND_LINE } from "../../src/platform/account/api-key.ts";
 import { createApp } from "../../src/platform/account/app.ts";

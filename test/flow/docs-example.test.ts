@@ -7,7 +7,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { type Json, type JsonObject, parseJson } from "../../src/base/json.ts";
 import * as LIMITS from "../../src/base/limit.ts";
 import { readManual } from "../../src/boot/documentation.ts";
-import { findCommand, parseCommand } from "../../src/interfaces/cli/parse.ts";
+import { findCommand, parseCommand } from "../../src/interfaces/cli/line/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { TOLD_LIMITS } from "../../src/interfaces/docs/limit-part.ts";
 import { breakRule, RIGHT, sayProblems } from "../../src/interfaces/docs/rule-example.ts";

@@ -1,8 +1,8 @@
 /** A sentence that names a command names one that there is, whole: a terminal keeps it on one line, the dashboard chooses it by a click. */
 import { expect, test } from "bun:test";
 import type { Command } from "../../src/interfaces/cli/command.ts";
+import { findCommand, HELP, SHOWING } from "../../src/interfaces/cli/line/parse.ts";
 import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
-import { findCommand, HELP, SHOWING } from "../../src/interfaces/cli/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { NAMED_COMMAND as NAMED_ON_A_PAGE } from "../../web/component/named-command.ts";
 import { readSources } from "./source-tree.ts";

@@ -1,10 +1,10 @@
 /** What a command opens of an approval that a server names, against a server that is scripted. */
 import { afterAll, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
+import { Remote } from "../../src/interfaces/cli/api/remote.ts";
 import type { Input } from "../../src/interfaces/cli/command.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
-import { carryLive } from "../../src/interfaces/cli/live.ts";
-import { Remote } from "../../src/interfaces/cli/remote.ts";
+import { carryLive } from "../../src/interfaces/cli/sync/live.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 let named = "";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findCommand } from "../../src/interfaces/cli/parse.ts";
+import { findCommand } from "../../src/interfaces/cli/line/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
-import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/interfaces/cli/init.ts";
+import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/interfaces/cli/sync/init.ts";
 import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
 import { checkDefinitionFile } from "../../src/operator/sync/definition-file.ts";
 import { parseFileText } from "../../src/operator/sync/json-file.ts";

@@ -1,7 +1,7 @@
 /** The event that `relay send` makes: shaped by map and when, and verified by the relay's own scheme once it is signed. */
 import { describe, expect, test } from "bun:test";
 import { makeSampleEvent } from "../../src/insight/simulate/sample.ts";
-import { EXAMPLE_DEFINITION } from "../../src/interfaces/cli/init.ts";
+import { EXAMPLE_DEFINITION } from "../../src/interfaces/cli/sync/init.ts";
 import type { ReceiverTrigger } from "../../src/rules/trigger/receiver.ts";
 import { receiveRequest } from "../../src/rules/verify/received-request.ts";
 import { findScheme } from "../../src/rules/verify/registry.ts";

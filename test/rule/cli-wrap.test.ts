@@ -1,7 +1,7 @@
 /** Sentences in the lines of a terminal: a command that they name can be copied as it stands. */
 import { describe, expect, test } from "bun:test";
 import { TROUBLES } from "../../src/base/problem-code.ts";
-import { wrapTo } from "../../src/interfaces/cli/table.ts";
+import { wrapTo } from "../../src/interfaces/cli/terminal/table.ts";
 
 const rows: [text: string, columns: number, lines: string[]][] = [
   ["Resume it with relay relays resume, or see them.", 30, ["Resume it with", "relay relays resume, or see", "them."]],

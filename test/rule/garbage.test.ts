@@ -1,6 +1,6 @@
 /** A server's process that works and has become large collects its garbage before the runtime would; what only its start needed it gives back once. */
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
-import { collectUnderLoad, giveBackOnceQuiet } from "../../src/interfaces/cli/gc-pacing.ts";
+import { collectUnderLoad, giveBackOnceQuiet } from "../../src/interfaces/cli/server/gc-pacing.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 
 const MIB = 2 ** 20;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { type Profile, profilePath, readProfiles, removeProfile, saveProfile } from "../../src/interfaces/cli/api/profile.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
-import { type Profile, profilePath, readProfiles, removeProfile, saveProfile } from "../../src/interfaces/cli/profile.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const root = mkdtempSync(join(tmpdir(), "relay-profile-"));

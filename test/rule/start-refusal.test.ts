@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { World } from "../../src/interfaces/cli/io.ts";
-import { explainDirectory, explainListening } from "../../src/interfaces/cli/start-refusal.ts";
+import { explainDirectory, explainListening } from "../../src/interfaces/cli/server/start-refusal.ts";
 import { startService } from "../../src/service.ts";
 import { lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";

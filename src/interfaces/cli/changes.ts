@@ -2,12 +2,12 @@
 import { writeJson } from "../../base/json.ts";
 import { listChanges, writeChanges } from "../../base/release/feed.ts";
 import type { Release } from "../../base/release/release.ts";
-import { writeQuery } from "./api.ts";
+import { writeQuery } from "./api/api.ts";
+import { requireProfile } from "./api/profile.ts";
+import { askServer, readServerUrl } from "./api/remote.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
-import { requireProfile } from "./profile.ts";
-import { askServer, readServerUrl } from "./remote.ts";
 
 export const changes: Command = {
   words: ["changes"],

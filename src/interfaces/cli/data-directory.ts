@@ -22,9 +22,9 @@ import type { MigrationProgress } from "../../store/sqlite/migrate.ts";
 import { openSqlite } from "../../store/sqlite/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { World } from "./io.ts";
-import { sayFar } from "./progress.ts";
+import { explainDirectory } from "./server/start-refusal.ts";
 import { ALLOW_PRIVATE, DATA, readDatabase, readDataDir } from "./service-option.ts";
-import { explainDirectory } from "./start-refusal.ts";
+import { sayFar } from "./terminal/progress.ts";
 
 export const APP: Option = {
   name: "app",

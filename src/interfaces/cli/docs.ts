@@ -8,7 +8,7 @@ import type { Hit } from "../docs/search.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { programWord } from "./io.ts";
-import { show } from "./terminal.ts";
+import { show } from "./terminal/terminal.ts";
 
 const SHOWN_HITS = 12;
 

@@ -17,9 +17,9 @@ import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Store } from "../../store/port.ts";
 import type { Docs } from "../docs/docs.ts";
-import { findPager, isLong, runPager } from "./pager.ts";
-import { keepPaint, readScreen, type Screen } from "./screen.ts";
-import { cutTo } from "./table.ts";
+import { findPager, isLong, runPager } from "./terminal/pager.ts";
+import { keepPaint, readScreen, type Screen } from "./terminal/screen.ts";
+import { cutTo } from "./terminal/table.ts";
 
 /** A started service, as the commands need it. Disposing it stops it gracefully. */
 export interface RunningService extends AsyncDisposable {

@@ -1,6 +1,6 @@
 /** `relay licenses`: the packages in the executable, with the text of each license. */
 import type { Command } from "./command.ts";
-import { show } from "./terminal.ts";
+import { show } from "./terminal/terminal.ts";
 
 export const licenses: Command = {
   words: ["licenses"],

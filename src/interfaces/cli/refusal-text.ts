@@ -19,10 +19,10 @@ import { DatabaseRefused } from "../../store/sqlite/database-file.ts";
 import { DataDirectoryTaken } from "../../store/sqlite/directory-lock.ts";
 import { MovedAway } from "../../store/transfer/mark.ts";
 import { MoveRefused } from "../../store/transfer/tables.ts";
+import { readProfiles } from "./api/profile.ts";
 import { CommandFailure, type Input, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
 import { programWord, type World } from "./io.ts";
-import { readProfiles } from "./profile.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
 
 /** Says it of an error that ended a command. The line may be wrong elsewhere, so its options are read from its words. */

@@ -4,16 +4,16 @@
  */
 import { maskPasswords } from "../../base/database-url.ts";
 import { VERSION } from "../../base/release/change.ts";
+import { blameAnswer } from "./api/read-answer.ts";
 import { type Command, UsageError } from "./command.ts";
-import { COMPLETE_WORD, completeLine } from "./completion.ts";
-import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
 import type { World } from "./io.ts";
-import { withNearName } from "./known-name.ts";
-import { findCommand, parseCommand, rejectUnknownField } from "./parse.ts";
-import { blameAnswer } from "./read-answer.ts";
+import { COMPLETE_WORD, completeLine } from "./line/completion.ts";
+import { writeCodeHelp, writeCommandHelp, writeHelp } from "./line/help.ts";
+import { withNearName } from "./line/known-name.ts";
+import { findCommand, parseCommand, rejectUnknownField } from "./line/parse.ts";
 import { sayRefusal } from "./refusal-text.ts";
-import { PIPE } from "./screen.ts";
-import { serve } from "./serve.ts";
+import { serve } from "./server/serve.ts";
+import { PIPE } from "./terminal/screen.ts";
 
 /** A server runs for months: its process holds the one command that it runs, and none of the others with all that they know. */
 const OF_SERVER = { GROUPS: [{ title: "Operate", commands: [serve] }], COMMANDS: [serve] };

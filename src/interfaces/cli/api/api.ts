@@ -1,0 +1,152 @@
+/**
+ * The API of one environment, as commands call it. On a data directory the routes run in process (local-api.ts), elsewhere a server answers over
+ * HTTP (remote.ts), so each operation has one implementation.
+ */
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
+import type { Page } from "../../../base/page.ts";
+import { CommandFailure } from "../command.ts";
+import { readStrictly, refuseMisread } from "./read-answer.ts";
+
+const MAX_PAGE = 200;
+const JSON_TYPE = "application/json";
+const DECODER = new TextDecoder();
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** A request with its complete path, query included. */
+export interface Sent {
+  method: string;
+  path: string;
+  body: string | Uint8Array | null;
+  mediaType: string;
+}
+
+/** A successful answer. */
+export interface Answered {
+  status: number;
+  headers: Headers;
+  bytes: Uint8Array;
+}
+
+export type Query = Readonly<Record<string, string | number | null | undefined>>;
+
+export abstract class Api {
+  readonly app: string;
+  readonly environment: string;
+  /** `/api/apps/{appId}/{environment}`: paths are relative to it. */
+  readonly place: string;
+  /** Whether the routes run in this process, on a data directory. */
+  abstract readonly isLocal: boolean;
+  /** Names what answers, in an error: the server's origin or the data directory. */
+  abstract readonly url: string;
+
+  constructor(app: string, environment: string) {
+    this.app = app;
+    this.environment = environment;
+    this.place = `/api/apps/${encodeURIComponent(app)}/${encodeURIComponent(environment)}`;
+  }
+
+  /** Sends one request. Throws the route's refusal. */
+  protected abstract send(sent: Sent): Promise<Answered>;
+
+  /** One request and its answer, as the route's schema says; bytes are sent as they are. Throws the route's refusal. */
+  async request<Answer>(
+    method: Method,
+    path: string,
+    body?: unknown,
+    mediaType = JSON_TYPE,
+  ): Promise<Answer> {
+    const answered = await this.#call(method, path, body, mediaType);
+    return readAnswer(answered, this.url) as Answer;
+  }
+
+  /** One request that is answered with no body. */
+  async command(method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> {
+    const { status } = await this.#call(method, path, body, JSON_TYPE);
+    if (status !== 204) throw refuseMisread(this.url, "is not what this command reads");
+  }
+
+  /** The bytes that a GET answers, with its headers. */
+  async download(path: string): Promise<Answered> {
+    return await this.#call("GET", path, undefined, JSON_TYPE);
+  }
+
+  /** One page of a list. */
+  async page<Item>(path: string, query: Query, limit: number, cursor: string | null): Promise<Page<Item>> {
+    const asked = writeQuery({ ...query, limit: Math.min(MAX_PAGE, limit), cursor });
+    const { items, next } = await this.request<Page<Item>>("GET", `${path}${asked}`);
+    const isPage = Array.isArray(items) && items.every((item) => isJsonObject(item as Json));
+    if (!isPage || (next !== null && (typeof next !== "string" || next === cursor)))
+      throw refuseMisread(this.url, "is no page of a list");
+    return { items: items.map(withoutDocs), next };
+  }
+
+  /** The first `most` items of a list, page by page. */
+  async list<Item>(
+    path: string,
+    query: Query = {},
+    most: number = Number.POSITIVE_INFINITY,
+  ): Promise<Page<Item>> {
+    const items: Item[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Page<Item> = await this.page(path, query, most - items.length, cursor);
+      items.push(...page.items);
+      cursor = page.next;
+    } while (cursor !== null && items.length < most);
+    return { items, next: cursor };
+  }
+
+  #call(method: Method, path: string, body: unknown, mediaType: string): Promise<Answered> {
+    return this.send({ method, path: `${this.place}${path}`, body: writeBody(method, body), mediaType });
+  }
+}
+
+/** Every method but GET has a body; without one it has no fields. */
+function writeBody(method: Method, body: unknown): string | Uint8Array | null {
+  if (body instanceof Uint8Array) return body;
+  if (method === "GET") return null;
+  return writeJson(body ?? {});
+}
+
+/** Reads the JSON of a successful answer. Fails with `service_not_running` for a body that no relay server sends. */
+export function readAnswer({ status, bytes }: Answered, url: string): JsonObject {
+  const text = DECODER.decode(bytes);
+  const answer = readObject(text);
+  if (status === 204) return answer;
+  // An empty object that was not sent as one is an answer that was cut on the way.
+  const isComplete = text.trim() === "{}" || Object.keys(answer).length > 0;
+  if (!isComplete) throw refuseOtherServer(url, status);
+  return readStrictly(answer, url);
+}
+
+/** The query string with its question mark; empty where no value is given. */
+export function writeQuery(query: Query): string {
+  const said = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined) said.set(name, String(value));
+  return said.size === 0 ? "" : `?${said}`;
+}
+
+/** A server adds the page of each code. A command points to relay help instead. */
+function withoutDocs<Item>(item: Item): Item {
+  const { docs: _, ...rest } = item as Item & { docs?: string };
+  return rest as Item;
+}
+
+export function refuseOtherServer(url: string, status: number): CommandFailure {
+  return new CommandFailure(
+    "service_not_running",
+    `What answered at ${url} (${status}) is no relay server: check --url.`,
+  );
+}
+
+/** The object that a text holds; an empty one for any other text. */
+export function readObject(text: string): JsonObject {
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * The API of an environment of a data directory: its routes run in this process, with the command line as the caller. A server may run on the same
+ * data directory at the same time. No command needs a route that works only in a running service.
+ */
+import type { ServiceConfig } from "../../../base/config.ts";
+import { createLog } from "../../../base/log.ts";
+import { recordDue } from "../../../engine/schedule/schedule.ts";
+import { SyncCap } from "../../../operator/sync/sync-cap.ts";
+import type { Environment } from "../../../platform/account/environment.ts";
+import { resolveTxt } from "../../../platform/mail/sender-domain.ts";
+import { createMailer } from "../../../platform/mail/smtp-mailer.ts";
+import { Sealer } from "../../../platform/secret/seal.ts";
+import { LiveRelays } from "../../../rules/relay/live-relay.ts";
+import { openSealer, requireMasterKey } from "../../../rules/relay/master-key-proof.ts";
+import type { Store } from "../../../store/port.ts";
+import { BodyRoom } from "../../http/body.ts";
+import type { HttpDeps } from "../../http/deps.ts";
+import type { Input } from "../command.ts";
+import { readAllowPrivate, readRunningLimits, readRunningUrl } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { DEFAULT_PORT, readBaseUrl, readServiceConfig } from "../service-option.ts";
+import { type Answered, Api, type Sent } from "./api.ts";
+
+/** Opens the API of an environment. `writes`: where the data directory has no master key yet, one is made. */
+export async function openLocalApi(
+  store: Store,
+  environment: Environment,
+  { input, world, writes }: { input: Input; world: World; writes: boolean },
+): Promise<Api> {
+  const config = readConfig(environment, input, world);
+  const opened = await openSecrets(store, config, writes);
+  return new LocalApi(environment, makeDeps({ store, config, opened, input, world }));
+}
+
+class LocalApi extends Api {
+  readonly isLocal = true;
+  readonly url: string;
+  readonly #deps: HttpDeps;
+
+  constructor(environment: Environment, deps: HttpDeps) {
+    super(environment.appId, environment.name);
+    this.url = deps.config.dataDir;
+    this.#deps = deps;
+  }
+
+  protected async send(sent: Sent): Promise<Answered> {
+    // Imported late: a command that asks a server loads no route.
+    const { serveInProcess } = await import("../../api/in-process.ts");
+    const answer = await serveInProcess(this.#deps, sent);
+    return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
+  }
+}
+
+/** Limits and allowed private addresses are those of the server that runs here, else the command's own. */
+function readConfig({ name }: Environment, input: Input, world: World): ServiceConfig {
+  const config = readServiceConfig(name === "local" ? "local" : "server", input, world);
+  const limits = { ...config.limits, ...readRunningLimits(config.dataDir) };
+  const docsUrl = world.env.RELAY_DOCS_URL || null;
+  return { ...config, limits, docsUrl, allowPrivate: readAllowPrivate(input, world) };
+}
+
+/** Why secrets can be neither sealed nor opened. */
+interface NoSealer {
+  error: unknown;
+}
+
+/** Opens the secrets' sealer. Most routes need none, so a missing master key is reported only where a route reads the sealer. */
+async function openSecrets(store: Store, config: ServiceConfig, writes: boolean): Promise<Sealer | NoSealer> {
+  try {
+    if (writes) return await openSealer(store, config);
+    const key = await store.read((tx) => requireMasterKey(tx, config));
+    return key === null ? { error: new Error("The data directory has no master key.") } : new Sealer(key);
+  } catch (error) {
+    return { error };
+  }
+}
+
+interface Parts {
+  store: Store;
+  config: ServiceConfig;
+  opened: Sealer | NoSealer;
+  input: Input;
+  world: World;
+}
+
+/** What a command hands to the routes. A part that only a running service has throws when a route reads it. */
+function makeDeps({ store, config, opened, input, world }: Parts): HttpDeps {
+  const { clock } = world;
+  const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
+  const baseUrl = (): string =>
+    config.baseUrl ?? readRunningUrl(config.dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+  const sealer = (): Sealer => {
+    if (opened instanceof Sealer) return opened;
+    throw opened.error;
+  };
+  return {
+    config,
+    clock,
+    store,
+    log,
+    baseUrl,
+    hasMasterKey: opened instanceof Sealer,
+    get sealer() {
+      return sealer();
+    },
+    get relays() {
+      return new LiveRelays({ store, sealer: sealer(), baseUrl });
+    },
+    get mailer() {
+      const { allowPrivate, mode } = config;
+      const mail = { store, sealer: sealer(), clock, log, allowPrivate, baseUrl: () => readBaseUrl(input) };
+      return createMailer({ ...mail, local: mode === "local" });
+    },
+    bodies: new BodyRoom(clock),
+    syncCap: new SyncCap(config.limits.syncChangesPerMinute),
+    resolveTxt,
+    // A ticking schedule goes by the clock of this machine, as the server's does.
+    scheduler: { trustsClock: () => true, recordDue },
+    // A server that runs here writes its receiver calls within a second.
+    writeRecentRequests: () => Promise.resolve(),
+    projectFolder: null,
+    readManual: refuseAbsent,
+    checkReady: refuseAbsent,
+    get receiver() {
+      return refuseAbsent();
+    },
+    get metrics() {
+      return refuseAbsent();
+    },
+    get liveChanges() {
+      return refuseAbsent();
+    },
+    get manualBackup() {
+      return refuseAbsent();
+    },
+    get holding() {
+      return refuseAbsent();
+    },
+    get approvals() {
+      return refuseAbsent();
+    },
+    get personSignin() {
+      return refuseAbsent();
+    },
+    get clientWrites() {
+      return refuseAbsent();
+    },
+    get signinCap() {
+      return refuseAbsent();
+    },
+    get loginCap() {
+      return refuseAbsent();
+    },
+  };
+}
+
+function refuseAbsent(): never {
+  throw new Error("This route needs a running service, and a command has none.");
+}

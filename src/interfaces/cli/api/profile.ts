@@ -1,0 +1,202 @@
+/**
+ * Profiles: the servers that `relay login` signed this user in to, each with its key, in one file of the user's own configuration folder that
+ * nobody else may read. It never asks a server anything.
+ */
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileErrorCode, writeOwnFile } from "../../../base/durable-file.ts";
+import { isJsonObject, type JsonObject } from "../../../base/json.ts";
+import { findNearestName } from "../../../base/text.ts";
+import { CommandFailure, type Option, UsageError } from "../command.ts";
+import type { World } from "../io.ts";
+
+export const PROFILE: Option = {
+  name: "profile",
+  value: "<name>",
+  env: "RELAY_PROFILE",
+  otherwise: "none; the default one where no data directory is here",
+  help: "a server that relay login signed in to",
+  of: "profile",
+};
+
+export interface Profile {
+  name: string;
+  /** The server's origin, without a trailing slash. */
+  url: string;
+  app: string;
+  environment: string;
+  key: string;
+  /** Whose key it is. */
+  owner: string;
+  /** When the key ends by itself. */
+  endsAt: string;
+}
+
+interface Profiles {
+  /** The one that is meant where none is named. */
+  default: string | null;
+  profiles: Profile[];
+}
+
+const FOLDER = "relay";
+const FILE = "profiles.json";
+const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_PROFILES = 100;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const OTHERS = 0o077;
+const FIELDS = ["url", "app", "environment", "key", "owner", "endsAt"] as const;
+
+/** Where they are; null where this user has no folder for configuration. */
+export function profilePath({ env }: World, platform: string = process.platform): string | null {
+  const home = env.HOME || env.USERPROFILE;
+  const usual =
+    platform === "win32"
+      ? env.APPDATA
+      : platform === "darwin"
+        ? home && join(home, "Library", "Application Support")
+        : home && join(home, ".config");
+  const folder = env.XDG_CONFIG_HOME || usual;
+  return folder ? join(folder, FOLDER, FILE) : null;
+}
+
+/** Throws UsageError. */
+export function checkProfileName(name: string): string {
+  if (NAME.test(name)) return name;
+  throw new UsageError(
+    `--profile is ${JSON.stringify(name)}: write 1 to 63 letters, digits, dots, hyphens or underscores, such as shop-production.`,
+  );
+}
+
+/** What may be shown of a key, as the dashboard shows it. */
+export function hintOf(key: string): string {
+  return `${/^[a-z]+_[a-z]+_/.exec(key)?.[0] ?? ""}…${key.slice(-4)}`;
+}
+
+/** A file that others can read is made this user's alone, and that is told. */
+export function readProfiles(world: World): Profiles {
+  const path = profilePath(world);
+  if (path === null || !isThere(path)) return { default: null, profiles: [] };
+  if (process.platform !== "win32") keepOwn(path, world);
+  const held = parse(readFileSync(path, "utf8"), path);
+  const first = held.default;
+  return { ...held, default: held.profiles.some(({ name }) => name === first) ? first : null };
+}
+
+/** The profile of this name; fails with the ones there are. */
+export function requireProfile(world: World, name: string): Profile {
+  const { profiles } = readProfiles(world);
+  const found = profiles.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const names = profiles.map((one) => one.name);
+  const near = findNearestName(name, names);
+  const known =
+    names.length === 0
+      ? "there is none yet"
+      : near === null
+        ? `there are ${names.join(", ")}`
+        : `did you mean ${near}?`;
+  throw new CommandFailure(
+    "not_found",
+    `There is no profile ${JSON.stringify(name)} (${known}): relay login --profile makes one.`,
+  );
+}
+
+/** Fails where a profile could not be kept, before there is a key that would be lost. */
+export function requireProfileFile(world: World): string {
+  const path = profilePath(world);
+  if (path === null)
+    throw new CommandFailure(
+      "file_unusable",
+      "There is no folder to keep the profile in: set HOME or XDG_CONFIG_HOME.",
+    );
+  readProfiles(world);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  accessSync(dirname(path), constants.W_OK);
+  return path;
+}
+
+/** Keeps the profile, in the place of one of its name; the first one is the default, and any that is told to be. */
+export function saveProfile(world: World, profile: Profile, isDefault = false): void {
+  const path = requireProfileFile(world);
+  const before = readProfiles(world);
+  const profiles = [...before.profiles.filter(({ name }) => name !== profile.name), profile];
+  if (profiles.length > MAX_PROFILES)
+    throw new CommandFailure(
+      "invalid_input",
+      `There are ${MAX_PROFILES} profiles: take one away with relay logout.`,
+    );
+  write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
+}
+
+/** Takes the profile away; another one is the default only where it is the only one left. */
+export function removeProfile(world: World, name: string): void {
+  const path = profilePath(world);
+  if (path === null) return;
+  const before = readProfiles(world);
+  const profiles = before.profiles.filter((one) => one.name !== name);
+  const only = profiles.length === 1 ? (profiles[0]?.name ?? null) : null;
+  write(path, { default: before.default === name ? only : before.default, profiles });
+}
+
+function write(path: string, { default: first, profiles }: Profiles): void {
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (process.platform !== "win32") chmodSync(folder, 0o700);
+  const byName = Object.fromEntries(profiles.map(({ name, ...rest }) => [name, rest]));
+  writeOwnFile(path, `${JSON.stringify({ default: first, profiles: byName }, null, 2)}\n`, { replace: true });
+}
+
+function isThere(path: string): boolean {
+  try {
+    const found = lstatSync(path);
+    // A link may lead anywhere, a pipe waits for ever, a device has no end.
+    if (found.isFile() && found.size <= MAX_FILE_BYTES) return true;
+  } catch (error) {
+    if (fileErrorCode(error) === "ENOENT" || fileErrorCode(error) === "ENOTDIR") return false;
+    throw error;
+  }
+  throw unusable(path, "it is no plain file of at most 1 MiB");
+}
+
+/** Keys in it open servers: a file of somebody else's is not believed, and nobody else reads this one. */
+function keepOwn(path: string, world: World): void {
+  const mine = process.getuid?.();
+  for (const [place, kept] of [
+    [dirname(path), 0o700],
+    [path, 0o600],
+  ] as const) {
+    const { mode, uid } = lstatSync(place);
+    if (mine !== undefined && uid !== mine) throw unusable(path, `${place} belongs to another user`);
+    if ((mode & OTHERS) === 0) continue;
+    chmodSync(place, kept);
+    world.tell(
+      `${place} could be opened by other users of this machine and is yours alone now (mode ${kept.toString(8)}); if it may have been read, run relay logout and relay login.`,
+    );
+  }
+}
+
+function parse(text: string, path: string): Profiles {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {}
+  if (!isJsonObject(value) || !isJsonObject(value.profiles ?? null)) throw unusable(path, "it is damaged");
+  const profiles = Object.entries(value.profiles as JsonObject).map(([name, entry]): Profile => {
+    if (!isJsonObject(entry) || !NAME.test(name)) throw unusable(path, "it is damaged");
+    const profile: Profile = { name, url: "", app: "", environment: "", key: "", owner: "", endsAt: "" };
+    for (const field of FIELDS) {
+      const one = entry[field];
+      if (typeof one !== "string") throw unusable(path, `the profile ${name} has no ${field}`);
+      profile[field] = one;
+    }
+    return profile;
+  });
+  return { default: typeof value.default === "string" ? value.default : null, profiles };
+}
+
+function unusable(path: string, why: string): CommandFailure {
+  return new CommandFailure(
+    "file_unusable",
+    `${path} cannot be used (${why}): remove it and run relay login; its keys are revoked in the dashboard's Settings, under Keys.`,
+  );
+}

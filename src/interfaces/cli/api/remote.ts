@@ -1,0 +1,202 @@
+/**
+ * A server that a command speaks to over HTTP, with a key of one environment. Which server that is, target.ts says. What it refuses is refused
+ * here in its words; a key goes over plain http to this machine alone, and nowhere that an answer points to.
+ */
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
+import { type Problem, Refusal } from "../../../base/refusal.ts";
+import { plain } from "../../../base/text.ts";
+import { errorCode } from "../../../platform/outbound/connect.ts";
+import { CommandFailure, UsageError } from "../command.ts";
+import { toRefusalCode } from "../refusal-text.ts";
+import { type Answered, Api, readAnswer, readObject, refuseOtherServer, type Sent } from "./api.ts";
+import { noteAnswer } from "./read-answer.ts";
+
+const TIMEOUT_MS = 60_000;
+const JSON_TYPE = "application/json";
+const DECODER = new TextDecoder();
+
+/** A server and the key for it. */
+interface Asked {
+  /** Its origin, without a trailing slash. */
+  url: string;
+  key: string | null;
+  /** The profile that names it; null where its address was given, or the service runs here. */
+  profile: string | null;
+  /** Milliseconds to wait for an answer; undefined: the usual time. */
+  patienceMs?: number | undefined;
+}
+
+/** A server's API. Every request carries the key of its environment. */
+export class Remote extends Api {
+  readonly isLocal = false;
+  readonly url: string;
+  readonly key: string;
+  readonly profile: string | null;
+  readonly patienceMs: number | undefined;
+
+  constructor(server: Asked & { key: string; app: string; environment: string }) {
+    super(server.app, server.environment);
+    this.url = server.url;
+    this.key = server.key;
+    this.profile = server.profile;
+    this.patienceMs = server.patienceMs;
+  }
+
+  protected send(sent: Sent): Promise<Answered> {
+    return exchange(this, sent);
+  }
+}
+
+/** What `/api/key` says of the key that asks. */
+interface KeyAnswer {
+  app: string;
+  environment: string;
+  owner: string | null;
+  expiresAt: string | null;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/**
+ * As `fetch`, but a server on this machine is asked itself: a proxy that the environment names (HTTP_PROXY) is another machine, which would read
+ * the key, know no way back, and whose own answer would pass for the server's.
+ */
+export function fetchFrom(url: string, init: RequestInit): Promise<Response> {
+  const isHere = LOOPBACK.test(URL.parse(url)?.hostname ?? "");
+  return fetch(url, { ...init, redirect: "manual", ...(isHere ? { proxy: false } : {}) });
+}
+
+/** The origin of a server as it is written, and where. Throws UsageError for what is none, and for http to another machine. */
+export function readServerUrl(text: string, where = "--url"): string {
+  const url = text.replace(/\/+$/, "");
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.origin !== url.toLowerCase())
+    throw new UsageError(
+      `${where} is ${JSON.stringify(text)}: write the server's origin, such as https://relay.example.com.`,
+    );
+  if (parsed.protocol === "http:" && !LOOPBACK.test(parsed.hostname))
+    throw new UsageError(
+      `${where} is an http address (${parsed.origin}), over which everybody on the way reads the key: use https (http is for this machine alone).`,
+    );
+  return parsed.origin;
+}
+
+/** The server at this address, and the environment of the key. */
+export async function findServer(
+  text: string,
+  key: string,
+  where: string,
+  patienceMs?: number,
+): Promise<Remote> {
+  const url = readServerUrl(text, where);
+  if (key === "")
+    throw new CommandFailure(
+      "unauthenticated",
+      `No key for ${url} is given: run relay login --url ${url} and name its profile with --profile, or set RELAY_KEY to a secret key of the environment (relay keys create makes one on the server).`,
+    );
+  const bare = { url, key, profile: null, patienceMs };
+  const { app, environment } = await askKey(bare).catch((error) => {
+    throw sayWhoseKey(error, url);
+  });
+  return new Remote({ ...bare, app, environment });
+}
+
+/** Whose key it is. Fails with `service_not_running` where what answers is no relay server. */
+export async function askKey(remote: Asked): Promise<KeyAnswer> {
+  const known = await askServer<Partial<KeyAnswer>>(remote, "GET", "/api/key");
+  const { app, environment, owner, expiresAt } = { ...known };
+  if (typeof app !== "string" || typeof environment !== "string") throw refuseOtherServer(remote.url, 200);
+  return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
+}
+
+/** What the server says is said to a program: to a person it is said where the key came from, and how they get another. */
+function sayWhoseKey(error: unknown, url: string): unknown {
+  if (!(error instanceof Refusal) || error.code !== "unauthenticated") return error;
+  return new Refusal(
+    error.code,
+    `${error.message} The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`,
+  );
+}
+
+/** Sends one request, and returns any answer. Fails with `service_not_running` where no answer comes. Follows no redirect, so the key goes nowhere else. */
+async function call(server: Asked, { method, path, body, mediaType }: Sent): Promise<Answered> {
+  const { url, key, patienceMs = TIMEOUT_MS } = server;
+  try {
+    const headers = {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      "content-type": mediaType,
+    };
+    const signal = AbortSignal.timeout(patienceMs);
+    const sent = body === null ? {} : { body: body as BodyInit };
+    const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...sent });
+    noteAnswer(url);
+    return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
+  } catch (error) {
+    const code = errorCode(error);
+    const Failure = UNSENT.test(code) || NOT_BELIEVED.test(code) ? NothingSent : CommandFailure;
+    throw new Failure("service_not_running", sayUnreached(url, code));
+  }
+}
+
+/** Posts a JSON text, and returns any answer as text. */
+export async function postText(
+  server: Asked,
+  path: string,
+  body: string,
+): Promise<{ status: number; text: string }> {
+  const { status, bytes } = await call(server, { method: "POST", path, body, mediaType: JSON_TYPE });
+  return { status, text: DECODER.decode(bytes) };
+}
+
+/** No connection came about, so the server knows nothing of the call. */
+export class NothingSent extends CommandFailure {}
+
+/** What no connection is told by; a code that is not here may be of one that broke. */
+const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
+
+/** What a certificate that is not believed is told by; every other code is of a connection. */
+const NOT_BELIEVED = /CERT|SIGNATURE|ALTNAME/;
+
+function sayUnreached(url: string, code: string): string {
+  return NOT_BELIEVED.test(code)
+    ? `The certificate of ${url} is not believed on this machine (${code}), so nothing was sent there: renew it, name the host that it is for, or, where an authority of your own signed it, give that authority's certificate with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.`
+    : `Nothing answered at ${url} (${code}): start the service, or name the right address.`;
+}
+
+/** One request to a server, outside the routes of its environment too. Refuses as the server does. */
+export async function askServer<Answer>(
+  server: Asked,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answer> {
+  const sent = { method, path, body: body === undefined ? null : writeJson(body), mediaType: JSON_TYPE };
+  return readAnswer(await exchange(server, sent), server.url) as Answer;
+}
+
+async function exchange(server: Asked, sent: Sent): Promise<Answered> {
+  const answered = await call(server, sent);
+  const { status, bytes } = answered;
+  if (status >= 200 && status < 300) return answered;
+  throw readRefusal(server, status, readObject(DECODER.decode(bytes)));
+}
+
+function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
+  const { code, message, problems, resetAt, docs } = answer;
+  if (typeof code !== "string" || typeof message !== "string") return refuseOtherServer(remote.url, status);
+  const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
+  const again =
+    code === "unauthenticated" && remote.profile !== null
+      ? ` Sign in again: relay login --profile ${remote.profile}.`
+      : "";
+  return new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
+    ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
+    ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
+    ...(typeof docs === "string" && /^https?:/.test(docs) ? { details: { docs: plain(docs) } } : {}),
+  });
+}
+
+function readProblem(told: Json): Problem[] {
+  if (!isJsonObject(told) || typeof told.field !== "string" || typeof told.message !== "string") return [];
+  return [{ field: told.field, message: told.message }];
+}

@@ -1,0 +1,138 @@
+/** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
+import type { Static } from "typebox";
+import { type Json, type JsonObject, writeJson } from "../../../base/json.ts";
+import { MAX_PAGE_SIZE, type Page } from "../../../base/page.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import type { warningView } from "../../../base/schema.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, type Input, refuseChoice, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { readJsonObject } from "../terminal/read-json.ts";
+import { sayList } from "../terminal/terminal.ts";
+import { KINDS, type Kind, sayItem } from "./text.ts";
+
+type Warnings = Static<typeof warningView>[];
+
+const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", "), of: KINDS };
+/** Where a server has each kind. */
+const PATHS: Readonly<Record<Kind, string>> = {
+  access: "/access",
+  product: "/products",
+  plan: "/plans",
+  collection: "/collections",
+};
+
+async function gather(kinds: readonly Kind[], list: (kind: Kind) => Promise<Page<object>>) {
+  const found: { kind: Kind; name: string; value: JsonObject }[] = [];
+  for (const kind of kinds) {
+    for (const one of (await list(kind)).items) {
+      const { name, slug, ...value } = one as JsonObject;
+      found.push({ kind, name: String(name ?? slug), value });
+    }
+  }
+  return found;
+}
+
+export const catalogList: Command = {
+  words: ["catalog", "list"],
+  summary: "list access, products, plans, collections",
+  details: "What relays write to and grant.",
+  arguments: [{ ...KIND_ARGUMENT, optional: true }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay catalog list", "relay catalog list product --json"],
+  async run(input, world) {
+    const wanted = input.positionals[0] === undefined ? KINDS : [readKind(input)];
+    const page = { limit: MAX_PAGE_SIZE, after: null };
+    const items = await withApi("read", input, world, (api) =>
+      gather(wanted, (kind) => api.list<object>(PATHS[kind], {}, page.limit)),
+    );
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "KIND", value: ({ kind }) => kind, keep: 2 },
+        { heading: "NAME", value: ({ name }) => name, cut: 14, keep: 1 },
+        {
+          heading: "WHAT",
+          value: ({ kind, name, value }) => sayItem(kind, { name, ...value }),
+          wrap: true,
+          raw: true,
+        },
+      ],
+      none: "The catalog is empty: relay catalog set makes something, or service/catalog.json in local development.",
+    });
+  },
+};
+
+export const catalogSet: Command = {
+  words: ["catalog", "set"],
+  summary: "make or replace something of the catalog",
+  details:
+    "An access slug, a product, a plan or a collection. The JSON is what service/catalog.json holds under the name; without it, it is read from standard input. What is absent is as if it was never set.",
+  arguments: [
+    KIND_ARGUMENT,
+    { name: "name", help: "the slug or name" },
+    { name: "json", help: "an object, {} for the least", optional: true },
+  ],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: [
+    "relay catalog set access beta '{}'",
+    `relay catalog set product lamp '{"credits":10,"soldThrough":{"kind":"relay","relay":"checkout"}}'`,
+    "relay catalog set collection orders < orders.json",
+  ],
+  async run(input, world) {
+    const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
+    const value = readJsonObject(input.positionals[2] ?? (await world.readInput()));
+    const warnings = await withApi("write", input, world, (api) => setItem(api, kind, name, value));
+    sayDone(input, world, `The ${kind} ${name} is saved.`, warnings);
+  },
+};
+
+export const catalogDelete: Command = {
+  words: ["catalog", "delete"],
+  summary: "delete something of the catalog",
+  details: "An access slug, a product, a plan or a collection.",
+  arguments: [KIND_ARGUMENT, { name: "name", help: "as relay catalog list shows it" }],
+  options: [
+    { name: "force", help: "also a slug that people hold, or a collection with its records" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay catalog delete product lamp"],
+  async run(input, world) {
+    const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
+    const force = input.on("force");
+    const warnings = await withApi("write", input, world, async (api) => {
+      const forced = force && (kind === "access" || kind === "collection") ? "?force=true" : "";
+      return (await api.request<{ warnings: Warnings }>("DELETE", `${pathOf(kind, name)}${forced}`)).warnings;
+    });
+    sayDone(input, world, `The ${kind} ${name} is deleted.`, warnings);
+  },
+};
+
+function pathOf(kind: Kind, name: string): string {
+  return `${PATHS[kind]}/${encodeURIComponent(name)}`;
+}
+
+/** A server changes a collection that is there, and makes one that is not. */
+async function setItem(api: Api, kind: Kind, name: string, value: JsonObject): Promise<Warnings> {
+  try {
+    return (await api.request<{ warnings: Warnings }>("PUT", pathOf(kind, name), value)).warnings;
+  } catch (error) {
+    const isNew = kind === "collection" && error instanceof Refusal && error.code === "not_found";
+    if (!isNew) throw error;
+    return (await api.request<{ warnings: Warnings }>("POST", PATHS.collection, { ...value, name })).warnings;
+  }
+}
+
+function sayDone(input: Input, world: World, sentence: string, warnings: Warnings): void {
+  if (input.on("json")) world.say(writeJson({ warnings } as Json, 2));
+  for (const { message } of warnings) world.tell(`warning: ${message}`);
+  world.tell(sentence);
+}
+
+function readKind(input: Input): Kind {
+  const found = KINDS.find((kind) => kind === input.first());
+  if (found !== undefined) return found;
+  throw new UsageError(refuseChoice("The kind", input.first(), KINDS));
+}

@@ -1,0 +1,250 @@
+/**
+ * `relay receipts record`: a payment that was taken elsewhere, as Record a payment… in the dashboard does it. What the person gets is said before,
+ * and a payment is known by its ref: written again, as after an answer that was lost, it is the same receipt.
+ */
+
+import { isCurrency } from "../../../base/currency.ts";
+import { writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { formatAmount } from "../../../insight/timeline/sentence.ts";
+import { type PersonView, rejectUnknownPerson } from "../../../shop/people/person.ts";
+import type { PurchaseView } from "../../../shop/selling/purchase.ts";
+import type { ReceiptInput } from "../../../shop/selling/receipt.ts";
+import type { Api } from "../api/api.ts";
+import { NothingSent } from "../api/remote.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { findPerson } from "../people/people.ts";
+import { count } from "../sync/plan-lines.ts";
+import { requireSame, requireYes } from "../terminal/confirm.ts";
+import { readJsonObject } from "../terminal/read-json.ts";
+
+const MAX_AMOUNT = 999_999_999_999;
+
+interface Recorded {
+  receipt: PurchaseView;
+  /** false: it was recorded before. */
+  created: boolean;
+}
+
+/** What the payment is for, as the catalog and the person stand now. */
+interface Bought {
+  person: { id: string; email: string; isSuspended: boolean; plan: string | null };
+  /** The entitlement and the credits of a product; a plan's name is its entitlement. */
+  key: string;
+  credits: number;
+  /** The relay that sells it. */
+  relay: string | null;
+  /** The receipt that stands under this ref. */
+  before: PurchaseView | null;
+}
+
+type Payment = Omit<ReceiptInput, "person"> & { kind: "purchase" };
+
+export const receiptsRecord: Command = {
+  words: ["receipts", "record"],
+  summary: "record a payment taken elsewhere, and give it",
+  details:
+    "The person gets what the product or plan gives, and a receipt that never changes. No money moves. What they get is said before, and asked for. One ref is one payment: written again it is the same receipt, and nothing is given twice. The amount is written in the currency's smallest unit, 4200 for 42.00 EUR.",
+  arguments: [{ name: "ref", help: "your processor's identifier of the payment, or the invoice's" }],
+  options: [
+    { name: "person", value: "<address or id>", help: "who paid" },
+    { name: "product", value: "<name>", help: "what they paid, where it is a product" },
+    { name: "plan", value: "<name>", help: "what they paid, where it is a plan" },
+    { name: "amount-minor", value: "<number>", help: "how much, in the currency's smallest unit" },
+    { name: "currency", value: "<code>", help: "of the amount: three letters such as EUR" },
+    { name: "customer", value: "<id>", help: "of a plan: your processor's id of the customer" },
+    { name: "data", value: "<json>", help: "an object of your own that the receipt keeps" },
+    {
+      name: "confirm",
+      value: "<ref>",
+      help: "the ref once more, which records without asking; without it a terminal is asked",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: [
+    "relay receipts record pay_7 --person ada@example.com --product premium",
+    "relay receipts record inv-12 --person ada@example.com --plan pro --amount-minor 9900 --currency EUR",
+  ],
+  async run(input, world) {
+    requireSame(input, "ref", input.first());
+    const payment = readPayment(input);
+    const who = input.text("person");
+    if (who === null)
+      throw new UsageError(
+        "--person is not given: write who paid, by their address or id as relay people list shows it.",
+      );
+    const made = await withApi<Recorded>("write", input, world, async (api) => {
+      const bought = await readBought(api, who, payment);
+      await askFirst(input, world, payment, bought);
+      const sent = { ...payment, person: bought.person.id };
+      return await api.request<Recorded>("POST", "/receipts", sent).catch((error) => {
+        if (error instanceof CommandFailure && !(error instanceof NothingSent))
+          world.tell(
+            "Whether it was recorded is not known: written again with the same ref it is recorded once.",
+          );
+        throw error;
+      });
+    });
+    if (input.on("json")) world.say(writeJson(made, 2));
+    world.tell(made.created ? sayMade(made.receipt) : sayBefore(made.receipt));
+    if (!made.created) requireAlike(payment, made.receipt);
+  },
+};
+
+/** Throws UsageError. What the service itself refuses is left to it. */
+function readPayment(input: Input): Payment {
+  const [product, plan, currency] = ["product", "plan", "currency"].map((name) => input.text(name));
+  if ((product == null) === (plan == null))
+    throw new UsageError(
+      "What was paid is not clear: name either a product with --product or a plan with --plan; relay catalog list shows them.",
+    );
+  const amount = readAmount(input.text("amount-minor"));
+  if ((amount === null) !== (currency == null))
+    throw new UsageError(
+      amount === null
+        ? "--currency is given without an amount: write --amount-minor beside it, or leave both out."
+        : "--amount-minor is given without its currency: write --currency beside it, such as --currency EUR.",
+    );
+  if (currency != null && !isCurrency(currency))
+    throw new UsageError(
+      `--currency is ${JSON.stringify(currency)}, which is no currency: write its three capital letters, such as EUR.`,
+    );
+  const [customer, data] = [input.text("customer"), input.text("data")];
+  return {
+    kind: "purchase",
+    ref: input.first(),
+    ...(product == null ? {} : { product }),
+    ...(plan == null ? {} : { plan }),
+    ...(amount === null ? {} : { amountMinor: amount }),
+    ...(currency == null ? {} : { currency }),
+    ...(customer === null ? {} : { processorCustomerId: customer }),
+    ...(data === null ? {} : { data: readJsonObject(data) }),
+  };
+}
+
+function readAmount(text: string | null): number | null {
+  if (text === null) return null;
+  const amount = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (amount <= MAX_AMOUNT) return amount;
+  throw new UsageError(
+    `--amount-minor is ${JSON.stringify(text)}: write a whole number of the currency's smallest unit, 4200 for 42.00 EUR.`,
+  );
+}
+
+interface Sold {
+  soldThrough: { kind: string; relay?: string } | null;
+}
+
+function relayOf({ soldThrough }: Sold): string | null {
+  return soldThrough?.relay ?? null;
+}
+
+async function readBought(api: Api, who: string, { ref, product, plan }: Payment): Promise<Bought> {
+  const { id } = await findPerson(api, who);
+  type Now = { person: PersonView; subscription: { plan: string } | null };
+  const now = await api.request<Now>("GET", `/persons/${encodeURIComponent(id)}`).catch((error: unknown) => {
+    throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(who) : error;
+  });
+  const item = plan === undefined ? await readProduct(api, product ?? "") : await readPlan(api, plan);
+  const { items } = await api.list<PurchaseView>("/purchases", { ref, kind: "purchase" }, 1);
+  const { person, subscription } = now;
+  return {
+    person: {
+      id,
+      email: person.email,
+      isSuspended: person.status === "suspended",
+      plan: subscription?.plan ?? null,
+    },
+    key: item.key,
+    credits: item.credits,
+    relay: relayOf(item),
+    before: items[0] ?? null,
+  };
+}
+
+type Item = Sold & { key: string; credits: number };
+
+async function readProduct(api: Api, name: string): Promise<Item> {
+  const path = `/products/${encodeURIComponent(name)}`;
+  return (await api.request<{ product: Item }>("GET", path)).product;
+}
+
+async function readPlan(api: Api, name: string): Promise<Item> {
+  const { plan } = await api.request<{ plan: Sold }>("GET", `/plans/${encodeURIComponent(name)}`);
+  return { ...plan, key: name, credits: 0 };
+}
+
+/** A ref that is there already gives nothing, or is refused: there is nothing to ask. */
+async function askFirst(input: Input, world: World, payment: Payment, bought: Bought): Promise<void> {
+  if (bought.before !== null) return;
+  const { ref, product, plan, amountMinor = null, currency = null } = payment;
+  const { person, relay } = bought;
+  const paid = formatAmount(amountMinor, currency);
+  const lines = [
+    `${ref}: ${person.email} paid ${paid === null ? "" : `${paid} for `}the ${plan === undefined ? `product ${product}` : `plan ${plan}`}. ${sayGiven(bought, plan)} A receipt is written, and no money moves.`,
+    ...(person.isSuspended
+      ? [
+          `They are suspended, and may use nothing of it until they are active: relay people activate ${person.id}.`,
+        ]
+      : []),
+    ...(relay === null
+      ? []
+      : [
+          plan === undefined
+            ? `The relay ${relay} sells it too: unless ${ref} is the ref that this relay gives the payment, it would give it once more when it hears of it.`
+            : `The relay ${relay} sells it too: from now on the plan is billed by you, and payments that this relay hears of wait and die (billed_by_processor) until relay people end ${person.id} ${plan}.`,
+        ]),
+  ];
+  world.tell(lines.join("\n"));
+  if (input.given("confirm")) return;
+  await requireYes(world, {
+    question: "Record this payment?",
+    undone: "Nothing was recorded",
+    line: `--confirm ${ref} behind it`,
+  });
+}
+
+function sayGiven({ person, key, credits }: Bought, plan: string | undefined): string {
+  if (plan === undefined)
+    return `They get ${key} for good${credits === 0 ? "" : `, and ${count(credits, "credit")}`}.`;
+  if (person.plan === plan)
+    return `They stay on the plan ${plan}, until it is ended by hand: no relay ends it.`;
+  const before = person.plan === null ? "" : ` Their plan ${person.plan} ends.`;
+  return `They are on the plan ${plan} from now on, until it is ended by hand: no relay ends it.${before}`;
+}
+
+function whose({ personEmail, person }: PurchaseView): string {
+  return personEmail ?? person;
+}
+
+function sayMade(receipt: PurchaseView): string {
+  const { ref, itemKind, item, granted } = receipt;
+  const credits =
+    granted === null || granted === undefined || granted.credits === 0
+      ? ""
+      : ` and ${count(granted.credits, "credit")}`;
+  const has =
+    itemKind === "plan" ? `is on the plan ${item}` : `has ${granted?.entitlement ?? item}${credits} of it`;
+  return `The payment ${ref} is recorded, and ${whose(receipt)} ${has}.`;
+}
+
+function sayBefore(receipt: PurchaseView): string {
+  const { ref, item, createdAt, refundedBy } = receipt;
+  const back = refundedBy === null ? "" : " It was taken back since, and stays so.";
+  return `The payment ${ref} was recorded before, at ${createdAt}, for ${item} of ${whose(receipt)}: nothing changed.${back}`;
+}
+
+/** Fails where the line says another amount than the receipt of its ref: then it may be another payment. */
+function requireAlike({ ref, amountMinor, currency }: Payment, receipt: PurchaseView): void {
+  const said = formatAmount(amountMinor ?? null, currency ?? null);
+  const stands = formatAmount(receipt.amountMinor, receipt.currency);
+  if (said === null || said === stands) return;
+  throw new CommandFailure(
+    "ref_used",
+    `The receipt of ${ref} says ${stands ?? "no amount"}, and this line ${said}: a receipt never changes. Give another payment its own ref; a mistaken one of a product is taken back with relay receipts refund ${ref}.`,
+  );
+}

@@ -1,0 +1,146 @@
+/** `relay receipts …`: what was paid, and taking back what any purchase gave, as Refund… on the dashboard's Selling page does it. It moves no money. */
+
+import { writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { formatAmount } from "../../../insight/timeline/sentence.ts";
+import type { RefundPreview } from "../../../shop/selling/manual-refund.ts";
+import { type PurchaseView, RECEIPT_KINDS } from "../../../shop/selling/purchase.ts";
+import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { requireSame, requireYes } from "../terminal/confirm.ts";
+import { LIMIT, SINCE } from "../terminal/listing.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+export const receiptsList: Command = {
+  words: ["receipts", "list"],
+  summary: "list receipts and refunds, newest first",
+  options: [
+    {
+      name: "person",
+      value: "<address, id or token>",
+      help: "only this person's; somebody unknown is an error",
+    },
+    { name: "ref", value: "<ref>", help: "the receipt under this ref, with its refund" },
+    { name: "kind", value: "<kind>", help: "purchase, refund or confirmation", of: RECEIPT_KINDS },
+    SINCE,
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay receipts list --person ada@example.com", "relay receipts list --ref pay_7"],
+  async run(input, world) {
+    const kind = input.choice("kind", RECEIPT_KINDS) ?? undefined;
+    const [named, ref] = [input.text("person") ?? undefined, input.text("ref") ?? undefined];
+    const time = { of: (one: PurchaseView) => one.createdAt, ordered: true };
+    const receipts = await listItems<PurchaseView>(
+      input,
+      world,
+      "/purchases",
+      { kind, ref, person: named },
+      time,
+    );
+    await sayList(input, world, receipts, {
+      columns: [
+        { heading: "AT", value: (one) => one.createdAt, keep: 4 },
+        { heading: "STATE", value: stateOf, tone: true, keep: 2 },
+        { heading: "ITEM", value: (one) => one.item, cut: 12, keep: 3 },
+        {
+          heading: "AMOUNT",
+          value: (one) => formatAmount(one.amountMinor, one.currency) ?? "",
+          right: true,
+          keep: 5,
+        },
+        { heading: "ADDRESS", value: (one) => one.personEmail ?? "(erased)", cut: 16, keep: 6, raw: true },
+        { heading: "FROM", value: fromOf, cut: 10, keep: 7 },
+        { heading: "REF", value: (one) => one.ref, cut: 20, keep: 1, raw: true },
+      ],
+      none: "No receipt matches.",
+    });
+  },
+};
+
+function stateOf({ kind, refundedBy, movedTo }: PurchaseView): string {
+  if (movedTo !== null) return kind === "refund" ? "taken back" : "moved";
+  if (kind !== "purchase") return kind;
+  return refundedBy === null ? "paid" : "refunded";
+}
+
+/** A refund of a relay's purchase that names no relay was made by hand. */
+function fromOf({ relay, origin }: PurchaseView): string {
+  return relay ?? (origin === "relay" ? "by hand" : origin);
+}
+
+interface Refunded {
+  /** The refund's, or the receipt's where it was taken back before. */
+  receipt: PurchaseView;
+  created: boolean;
+}
+
+export const receiptsRefund: Command = {
+  words: ["receipts", "refund"],
+  summary: "take back what a purchase gave; moves no money",
+  details:
+    "Of any purchase: one that a relay fulfilled, one that your server told of, one that was recorded by hand. The command first says what is taken back: the access and the credits of a product, or the plan unless a later payment keeps it. A refund is written next to the receipt. The money is refunded where it was paid.",
+  arguments: [{ name: "ref", help: "the payment's, as relay receipts list shows it" }],
+  options: [
+    {
+      name: "confirm",
+      value: "<ref>",
+      help: "the ref once more, which takes back without asking; without it a terminal is asked",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay receipts refund pay_7 --confirm pay_7"],
+  async run(input, world) {
+    const ref = input.first();
+    requireSame(input, "ref", ref);
+    const made = await withApi<Refunded>("write", input, world, async (api) => {
+      const { items } = await api.list<PurchaseView>("/purchases", { ref, kind: "purchase" }, 1);
+      const bought = requireBought(ref, items[0]);
+      const path = `/purchases/${encodeURIComponent(bought.id)}/refund`;
+      await askFirst(
+        input,
+        world,
+        bought,
+        async () => (await api.request<{ plan: RefundPreview }>("GET", path)).plan,
+      );
+      return await api.request<Refunded>("POST", path);
+    });
+    if (input.on("json")) world.say(writeJson(made, 2));
+    const { receipt, created } = made;
+    const what = `What ${receipt.item} gave ${receipt.personEmail ?? receipt.person}`;
+    world.tell(
+      created
+        ? `${what} is taken back, and a refund is recorded next to its receipt.`
+        : `${what} was taken back before: nothing changed.`,
+    );
+  },
+};
+
+function requireBought(ref: string, bought: PurchaseView | undefined): PurchaseView {
+  if (bought !== undefined) return bought;
+  throw new Refusal(
+    "not_found",
+    `No payment is recorded under ${JSON.stringify(ref)}: relay receipts list shows the refs.`,
+  );
+}
+
+/** Says what is taken back, and asks unless the line confirms it. Of what was taken back before there is nothing to ask. */
+async function askFirst(
+  input: Input,
+  world: World,
+  { ref, item, refundedBy }: PurchaseView,
+  readPlan: () => Promise<RefundPreview>,
+): Promise<void> {
+  if (refundedBy !== null) return;
+  world.tell((await readPlan()).message);
+  if (input.given("confirm")) return;
+  await requireYes(world, {
+    question: `Take back what ${item} gave?`,
+    undone: "Nothing was taken back",
+    line: `relay receipts refund ${ref} --confirm ${ref}`,
+  });
+}

@@ -1,0 +1,123 @@
+/** `relay records set` and `relay records delete`, as the dashboard's Records does it; here audited as an owner's edit is, by field names alone. */
+
+import { type JsonObject, writeJson } from "../../../base/json.ts";
+import { cutToLine, plain } from "../../../base/text.ts";
+import type { RecordItem } from "../../../shop/records/record.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { findPerson } from "../people/people.ts";
+import { requireSame, requireYes } from "../terminal/confirm.ts";
+import { readJsonObject } from "../terminal/read-json.ts";
+import { COLLECTION, findRecordPath, RECORD_ID, recordsPath } from "./records.ts";
+
+type People = Partial<Record<"owner" | "to", string>>;
+const HEARD = "Relays that watch the collection hear of it.";
+
+export const recordsSet: Command = {
+  words: ["records", "set"],
+  summary: "write a record, or with --id another's data",
+  details:
+    "Without --id each time it is written makes one more. With it the data is replaced whole, and owner and recipient stay unless given. Without the JSON it is read from standard input. Relays that watch the collection hear of it.",
+  arguments: [COLLECTION, { name: "json", help: "an object with the collection's fields", optional: true }],
+  options: [
+    { name: "id", value: "<record id>", help: "the record that is replaced, or its id's ending" },
+    {
+      name: "owner",
+      value: "<address or id>",
+      help: "whose it is, where the collection's kind asks for one",
+    },
+    { name: "to", value: "<address or id>", help: "to whom, where the collection's kind asks for one" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: [
+    `relay records set orders '{"order":"A-7"}'`,
+    "relay records set orders --id 7c44d0b1 < order.json",
+  ],
+  async run(input, world) {
+    const name = input.first();
+    const data = readJsonObject(input.positionals[1] ?? (await world.readInput()));
+    const replaced = input.text("id");
+    const record = await withApi<RecordItem>("write", input, world, async (api) => {
+      const people = await readPeople(input, async (who) => (await findPerson(api, who)).id);
+      return await writeRecord(api, { name, data, replaced, people });
+    });
+    if (input.on("json")) world.say(writeJson({ record }, 2));
+    world.tell(
+      replaced === null
+        ? `The record ${record.id} is written to ${name}. ${HEARD}`
+        : `The record ${record.id} of ${name} says that now. ${HEARD}`,
+    );
+  },
+};
+
+interface Setting {
+  name: string;
+  data: JsonObject;
+  replaced: string | null;
+  people: People;
+}
+
+async function writeRecord(api: Api, { name, data, replaced, people }: Setting): Promise<RecordItem> {
+  const sent = { data, ...people };
+  type Answer = { record: RecordItem };
+  if (replaced === null) return (await api.request<Answer>("POST", recordsPath(name), sent)).record;
+  const path = await findRecordPath(api, name, replaced);
+  return (await api.request<Answer>("PUT", path, sent)).record;
+}
+
+async function readPeople(input: Input, find: (who: string) => Promise<string>): Promise<People> {
+  const people: People = {};
+  for (const field of ["owner", "to"] as const) {
+    const who = input.text(field);
+    if (who !== null) people[field] = await find(who);
+  }
+  return people;
+}
+
+export const recordsDelete: Command = {
+  words: ["records", "delete"],
+  summary: "delete a record, for good",
+  details: "Its files stay until they are deleted themselves. Relays that watch the collection hear of it.",
+  arguments: [COLLECTION, RECORD_ID],
+  options: [
+    {
+      name: "confirm",
+      value: "<record id>",
+      help: "the id once more, which deletes without asking; without it a terminal is asked",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay records delete orders 7c44d0b1 --confirm 7c44d0b1"],
+  async run(input, world) {
+    const [name = "", text = ""] = input.positionals;
+    requireSame(input, "record", text);
+    const deleted = await withApi<string>("write", input, world, async (api) => {
+      const path = await findRecordPath(api, name, text);
+      const { record } = await api.request<{ record: RecordItem }>("GET", path);
+      await askFirst(input, world, record);
+      await api.command("DELETE", path);
+      return record.id;
+    });
+    if (input.on("json")) world.say(writeJson({ deleted }, 2));
+    world.tell(`The record ${deleted} of ${name} is deleted. ${HEARD}`);
+  },
+};
+
+/** Of its data, as much as says which one it is. */
+const MAX_TOLD_CHARS = 300;
+
+async function askFirst(input: Input, world: World, { id, data }: RecordItem): Promise<void> {
+  if (input.given("confirm")) return;
+  const [name, text] = input.positionals;
+  world.tell(`${id} says ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
+  await requireYes(world, {
+    question: `Delete this record of ${name}, for good?`,
+    undone: "Nothing was deleted",
+    line: `relay records delete ${name} ${text} --confirm ${text}`,
+  });
+}

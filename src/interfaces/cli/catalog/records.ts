@@ -1,0 +1,84 @@
+/** `relay records …`: a collection's records, as the dashboard's Records shows and edits them; relays that watch the collection hear of each change. */
+import { writeJson } from "../../../base/json.ts";
+import type { RecordItem } from "../../../shop/records/record.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { wholeId } from "../terminal/id-suffix.ts";
+import { LIMIT } from "../terminal/listing.ts";
+import { sayList, saySheet } from "../terminal/terminal.ts";
+
+export const COLLECTION = { name: "collection", help: "as relay catalog list collection shows it" };
+export const RECORD_ID = { name: "record id", help: "as relay records list shows it, or its ending" };
+
+export function recordsPath(collection: string): string {
+  return `/collections/${encodeURIComponent(collection)}/records`;
+}
+
+export const recordsList: Command = {
+  words: ["records", "list"],
+  summary: "list a collection's records, newest first",
+  arguments: [COLLECTION],
+  options: [
+    { name: "owner", value: "<address, id or token>", help: "only what is this person's" },
+    { name: "to", value: "<address, id or token>", help: "only what is addressed to this person" },
+    { name: "text", value: "<text>", help: "a text anywhere in the data" },
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay records list orders --text lamp"],
+  async run(input, world) {
+    const name = input.first();
+    const [owner, to, q] = ["owner", "to", "text"].map((one) => input.text(one) ?? undefined);
+    const records = await listItems<RecordItem>(input, world, recordsPath(name), { owner, to, q });
+    await sayList(input, world, records, {
+      columns: [
+        { heading: "CHANGED", value: (one) => one.updatedAt, keep: 3 },
+        { heading: "ID", value: (one) => one.id, keep: 1 },
+        { heading: "BY", value: (one) => one.by, cut: 12, keep: 4 },
+        { heading: "OWNER", value: (one) => one.owner ?? "", keep: 5 },
+        { heading: "TO", value: (one) => one.recipient ?? "", keep: 6 },
+        { heading: "DATA", value: (one) => writeJson(one.data), cut: 20, keep: 2, raw: true },
+      ],
+      none: "No record matches.",
+    });
+  },
+};
+
+export const recordsShow: Command = {
+  words: ["records", "show"],
+  summary: "one record, with who wrote it and for whom",
+  arguments: [COLLECTION, RECORD_ID],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay records show orders 7c44d0b1"],
+  async run(input, world) {
+    const [name = "", text = ""] = input.positionals;
+    const record = await withApi("read", input, world, async (api) => await readRecord(api, name, text));
+    if (input.on("json")) return world.say(writeJson({ record }, 2));
+    const { id, owner, recipient, by, eventId, createdAt, updatedAt } = record;
+    const data = writeJson(record.data, 2);
+    const aside = world.screen.columns !== null;
+    const lines = [
+      `${name}  ${id}`,
+      `  written   ${createdAt}${updatedAt === createdAt ? "" : `, changed ${updatedAt}`}, last by ${by}${eventId === null ? "" : ` (${eventId})`}`,
+      ...(owner === null ? [] : [`  owner     ${owner}`]),
+      ...(recipient === null ? [] : [`  to        ${recipient}`]),
+      ...(aside ? [] : data.split("\n")),
+    ];
+    await saySheet(input, world, lines, aside ? data : null);
+  },
+};
+
+/** Its path there, whole where its ending was written. */
+export async function findRecordPath(api: Api, name: string, text: string): Promise<string> {
+  const path = recordsPath(name);
+  const id = await wholeId(text, "records", (most, cursor) => api.page<RecordItem>(path, {}, most, cursor));
+  return `${path}/${encodeURIComponent(id)}`;
+}
+
+async function readRecord(api: Api, name: string, text: string): Promise<RecordItem> {
+  const path = await findRecordPath(api, name, text);
+  return (await api.request<{ record: RecordItem }>("GET", path)).record;
+}

@@ -1,0 +1,112 @@
+/** `relay problems …` and `relay alerts …`: what is wrong now, what the owner was told of, and that it is seen to. */
+
+import { writeJson } from "../../../base/json.ts";
+import type { AlertView } from "../../../platform/audit/alert.ts";
+import type { ProblemView } from "../../../platform/audit/problem.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { wholeId } from "../terminal/id-suffix.ts";
+import { LIMIT, SINCE } from "../terminal/listing.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+export const problemsList: Command = {
+  words: ["problems", "list"],
+  summary: "what is wrong now, with what to do about it",
+  details: "Newest first.",
+  options: [{ name: "all", help: "those that are over too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay problems list", "relay problems list --all --since 7d"],
+  async run(input, world) {
+    const standing = !input.on("all");
+    const all = { all: String(!standing) };
+    const time = { of: (one: ProblemView) => one.raisedAt, ordered: true };
+    const problems = await listItems<ProblemView>(input, world, "/problems", all, time);
+    await sayList(input, world, problems, {
+      columns: [
+        { heading: "SINCE", value: (one) => one.raisedAt, keep: 4 },
+        { heading: "UNTIL", value: (one) => one.clearedAt ?? "", keep: 5 },
+        {
+          heading: "PROBLEM",
+          value: (one) => one.code,
+          tone: (one) => (one.clearedAt === null ? "bad" : "quiet"),
+          keep: 1,
+        },
+        { heading: "OF", value: (one) => one.target, cut: 14, keep: 2 },
+        { heading: "WHAT", value: (one) => one.message, wrap: true },
+      ],
+      none: "No problem stands.",
+    });
+  },
+};
+
+export const alertsList: Command = {
+  words: ["alerts", "list"],
+  summary: "what the owner was told of and is still open",
+  details: "Newest first.",
+  options: [{ name: "all", help: "the resolved ones too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay alerts list", "relay alerts list --all --json"],
+  async run(input, world) {
+    const open = !input.on("all");
+    const query = { open: String(open) };
+    const time = { of: (one: AlertView) => one.lastAt, ordered: false };
+    const alerts = await listItems<AlertView>(input, world, "/alerts", query, time);
+    await sayList(input, world, alerts, {
+      columns: [
+        { heading: "LAST", value: (one) => one.lastAt, keep: 4 },
+        { heading: "TIMES", value: (one) => String(one.count), right: true, keep: 7 },
+        { heading: "ALERT", value: (one) => one.code, keep: 1 },
+        { heading: "OF", value: (one) => one.target, cut: 14, keep: 3 },
+        { heading: "ID", value: (one) => one.id, keep: 2 },
+        {
+          heading: "STATE",
+          value: (one) => (one.resolvedAt === null ? "open" : `resolved by ${one.resolvedBy}`),
+          tone: (one) => (one.resolvedAt === null ? "bad" : "quiet"),
+          cut: 10,
+          keep: 5,
+        },
+        { heading: "WHAT", value: (one) => one.message, wrap: true },
+      ],
+      none: open ? "No alert is open." : "There is no alert.",
+    });
+  },
+};
+
+export const alertsResolve: Command = {
+  words: ["alerts", "resolve"],
+  summary: "say that alerts are seen to",
+  details:
+    "The problems they told of are cleared. Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
+  arguments: [{ name: "alert id", help: "as relay alerts list shows it, or its ending", many: true }],
+  options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
+  async run(input, world) {
+    const alerts = await withApi("write", input, world, (api) => resolveAlerts(api, input));
+    if (input.on("json")) world.say(writeJson({ items: alerts }, 2));
+    for (const { id, code, target } of alerts) world.tell(`${id} is resolved: ${code} of ${target}.`);
+    if (alerts.length === 0) {
+      world.tell(
+        input.on("all")
+          ? "No alert is open."
+          : "Nothing was resolved: name an alert by its id, as relay alerts list shows it, or give --all.",
+      );
+      return input.on("all") ? 0 : 1;
+    }
+    return 0;
+  },
+};
+
+async function resolveAlerts(api: Api, input: Input): Promise<AlertView[]> {
+  const open = input.on("all") ? await api.list<AlertView>("/alerts", { open: "true" }) : { items: [] };
+  const done: AlertView[] = [];
+  const named: string[] = [];
+  for (const text of input.positionals)
+    named.push(
+      await wholeId(text, "alerts", (most, cursor) => api.page<AlertView>("/alerts", {}, most, cursor)),
+    );
+  for (const id of new Set([...named, ...open.items.map(({ id }) => id)])) {
+    const path = `/alerts/${encodeURIComponent(id)}/resolve`;
+    done.push((await api.request<{ alert: AlertView }>("POST", path)).alert);
+  }
+  return done;
+}

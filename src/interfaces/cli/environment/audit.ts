@@ -1,0 +1,90 @@
+/** `relay audit …`: who changed what, when, and what it was before. */
+import { type Json, writeJson } from "../../../base/json.ts";
+import { listDifferences } from "../../../base/json-diff.ts";
+import { type AuditView, listAudit, SERVER_SCOPE } from "../../../platform/audit/audit.ts";
+import { ANYWHERE, listItems } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT, withStore } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { DATA } from "../service-option.ts";
+import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "../terminal/listing.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+const MAX_SHOWN_CHARS = 100;
+const TIME = { of: (one: AuditView) => one.at, ordered: true };
+
+export const auditList: Command = {
+  words: ["audit", "list"],
+  summary: "who changed what, with what it was before",
+  details: "Newest first; runs of relays with --runs.",
+  options: [
+    { name: "actor", value: "<who>", help: "such as owner:ann@example.com, key:<id>, relay:<name>" },
+    { name: "action", value: "<what>", help: "such as relay.updated" },
+    { name: "target", value: "<thing>", help: "such as relay:<name>, person:<id>" },
+    { name: "runs", help: "runs of relays, instead of changes by people and keys" },
+    SINCE,
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay audit list --target relay:orders"],
+  async run(input, world) {
+    const filter = {
+      kind: input.on("runs") ? ("run" as const) : ("change" as const),
+      actor: input.text("actor") ?? undefined,
+      action: input.text("action") ?? undefined,
+      target: input.text("target") ?? undefined,
+    };
+    await sayAudit(input, world, await listItems<AuditView>(input, world, "/audit", filter, TIME));
+  },
+};
+
+/** What belongs to no environment: owners, their sessions, apps, logins, backups. */
+export const adminAudit: Command = {
+  words: ["admin", "audit"],
+  summary: "who changed what of the whole server",
+  details: "Owners, sessions, apps, backups.",
+  options: [SINCE, LIMIT, JSON_OUTPUT, ...DATA],
+  examples: ["relay admin audit --since 7d"],
+  async run(input, world) {
+    const asked = { limit: readLimit(input), time: TIME };
+    const changes = await withStore(input, world, (store) => {
+      const pages = pagesOf(store, (tx, part) => listAudit(tx, SERVER_SCOPE, {}, part));
+      return gather(input, world, pages, asked);
+    });
+    await sayAudit(input, world, changes);
+  },
+};
+
+async function sayAudit(input: Input, world: World, changes: Listing<AuditView>): Promise<void> {
+  // An id says nothing to a reader where a name is known; a script goes on getting the id.
+  const named = (words: string, name: string | null): string =>
+    world.screen.columns === null || input.on("whole") || name === null
+      ? words
+      : words.replace(/:.*/s, `:${name}`);
+  await sayList(input, world, changes, {
+    columns: [
+      { heading: "AT", value: (one) => one.at, keep: 3 },
+      { heading: "WHO", value: (one) => named(one.actor, one.actorName), cut: 12, keep: 4 },
+      { heading: "DID", value: (one) => one.action, keep: 1 },
+      { heading: "TO", value: (one) => named(one.target, one.targetName), cut: 14, keep: 2 },
+      { heading: "WHAT CHANGED", value: sayChanged, cut: 16, keep: 5 },
+    ],
+    none: "Nothing that matches was changed here.",
+  });
+}
+
+/** The fields that differ with both values, in a line. */
+function sayChanged({ before, after }: AuditView): string {
+  const fields = listDifferences((before ?? {}) as Json, (after ?? {}) as Json);
+  const line = fields
+    .map(({ field, before: was, after: is }) =>
+      was === undefined ? `${field} ${say(is)}` : `${field} ${say(was)} -> ${say(is)}`,
+    )
+    .join(", ");
+  return line.length > MAX_SHOWN_CHARS ? `${line.slice(0, MAX_SHOWN_CHARS)}…` : line;
+}
+
+function say(value: Json | undefined): string {
+  return value === undefined ? "(nothing)" : typeof value === "string" ? value : writeJson(value);
+}

@@ -1,0 +1,126 @@
+/** `relay domain …`: the domain that an environment's mail is sent from: shown with its DNS record, set, and verified. */
+
+import { type Json, writeJson } from "../../../base/json.ts";
+import { plain } from "../../../base/text.ts";
+import type { viewSenderDomain } from "../../../platform/mail/sender-domain.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { requireSame, requireYes } from "../terminal/confirm.ts";
+import { saySheet } from "../terminal/terminal.ts";
+
+const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
+const PATH = "/sender-domain";
+type DomainView = ReturnType<typeof viewSenderDomain>;
+
+export const domainShow: Command = {
+  words: ["domain", "show"],
+  summary: "the domain that mail is sent from",
+  details: "With the DNS record that verifies it.",
+  options: OPTIONS,
+  examples: ["relay domain show"],
+  async run(input, world) {
+    const domain = await withApi(
+      "read",
+      input,
+      world,
+      async (api) => (await api.request<{ senderDomain: DomainView | null }>("GET", PATH)).senderDomain,
+    );
+    if (domain !== null) return await say(input, world, domain);
+    if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
+    world.tell("No sender domain is set: relay domain set <domain> sets one.");
+  },
+};
+
+export const domainSet: Command = {
+  words: ["domain", "set"],
+  summary: "set the domain that mail is sent from",
+  details: "Another one starts unverified; the words before the @ stay unless given.",
+  arguments: [{ name: "domain", help: "such as example.com" }],
+  options: [
+    { name: "event-word", value: "<word>", help: "before the @ of event mail; event unless set" },
+    { name: "account-word", value: "<word>", help: "before the @ of account mail; account unless set" },
+    ...OPTIONS,
+  ],
+  examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
+  async run(input, world) {
+    const [eventWord, accountWord] = [input.text("event-word"), input.text("account-word")];
+    const sent = {
+      domain: input.first(),
+      ...(eventWord === null ? {} : { eventWord }),
+      ...(accountWord === null ? {} : { accountWord }),
+    };
+    const domain = await withApi(
+      "write",
+      input,
+      world,
+      async (api) => (await api.request<{ senderDomain: DomainView }>("PUT", PATH, sent)).senderDomain,
+    );
+    await say(input, world, domain);
+    if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
+  },
+};
+
+export const domainVerify: Command = {
+  words: ["domain", "verify"],
+  summary: "look the sender domain's DNS record up now",
+  options: OPTIONS,
+  examples: ["relay domain verify"],
+  async run(input, world) {
+    const { senderDomain, message } = await withApi("write", input, world, (api) =>
+      api.request<{ senderDomain: DomainView; message: string }>("POST", `${PATH}/verify`),
+    );
+    await say(input, world, senderDomain);
+    world.tell(plain(message));
+    return senderDomain.verified ? 0 : 1;
+  },
+};
+
+export const domainRemove: Command = {
+  words: ["domain", "remove"],
+  summary: "remove the sender domain: mail stops leaving",
+  details:
+    "Relays' mail fails and alerts stay on the dashboard, until a domain is set and verified again. Set again it gets a new DNS record. To stop mail for a while and keep the domain: relay settings set mail.sends off.",
+  options: [
+    {
+      name: "confirm",
+      value: "<domain>",
+      help: "the domain once more, which removes it without asking; without it a terminal is asked",
+    },
+    ...OPTIONS,
+  ],
+  examples: ["relay domain remove --confirm example.com"],
+  async run(input, world) {
+    const removed = await withApi<string | null>("write", input, world, async (api) => {
+      const { senderDomain } = await api.request<{ senderDomain: DomainView | null }>("GET", PATH);
+      if (senderDomain === null) return null;
+      await requireMeant(input, world, senderDomain.domain);
+      await api.command("DELETE", PATH);
+      return senderDomain.domain;
+    });
+    if (input.on("json")) world.say(writeJson({ removed }, 2));
+    world.tell(
+      removed === null
+        ? "No sender domain is set: nothing changed."
+        : `${removed} is removed: no mail leaves until relay domain set names one and it is verified.`,
+    );
+  },
+};
+
+async function requireMeant(input: Input, world: World, domain: string): Promise<void> {
+  requireSame(input, "sender domain", domain);
+  if (input.given("confirm")) return;
+  world.tell(`Without ${domain} no mail leaves: relays' mail fails, and alerts stay on the dashboard.`);
+  const line = `relay domain remove --confirm ${domain}`;
+  await requireYes(world, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });
+}
+
+async function say(input: Input, world: World, view: DomainView): Promise<void> {
+  if (input.on("json")) return world.say(writeJson({ senderDomain: view } as Json, 2));
+  const { domain, verified, record } = view;
+  await saySheet(input, world, [
+    `${domain}  ${verified ? "verified" : "not verified"}`,
+    `  ${record.type}  ${record.name}  ${record.value}`,
+  ]);
+}

@@ -1,0 +1,126 @@
+/**
+ * `relay emails …`: what became of mail, and mail sent by hand. On a data directory they send by themselves, with the settings of the environment,
+ * beside a running server or without one; of a server elsewhere that server sends.
+ */
+
+import { EMAIL_STATES, type EmailView } from "../../../platform/mail/email.ts";
+import type { MailStopView } from "../../../platform/mail/mail-stop.ts";
+import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { ALLOW_PRIVATE, BASE_URL } from "../service-option.ts";
+import { wholeId } from "../terminal/id-suffix.ts";
+import { LIMIT, SINCE } from "../terminal/listing.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+const SEND_OPTIONS = [...ANYWHERE, BASE_URL, ALLOW_PRIVATE];
+
+export const emailsList: Command = {
+  words: ["emails", "list"],
+  summary: "list mail with what became of it, newest first",
+  options: [
+    {
+      name: "person",
+      value: "<address, id or token>",
+      help: "only what went to this person; somebody unknown is an error",
+    },
+    { name: "state", value: "<state>", help: EMAIL_STATES.join(", "), of: EMAIL_STATES },
+    SINCE,
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay emails list --state unknown", "relay emails list --person ada@example.com"],
+  async run(input, world) {
+    const state = input.choice("state", EMAIL_STATES) ?? undefined;
+    const named = input.text("person") ?? undefined;
+    const time = { of: (mail: EmailView) => mail.createdAt, ordered: true };
+    const mails = await listItems<EmailView>(input, world, "/emails", { state, person: named }, time);
+    await sayList(input, world, mails, {
+      columns: [
+        { heading: "MADE", value: (mail) => mail.createdAt, keep: 3 },
+        { heading: "STATE", value: (mail) => mail.state, tone: true, keep: 1 },
+        { heading: "TO", value: (mail) => mail.to, cut: 14, keep: 2, raw: true },
+        { heading: "SUBJECT", value: (mail) => mail.subject, cut: 14, keep: 5, raw: true },
+        { heading: "ID", value: (mail) => mail.id, keep: 4 },
+        { heading: "WHY", value: (mail) => mail.message ?? "", cut: 14, keep: 6 },
+      ],
+      none: "No mail matches.",
+    });
+  },
+};
+
+export const emailsStopped: Command = {
+  words: ["emails", "stopped"],
+  summary: "list who wants no more mail of kind event",
+  details:
+    "By the link that such a mail carries, or by relay people stop-mail. Mail of kind account goes to them all the same.",
+  options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay emails stopped"],
+  async run(input, world) {
+    const stops = await listItems<MailStopView>(input, world, "/mail/stops", {});
+    await sayList(input, world, stops, {
+      columns: [
+        { heading: "SINCE", value: (stop) => stop.stoppedAt, keep: 2 },
+        { heading: "ADDRESS", value: (stop) => stop.email, cut: 20, keep: 1, raw: true },
+        { heading: "ID", value: (stop) => stop.person, keep: 3 },
+      ],
+      none: "Nobody stopped mail of kind event.",
+    });
+  },
+};
+
+export const emailsSendAgain: Command = {
+  words: ["emails", "send-again"],
+  summary: "send mail again whose end is unknown",
+  details: "Mail that failed is sent by a replay of its event: relay events replay.",
+  arguments: [
+    { name: "mail id", help: "as relay emails list --state unknown shows it, or its ending", many: true },
+  ],
+  options: SEND_OPTIONS,
+  examples: ["relay emails send-again 1f09b2e4"],
+  async run(input, world) {
+    const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
+      let code = 0;
+      for (const id of input.positionals) code = Math.max(code, sayEnd(world, await send(id)));
+      return code;
+    };
+    return await withApi("write", input, world, (api) =>
+      sendAll(async (text) => {
+        const id = await wholeId(text, "mails", (most, cursor) =>
+          api.page<EmailView>("/emails", {}, most, cursor),
+        );
+        const path = `/emails/${encodeURIComponent(id)}/send-again`;
+        return (await api.request<{ email: EmailView }>("POST", path)).email;
+      }),
+    );
+  },
+};
+
+export const emailsTest: Command = {
+  words: ["emails", "test"],
+  summary: "mail an owner a test of the mail settings",
+  options: [
+    { name: "to", value: "<address>", otherwise: "the first owner's", help: "an owner's e-mail address" },
+    ...SEND_OPTIONS,
+  ],
+  examples: ["relay emails test --to you@example.com"],
+  async run(input, world) {
+    const to = input.text("to") ?? undefined;
+    const mail = await withApi(
+      "write",
+      input,
+      world,
+      async (api) => (await api.request<{ email: EmailView }>("POST", "/mail/test", { to })).email,
+    );
+    return sayEnd(world, mail);
+  },
+};
+
+/** 0 when the mail was taken, or kept in the mailbox of local development. */
+function sayEnd(world: World, { id, to, state, message }: EmailView): number {
+  const end = state === "mailbox" ? "kept here, as local development sends nothing" : state;
+  world.say(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
+  return state === "sent" || state === "mailbox" ? 0 : 1;
+}

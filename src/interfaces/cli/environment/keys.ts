@@ -1,0 +1,134 @@
+/** `relay keys …`: API keys. One is written to standard output once, and stored as a hash alone. */
+
+import { writeJson } from "../../../base/json.ts";
+import { MAX_PAGE_SIZE } from "../../../base/page.ts";
+import {
+  COMMAND_LINE,
+  formatActor,
+  type KeyView,
+  listApiKeys,
+  mintApiKey,
+  revokeApiKey,
+} from "../../../platform/account/api-key.ts";
+import { listOriginWarnings } from "../../../platform/account/key-origin.ts";
+import { writeAudit } from "../../../platform/audit/audit.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "../data-directory.ts";
+import { DATA } from "../service-option.ts";
+import { wholeId } from "../terminal/id-suffix.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+export const keysCreate: Command = {
+  words: ["keys", "create"],
+  summary: "make an API key, shown once",
+  details: "It is written to standard output once.",
+  options: [
+    APP,
+    ENVIRONMENT,
+    { name: "name", value: "<text>", otherwise: "command line", help: "what uses the key" },
+    {
+      name: "kind",
+      value: "<secret|app>",
+      otherwise: "secret",
+      help: "secret keys are for servers, app keys for browsers",
+      of: ["secret", "app"],
+    },
+    { name: "origin", value: "<https://host>", list: true, help: "web origins an app key works from" },
+    JSON_OUTPUT,
+    ...DATA,
+  ],
+  examples: ["relay keys create --app shop --environment production --name backend"],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const kind = input.choice("kind", ["secret", "app"]) ?? "secret";
+    const name = input.text("name") ?? "command line";
+    const origins = input.list("origin");
+    const made = await withEnvironment(input, world, (store, environment) =>
+      store.write("dashboard", async (tx) => {
+        const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, nowMs });
+        await writeAudit(tx, {
+          environmentId: environment.id,
+          nowMs,
+          by: formatActor(COMMAND_LINE),
+          action: "key.created",
+          target: `key:${key.id}`,
+          after: { kind, name: key.name, hint: key.hint, origins: key.origins },
+        });
+        return { key, token, app: environment.appId, environment: environment.name };
+      }),
+    );
+    const { key, token, app, environment } = made;
+    for (const { message } of listOriginWarnings(key.origins)) world.tell(`warning: ${message}`);
+    if (input.on("json")) {
+      world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
+      return;
+    }
+    world.say(token);
+    world.tell(
+      `This ${kind} key of ${app}/${environment} is shown once. Revoke it with: relay keys revoke ${key.id}`,
+    );
+  },
+};
+
+export const keysList: Command = {
+  words: ["keys", "list"],
+  summary: "list an environment's API keys",
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay keys list"],
+  async run(input, world) {
+    const items = await withApi(
+      "read",
+      input,
+      world,
+      async (api) => (await api.list<KeyView>("/keys", {}, MAX_PAGE_SIZE)).items,
+    );
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "ID", value: (key) => key.id, keep: 1 },
+        { heading: "KIND", value: (key) => key.kind, keep: 5 },
+        { heading: "KEY", value: (key) => key.hint, keep: 6 },
+        { heading: "NAME", value: (key) => key.name, cut: 12, keep: 2, raw: true },
+        { heading: "OWNER", value: (key) => key.owner ?? "", cut: 12, keep: 8, raw: true },
+        { heading: "LAST USED", value: (key) => key.lastUsedAt ?? "never", keep: 4 },
+        { heading: "ENDS", value: (key) => key.expiresAt ?? "", keep: 7 },
+        { heading: "STATE", value: (key) => stateOf(key, world.clock.now()), tone: true, keep: 3 },
+      ],
+      none: "No keys yet: relay keys create makes one.",
+    });
+  },
+};
+
+function stateOf({ revokedAt, expiresAt }: KeyView, nowMs: number): string {
+  if (revokedAt !== null) return "revoked";
+  return expiresAt !== null && Date.parse(expiresAt) <= nowMs ? "ended" : "live";
+}
+
+export const keysRevoke: Command = {
+  words: ["keys", "revoke"],
+  summary: "revoke an API key, at once and for good",
+  arguments: [{ name: "key id", help: "as relay keys list shows it, or its ending" }],
+  options: OF_ENVIRONMENT,
+  examples: ["relay keys revoke 7c44d0b1"],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const key = await withEnvironment(input, world, async (store, environment) => {
+      const id = await wholeId(input.first(), "keys", () =>
+        store.read(async (tx) => ({ items: (await listApiKeys(tx, environment.id)).items, next: null })),
+      );
+      return await store.write("dashboard", async (tx) => {
+        const revoked = await revokeApiKey(tx, environment.id, id, nowMs);
+        await writeAudit(tx, {
+          environmentId: environment.id,
+          nowMs,
+          by: formatActor(COMMAND_LINE),
+          action: "key.revoked",
+          target: `key:${revoked.id}`,
+          before: { kind: revoked.kind, name: revoked.name, hint: revoked.hint },
+        });
+        return revoked;
+      });
+    });
+    world.tell(`The key ${key.hint} (${key.name}) is revoked.`);
+  },
+};

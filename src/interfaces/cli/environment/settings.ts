@@ -1,0 +1,208 @@
+/**
+ * `relay settings …`: an environment's settings, shown and changed one at a time by their names, on the data directory. A secret is read from
+ * standard input alone, so that no list of processes and no shell history holds it.
+ */
+
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
+import type { Warning } from "../../../base/refusal.ts";
+import type { SettingsView } from "../../../rules/settings/settings.ts";
+import { ANYWHERE, sayFoundSoon, withApi } from "../api/target.ts";
+import { type Command, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT, readRunningLimits } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { ALLOW_PRIVATE, BASE_URL, readDataDir } from "../service-option.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+type Setting = Json | undefined;
+/** A server of 0.10 tells no warnings. */
+type Changed = { settings: SettingsView; warnings?: Warning[] };
+type Kind = "switch" | "text" | "secret" | "json";
+
+/** What can be set, as `PUT …/settings` names it, but for the alerts' own switches. */
+const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
+  held: { kind: "switch", help: "on keeps what arrives and runs nothing; off runs each relay's in order" },
+  processorSecret: { kind: "secret", help: "of the scheme processor; none removes it" },
+  "mail.sends": { kind: "switch", help: "off keeps every mail back" },
+  "mail.fromName": { kind: "text", help: "the name before the sender's address; none removes it" },
+  "mail.replyTo": { kind: "text", help: "where answers go; none removes it" },
+  "mail.smtp": {
+    kind: "json",
+    help: '{ "host": …, "port": …, "security": "starttls", "username": … }; its password from standard input',
+  },
+  "receipts.collection": { kind: "text", help: "the collection that receipts are written to; none" },
+  "connector.writes": { kind: "switch", help: "off: assistants only read; see relay mcp" },
+  "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
+};
+const PATH = "/settings";
+const ALERTS = "alerts.";
+const HELP = Object.entries(NAMES).map(([name, { help }]) => `  ${name}: ${help}`);
+
+export const settingsGet: Command = {
+  words: ["settings", "get"],
+  summary: "an environment's settings, and its caps",
+  details:
+    "No secret is ever shown. The caps are those that the server here was started with; where none runs, those of this command's own RELAY_LIMIT_… variables.",
+  arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
+  options: [JSON_OUTPUT, BASE_URL, ...ANYWHERE],
+  examples: ["relay settings get", "relay settings get mail --json"],
+  async run(input, world) {
+    const { settings, limits } = await withApi("read", input, world, async (api) => ({
+      settings: (await api.request<{ settings: SettingsView }>("GET", PATH)).settings,
+      limits: api.isLocal
+        ? tellLimits(input, world)
+        : "The limits are those that the server was started with.",
+    }));
+    const wanted = input.positionals[0];
+    const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
+    if (found === undefined) {
+      throw new UsageError(`There is no setting ${wanted}: relay settings get shows them all.`);
+    }
+    if (input.on("json")) world.say(writeJson(found as Json, 2));
+    else
+      await sayList(input, world, listValues(wanted ?? "", found as Json), {
+        columns: [
+          { heading: "SETTING", value: ([name = ""]) => name },
+          { heading: "VALUE", value: ([, value = ""]) => value, wrap: true },
+        ],
+        none: "Nothing is set.",
+      });
+    if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(limits);
+  },
+};
+
+/** What is set as `held` is shown as since when. */
+function shownAs(name: string): string {
+  return name === "held" ? "heldAt" : name;
+}
+
+function tellLimits(input: Input, world: World): string {
+  return readRunningLimits(readDataDir(input, world)) === null
+    ? "The limits are those that this command's own RELAY_LIMIT_… variables give: no server that runs here has noted its own."
+    : "The limits are those that the server here was started with.";
+}
+
+export const settingsSet: Command = {
+  words: ["settings", "set"],
+  summary: "change one setting",
+  details: [
+    "Takes one of these names, and alerts.<code> (relay settings get shows them) with on or off:",
+    ...HELP,
+    "Caps are no settings of an environment: start the server with RELAY_LIMIT_… variables.",
+  ].join("\n"),
+  arguments: [
+    { name: "name", help: "one of the names below", of: Object.keys(NAMES) },
+    {
+      name: "value",
+      help: "on, off, a text, JSON, or none; a secret comes on standard input",
+      optional: true,
+    },
+  ],
+  options: [ALLOW_PRIVATE, JSON_OUTPUT, BASE_URL, ...ANYWHERE],
+  examples: [
+    "relay settings set held on",
+    "relay settings set processorSecret < secret.txt",
+    "relay settings set alerts.relay_silent off",
+    `relay settings set mail.smtp '{"host":"smtp.example.com","username":"ada"}' < password.txt`,
+  ],
+  async run(input, world) {
+    const [name = "", text] = input.positionals;
+    const value = await readValue(name, text, world);
+    const change = nest(name.split("."), value);
+    let foundSoon = "";
+    const { settings, warnings = [] } = await withApi("write", input, world, async (api) => {
+      // A hold holds as soon as it is stored. A server reads its release and a secret once a second.
+      if ((name === "held" && value === false) || kindOf(name) === "secret")
+        foundSoon = sayFoundSoon(api, input, world);
+      const { version } = (await api.request<{ settings: SettingsView }>("GET", PATH)).settings;
+      const body = { version, ...change };
+      return await api.request<Changed>("PUT", PATH, body);
+    });
+    if (input.on("json")) world.say(writeJson({ settings, warnings } as object as Json, 2));
+    const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
+    world.tell(
+      isJsonObject(told)
+        ? `${name} is set: ${writeJson(told)}${foundSoon === "" ? "" : `.${foundSoon}`}`
+        : `${name} is ${sayValue(shownAs(name), told)}.${foundSoon}`,
+    );
+    for (const { message } of warnings) world.tell(`warning: ${message}`);
+  },
+};
+
+function kindOf(name: string): Kind | undefined {
+  if (name.startsWith(ALERTS)) return "switch";
+  return Object.hasOwn(NAMES, name) ? NAMES[name]?.kind : undefined;
+}
+
+async function readValue(name: string, text: string | undefined, world: World): Promise<Json> {
+  const kind = kindOf(name);
+  if (kind === undefined) {
+    throw new UsageError(
+      `relay settings set knows no ${name}: write one of ${Object.keys(NAMES).join(", ")}, or alerts.<code>.`,
+    );
+  }
+  if (kind === "secret") {
+    if (text === "none") return null;
+    if (text !== undefined)
+      throw new UsageError(`${name} is a secret: give it on standard input, or write none to remove it.`);
+    const secret = (await world.readInput()).trim();
+    if (secret !== "") return secret;
+    throw new UsageError(
+      `${name} is read from standard input, which was empty: relay settings set ${name} < file.`,
+    );
+  }
+  if (text === undefined)
+    throw new UsageError(`relay settings set ${name} needs a value: ${NAMES[name]?.help ?? "on or off"}.`);
+  if (kind === "switch") {
+    if (text === "on" || text === "off") return text === "on";
+    throw new UsageError(`${name} is ${JSON.stringify(text)}: write on or off.`);
+  }
+  if (text === "none") return null;
+  return kind === "text" ? text : await readServer(name, text, world);
+}
+
+/** A mail server; what signs in needs its password. */
+async function readServer(name: string, text: string, world: World): Promise<Json> {
+  let server: unknown;
+  try {
+    server = JSON.parse(text);
+  } catch {}
+  if (!isJsonObject(server))
+    throw new UsageError(`${name} is not a JSON object: write ${NAMES[name]?.help}.`);
+  if ("password" in server)
+    throw new UsageError("password is a secret: leave it out and give it on standard input.");
+  if (server.username === undefined || server.username === null) return server;
+  const password = (await world.readInput()).trim();
+  return password === "" ? server : { ...server, password };
+}
+
+function nest(names: readonly string[], value: Json): JsonObject {
+  const [name = "", ...rest] = names;
+  return { [name]: rest.length === 0 ? value : nest(rest, value) };
+}
+
+function at(value: JsonObject, name: string): Setting {
+  let found: Setting = value;
+  for (const part of name.split(".")) {
+    if (!isJsonObject(found) || !Object.hasOwn(found, part)) return undefined;
+    found = found[part];
+  }
+  return found;
+}
+
+/** A value as it is set, where it can be: on, off, none. */
+function sayValue(name: string, value: Json): string {
+  if (name === "heldAt" || name === "held") return value === null ? "off" : `on since ${value}`;
+  if (typeof value === "string") return value;
+  if (value === null) return "none";
+  if (typeof value !== "boolean") return writeJson(value);
+  const [yes, no] = kindOf(name) === "switch" ? ["on", "off"] : ["yes", "no"];
+  return value ? yes : no;
+}
+
+/** Each value under its dotted name. */
+function listValues(name: string, value: Json): string[][] {
+  if (!isJsonObject(value)) return [[name === "heldAt" ? "held" : name, sayValue(name, value)]];
+  return Object.entries(value).flatMap(([part, one]) =>
+    listValues(name === "" ? part : `${name}.${part}`, one as Json),
+  );
+}

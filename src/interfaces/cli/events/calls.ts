@@ -1,0 +1,179 @@
+/**
+ * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
+ * with what to do, and a line for each as it comes. A running service writes them within a second.
+ */
+import { toIsoOrNull } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { MAX_RECENT_CALLS } from "../../../base/limit.ts";
+import { MAX_PAGE_SIZE } from "../../../base/page.ts";
+import { explainCode } from "../../../base/result-code.ts";
+import { plain } from "../../../base/text.ts";
+import {
+  REQUEST_OUTCOMES,
+  type RecentRequestView,
+  type RequestFilter,
+} from "../../../engine/receiver/request.ts";
+import { MAX_UNKNOWN_NAMES, type UnknownRequestView } from "../../../engine/receiver/unknown-request.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, type Option } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { wholeId } from "../terminal/id-suffix.ts";
+import { LIMIT, readLimit, readTime, SINCE } from "../terminal/listing.ts";
+import { toneOf } from "../terminal/screen.ts";
+import type { Column } from "../terminal/table.ts";
+import { follow } from "../terminal/tail.ts";
+import { sayList, saySheet } from "../terminal/terminal.ts";
+
+/** One page of the API. */
+const MAX_TAILED = MAX_PAGE_SIZE;
+
+/** What a call to a name that no receiver has is refused for. */
+const UNKNOWN = "unknown_receiver";
+
+const CALL_FILTERS: readonly Option[] = [
+  { name: "relay", value: "<name>", help: "only calls to this name", of: "relay" },
+  { name: "outcome", value: "<outcome>", help: REQUEST_OUTCOMES.join(", "), of: REQUEST_OUTCOMES },
+  { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
+  SINCE,
+];
+
+/** Throws UsageError. */
+function readCallFilter(input: Input, world: World): RequestFilter {
+  return {
+    relay: input.text("relay") ?? undefined,
+    outcome: input.choice("outcome", REQUEST_OUTCOMES) ?? undefined,
+    code: input.text("code") ?? undefined,
+    sinceMs: readTime(input, "since", world),
+  };
+}
+
+export const callsList: Command = {
+  words: ["calls", "list"],
+  summary: "list calls that became no event, with the cause",
+  details:
+    "Newest first. Refused calls, those that a relay's when ignores, duplicates, handshakes that were answered, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
+  options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
+  async run(input, world) {
+    const limit = readLimit(input);
+    const filter = readCallFilter(input, world);
+    // All that are kept are few enough to be counted.
+    const counts = world.screen.columns !== null && !input.on("json");
+    const most = counts ? MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES : limit + 1;
+    const calls = await withApi("read", input, world, (api) => listCalls(api, filter, most));
+    const isCut = calls.length > limit;
+    const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
+    const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
+    await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No calls match." });
+  },
+};
+
+export const callsShow: Command = {
+  words: ["calls", "show"],
+  summary: "one call that became no event, and what to do",
+  arguments: [{ name: "call id", help: "as relay calls list shows it, or its ending" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls show u1"],
+  async run(input, world) {
+    const calls = await withApi("read", input, world, (api) => listCalls(api, {}, MAX_RECENT_CALLS));
+    const id = await wholeId(input.first(), "calls", async () => ({ items: calls, next: null }));
+    const call = calls.find((one) => one.id === id);
+    if (call === undefined) {
+      throw new CommandFailure(
+        "not_found",
+        `There is no call ${JSON.stringify(id)} in this environment: relay calls list shows the last ones.`,
+      );
+    }
+    if (input.on("json")) return world.say(writeJson({ call }, 2));
+    await saySheet(input, world, writeCall(call));
+  },
+};
+
+export const callsTail: Command = {
+  words: ["calls", "tail"],
+  summary: "a line for each call that becomes no event",
+  details: "It goes on until it is stopped.",
+  options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls tail --relay checkout-completed"],
+  async run(input, world) {
+    const filter = readCallFilter(input, world);
+    await withApi("read", input, world, (api) => {
+      const look = () => listCalls(api, filter, MAX_TAILED);
+      return follow(api, input, world, { ...TAIL, look });
+    });
+  },
+};
+
+/** A name that no receiver has is one row, called again and again. */
+function keyOf({ id, count }: RecentRequestView): string {
+  return `${id} ${count}`;
+}
+
+/** The same of a server. */
+async function listCalls(api: Api, filter: RequestFilter, limit: number): Promise<RecentRequestView[]> {
+  const { relay, outcome, code, sinceMs = null } = filter;
+  const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };
+  const { items } = await api.list<RecentRequestView>("/calls", query, limit);
+  if (!takesUnknown(filter)) return items;
+  const unknown = await api.list<UnknownRequestView>("/unknown-calls", {}, MAX_UNKNOWN_NAMES);
+  return mix(items, unknown.items, filter, limit);
+}
+
+function takesUnknown({ outcome, code }: RequestFilter): boolean {
+  return (outcome ?? "refused") === "refused" && (code ?? UNKNOWN) === UNKNOWN;
+}
+
+function mix(
+  items: readonly RecentRequestView[],
+  names: readonly UnknownRequestView[],
+  { relay, sinceMs = Number.NEGATIVE_INFINITY }: RequestFilter,
+  limit: number,
+): RecentRequestView[] {
+  const unknown = names
+    .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
+    .map(({ id, name, at, firstAt, cause, source, count }): RecentRequestView => {
+      const why = { outcome: "refused", code: UNKNOWN, cause } as const;
+      return { id, at, firstAt, relay: name, ...why, source, eventId: null, count };
+    });
+  return [...items, ...unknown]
+    .sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0))
+    .slice(0, limit);
+}
+
+const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
+  { heading: "AT", value: ({ at }) => at, keep: 2 },
+  { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome), keep: 1 },
+  { heading: "RELAY", value: ({ relay }) => relay, cut: 12, keep: 3 },
+  { heading: "TIMES", value: ({ count }) => String(count), right: true, keep: 6 },
+  { heading: "FROM", value: ({ source }) => source, cut: 12, keep: 7, raw: true },
+  { heading: "ID", value: ({ id }) => id, keep: 4 },
+  { heading: "CAUSE", value: ({ cause }) => cause, cut: 20, keep: 5, raw: true },
+];
+
+/** `401 bad_signature`, `200 ignored`. */
+function answerOf({ outcome, code }: RecentRequestView): string {
+  return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+}
+
+const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for calls that become no event" };
+
+function writeCall(call: RecentRequestView): string[] {
+  const { id, at, firstAt, relay, outcome, code, cause, source, eventId, count } = call;
+  const meaning = outcome === "refused" ? explainCode(code) : null;
+  const facts: Readonly<Record<string, string | null>> = {
+    relay,
+    at,
+    from: source,
+    times: count > 1 ? `${count}, the first at ${firstAt}, the last one then` : null,
+    cause,
+    means: meaning?.when ?? null,
+    do: meaning?.todo ?? null,
+    event: eventId === null ? null : `${eventId}, see relay events show ${eventId}`,
+  };
+  const lines = Object.entries(facts).flatMap(([name, words]) =>
+    words === null ? [] : [`  ${name.padEnd(8)}  ${plain(words)}`],
+  );
+  return [`${id}  ${answerOf(call)}`, ...lines];
+}

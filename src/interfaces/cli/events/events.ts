@@ -1,0 +1,192 @@
+/**
+ * `relay events …`: what happened, one event with its attempts, taking its payload out, and a line for each as it comes.
+ */
+
+import { toIsoOrNull } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import type { EventCounts } from "../../../engine/event/count.ts";
+import { EVENT_STATES, EVENT_TRIGGERS } from "../../../engine/event/event.ts";
+import type { EventFilter } from "../../../engine/event/list.ts";
+import type { EventItem, EventView } from "../../../engine/event/view.ts";
+import { type Api, writeQuery } from "../api/api.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command, Input, Option } from "../command.ts";
+import { JSON_OUTPUT, withStore } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { wholeEventId } from "../terminal/id-suffix.ts";
+import {
+  gather,
+  LIMIT,
+  type Listing,
+  type ReadPage,
+  readLimit,
+  readTime,
+  SINCE,
+  UNTIL,
+} from "../terminal/listing.ts";
+import { follow } from "../terminal/tail.ts";
+import { sayList, saySheet } from "../terminal/terminal.ts";
+import { EVENT_COLUMNS, writeEvent, writePayload } from "./text.ts";
+
+const EVENT_FILTERS: readonly Option[] = [
+  { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
+  { name: "state", value: "<state>", help: EVENT_STATES.join(", "), of: EVENT_STATES },
+  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
+  { name: "reason", value: "<code>", help: "failed with this last; any: with whatever" },
+  {
+    name: "person",
+    value: "<address, id or token>",
+    help: "only this person's; somebody unknown is an error",
+  },
+];
+
+/** Throws UsageError. */
+function readEventFilter(input: Input, world: World): EventFilter {
+  return {
+    relay: input.text("relay") ?? undefined,
+    state: input.choice("state", EVENT_STATES) ?? undefined,
+    trigger: input.choice("trigger", EVENT_TRIGGERS) ?? undefined,
+    reason: input.text("reason") ?? undefined,
+    person: input.text("person") ?? undefined,
+    q: input.text("text") ?? undefined,
+    mapped: input.text("mapped") ?? undefined,
+    sinceMs: readTime(input, "since", world),
+    untilMs: readTime(input, "until", world),
+  };
+}
+
+/** The filter as the API takes it. */
+function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
+  return { ...filter, since: toIsoOrNull(sinceMs ?? null), until: toIsoOrNull(untilMs ?? null) };
+}
+
+export const eventPath = (id: string): string => `/events/${encodeURIComponent(id)}`;
+
+export const eventsList: Command = {
+  words: ["events", "list"],
+  summary: "list events, newest first",
+  options: [
+    ...EVENT_FILTERS,
+    SINCE,
+    UNTIL,
+    { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
+    { name: "mapped", value: "<name:value>", help: "a mapped value begins so: order:cs_live" },
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay events list --state dead", "relay events list --relay checkout-completed --json"],
+  async run(input, world) {
+    const limit = readLimit(input);
+    const filter = readEventFilter(input, world);
+    const events = await withApi("read", input, world, async (api) => {
+      const query = queryOf(filter);
+      const read: ReadPage<EventItem> = (most, cursor) => api.page<EventItem>("/events", query, most, cursor);
+      const listed = await gather(input, world, read, { limit, counted: true });
+      const count = async () => {
+        const path = `/events/counts${writeQuery({ ...query, state: undefined })}`;
+        return (await api.request<{ counts: EventCounts }>("GET", path)).counts;
+      };
+      return await addCount(listed, count, filter);
+    });
+    await sayList(input, world, events, { columns: EVENT_COLUMNS, none: "No events match." });
+  },
+};
+
+/** Events have counts of their own, which reach further than counting them does. */
+async function addCount(
+  listed: Listing<EventItem>,
+  count: () => Promise<EventCounts>,
+  { state }: EventFilter,
+): Promise<Listing<EventItem>> {
+  if (!listed.wantsCount) return listed;
+  const counts = await count();
+  const counted = state === undefined ? Object.values(counts) : [counts[state]];
+  const total = counted.reduce((sum, one) => sum + one.count, 0);
+  return { ...listed, of: { total, atLeast: counted.some(({ isMore }) => isMore) } };
+}
+
+/** The id of the event that is named by its id or by the id's ending. */
+export function findEventId(api: Api, text: string): Promise<string> {
+  return wholeEventId(text, (most, cursor) => api.page<EventItem>("/events", {}, most, cursor));
+}
+
+/** A POST about an event, which answers the event; answers its id. */
+export async function postEvent(api: Api, path: string, sent: object = {}): Promise<string> {
+  const { event } = await api.request<{ event: { id: string } }>("POST", path, sent);
+  return event.id;
+}
+
+export const eventsShow: Command = {
+  words: ["events", "show"],
+  summary: "one event: its payload, and what each attempt did",
+  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay events show 00001a2f"],
+  async run(input, world) {
+    const event = await withApi("read", input, world, async (api) => {
+      const path = eventPath(await findEventId(api, input.first()));
+      return withoutDocs((await api.request<{ event: EventView }>("GET", path)).event);
+    });
+    if (input.on("json")) return world.say(writeJson({ event }, 2));
+    const aside = world.screen.columns !== null && event.expunged === null;
+    await saySheet(input, world, writeEvent(event, aside), aside ? writePayload(event) : null);
+  },
+};
+
+/** A server tells the page of each code too; the terminal has relay help for it. */
+function withoutDocs(event: EventView): EventView {
+  const runs = event.runs.map((run) => ({
+    ...run,
+    results: run.results.map(({ docs: _, ...result }) => result),
+  }));
+  return { ...event, runs };
+}
+
+export const eventsExpunge: Command = {
+  words: ["events", "expunge"],
+  summary: "take an event's payload out for good",
+  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  options: ANYWHERE,
+  details:
+    "It is audited, and the event never runs again. What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
+  examples: ["relay events expunge 00001a2f"],
+  async run(input, world) {
+    const { id, isLocal } = await withApi("write", input, world, async (api) => {
+      const path = eventPath(await findEventId(api, input.first()));
+      return { id: await postEvent(api, `${path}/expunge`), isLocal: api.isLocal };
+    });
+    if (isLocal) await vacuum(input, world);
+    world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);
+  },
+};
+
+/** Overwrites the pages that the payload was on. A server does so by itself. */
+function vacuum(input: Input, world: World): Promise<void> {
+  return withStore(input, world, async (store) => {
+    while (await store.tend({ everything: true }));
+  });
+}
+
+const PAGE = { limit: 200, after: null };
+
+export const eventsTail: Command = {
+  words: ["events", "tail"],
+  summary: "a line for each event as it arrives and ends",
+  details: "It goes on until it is stopped.",
+  options: [...EVENT_FILTERS, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay events tail --state dead"],
+  async run(input, world) {
+    const filter = readEventFilter(input, world);
+    await withApi("read", input, world, (api) => {
+      const look = async () => (await api.list<EventItem>("/events", queryOf(filter), PAGE.limit)).items;
+      return follow(api, input, world, { ...TAIL, look });
+    });
+  },
+};
+
+const TAIL = {
+  columns: EVENT_COLUMNS,
+  keyOf: ({ id, state, attempts, finishedAt }: EventItem) => `${id} ${state} ${attempts} ${finishedAt ?? ""}`,
+  waiting: "Waiting for events",
+};

@@ -1,0 +1,207 @@
+/** `relay import-missed`: an export of what a provider lists and never delivered, entered as if received; the plan first, then exactly those lines. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { sleep } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { plain } from "../../../base/text.ts";
+import { type ImportView, MAX_IMPORT_LINES } from "../../../engine/receiver/import.ts";
+import { StoreUnavailable } from "../../../store/port.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { pointersOf, toRefusalCode, writeCodeLine } from "../refusal-text.ts";
+import { BASE_URL } from "../service-option.ts";
+import { count } from "../sync/plan-lines.ts";
+import { MissedTally as Tally } from "./import-summary.ts";
+
+const MAX_FILE_MB = 256;
+/** Of one request, which is one batch. */
+const BATCH_BYTES = 900 * 1024;
+const TELL_EVERY_MS = 500;
+/** Beside the second that each try waits. */
+const TRY_AGAIN_MS = 200;
+const MAX_TRIES = 10;
+
+export const importEvents: Command = {
+  words: ["import-missed"],
+  summary: "enter events that the provider never delivered",
+  details:
+    'Events that the provider lists and never delivered enter each once. One event a line: its body as the provider lists it (jq -c \'.data[]\' makes lines of a list), or the delivery as it was sent, as {"headers":{…},"body":"…"}. A delivery is verified with the relay\'s secret; its signature may be old, up to 30 days. What does not verify is unsigned, and a relay that acts on people takes none of that. What was received or imported before is known by its event_id and not done again, so the same file may be imported twice, and again after it was interrupted. The plan is shown first. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the others entered); 2 wrongly written.',
+  arguments: [
+    { name: "name", help: "the relay's name", of: "relay" },
+    { name: "file", help: "the export; standard input when absent", optional: true, of: "file" },
+  ],
+  options: [
+    { name: "dry-run", help: "show the plan and store nothing" },
+    { name: "yes", help: "import without asking" },
+    JSON_OUTPUT,
+    BASE_URL,
+    ...ANYWHERE,
+  ],
+  examples: [
+    "relay import-missed orders < export.jsonl",
+    "stripe events list --limit 100 | jq -c '.data[]' | relay import-missed orders --dry-run",
+    "relay import-missed orders export.jsonl --profile shop --yes",
+  ],
+  async run(input, world) {
+    const bytes = await readExport(input, world);
+    return await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
+      carry(sendBatches(api, input, world), bytes, input, world),
+    );
+  },
+};
+
+async function readExport(input: Input, world: World): Promise<Uint8Array> {
+  const file = input.positionals[1];
+  if (file === undefined && world.interactive)
+    throw new UsageError(
+      `The export is read from standard input, which is the terminal: relay import-missed ${input.first()} < export.jsonl.`,
+    );
+  const bytes = file === undefined ? await world.readInputBytes() : await readFile(resolve(world.cwd, file));
+  if (bytes.byteLength <= MAX_FILE_MB * 2 ** 20) return bytes;
+  throw new CommandFailure(
+    "body_too_large",
+    `The export is larger than ${MAX_FILE_MB} MB: split it by lines and import the parts one after another.`,
+  );
+}
+
+interface Asked {
+  dryRun: boolean;
+  file: string;
+  firstLine: number;
+  version: number | null;
+}
+
+/** Has one batch planned or stored. */
+type Send = (bytes: Uint8Array, asked: Asked) => Promise<ImportView>;
+
+function sendBatches(api: Api, input: Input, world: World): Send {
+  return (bytes, { dryRun, file, firstLine, version }) => {
+    const query = new URLSearchParams({ dryRun: String(dryRun), file, line: String(firstLine) });
+    if (version !== null) query.set("version", String(version));
+    const path = `/relays/${encodeURIComponent(input.first())}/import-missed?${query}`;
+    const send = () => api.request<ImportView>("POST", path, bytes);
+    return api.isLocal ? retryWhileBusy(send, world) : send();
+  };
+}
+
+/** Waits for a server that runs what entered: it may hold the database for longer than a write waits. */
+async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: World): Promise<Result> {
+  for (let left = MAX_TRIES; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || left === 0) throw error;
+      await sleep(clock, TRY_AGAIN_MS);
+    }
+  }
+}
+
+/** Shows the plan, asks, and carries it out. Answers the exit code. */
+async function carry(send: Send, bytes: Uint8Array, input: Input, world: World): Promise<number> {
+  const file = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  const plan = await passOver(send, bytes, { dryRun: true, file, version: null }, world);
+  const dry = input.on("dry-run");
+  const what = `${plain(input.first())}: ${count(plan.lines, "line")} of ${plain(input.positionals[1] ?? "standard input")} (sha256 ${file.slice(0, 12)}…)`;
+  if (!input.on("json")) for (const words of [what, ...plan.words()]) world.say(words);
+  if (dry || plan.counts.new === 0) {
+    if (input.on("json")) world.say(writeJson(plan.view(input.first(), file, false), 2));
+    world.tell(dry ? "Nothing was imported: this is the plan." : "Nothing to import.");
+    return end(plan, input, world);
+  }
+  await requireYes(plan, input, world);
+  const done = await passOver(send, bytes, { dryRun: false, file, version: plan.version }, world);
+  if (input.on("json")) world.say(writeJson(done.view(input.first(), file, true), 2));
+  const { new: made, known } = done.counts;
+  world.tell(
+    `${made} new, ${known} already known, ${done.counts.ignored} ignored, ${done.counts.refused} refused.`,
+  );
+  if (made > 0) world.tell(`relay events list --relay ${plain(input.first())} shows them as they run.`);
+  return end(done, input, world);
+}
+
+function end({ counts, refusedCode }: Tally, input: Input, world: World): number {
+  if (counts.refused === 0) return 0;
+  const code = toRefusalCode(refusedCode);
+  world.tell(`${count(counts.refused, "line")} refused.`);
+  world.tell(writeCodeLine(code, pointersOf(input), world));
+  return 1;
+}
+
+async function requireYes({ counts }: Tally, input: Input, world: World): Promise<void> {
+  if (input.on("yes")) return;
+  const answer = await world.confirmAside(
+    `Import ${count(counts.new, "event")}, which run as if they had been received now?`,
+  );
+  if (answer === true) return;
+  throw new CommandFailure(
+    "not_confirmed",
+    answer === null
+      ? "Nothing was imported: there is no terminal to ask at, so say it with --yes."
+      : "Nothing was imported.",
+  );
+}
+
+/** Every batch of the file, one after another. */
+async function passOver(
+  send: Send,
+  bytes: Uint8Array,
+  asked: Omit<Asked, "firstLine">,
+  world: World,
+): Promise<Tally> {
+  const tally = new Tally();
+  let toldMs = world.clock.monotonicMs();
+  try {
+    for (const batch of batchesOf(bytes)) {
+      if (batch.bytes === null) tally.addTooLong(batch.firstLine);
+      else {
+        const view = await send(batch.bytes, { ...asked, firstLine: batch.firstLine });
+        tally.version ??= view.version;
+        for (const line of view.lines) tally.add(line, asked.dryRun);
+      }
+      tally.lines = batch.firstLine + batch.lines - 1;
+      if (!world.watched || world.clock.monotonicMs() - toldMs < TELL_EVERY_MS) continue;
+      toldMs = world.clock.monotonicMs();
+      world.redraw(
+        `${asked.dryRun ? "Read" : "Imported"} up to line ${tally.lines}: ${tally.counts.new} new`,
+      );
+    }
+    return tally;
+  } catch (error) {
+    if (!asked.dryRun)
+      world.tell(
+        `${count(tally.counts.new, "event")} entered before this, up to line ${tally.lines} and perhaps some behind it; import the same file again, and what entered is known.`,
+      );
+    throw error;
+  }
+}
+
+interface Batch {
+  /** null: a line that is too long to be sent. */
+  bytes: Uint8Array | null;
+  firstLine: number;
+  lines: number;
+}
+
+const LF = 0x0a;
+
+function* batchesOf(bytes: Uint8Array): Generator<Batch> {
+  let [start, firstLine] = [0, 1];
+  let [end, lines] = [0, 0];
+  while (end < bytes.byteLength) {
+    const found = bytes.indexOf(LF, end);
+    const next = found < 0 ? bytes.byteLength : found + 1;
+    if (lines > 0 && (next - start > BATCH_BYTES || lines === MAX_IMPORT_LINES)) {
+      yield { bytes: bytes.subarray(start, end), firstLine, lines };
+      [start, firstLine, lines] = [end, firstLine + lines, 0];
+    }
+    [end, lines] = [next, lines + 1];
+    if (end - start <= BATCH_BYTES) continue;
+    yield { bytes: null, firstLine, lines };
+    [start, firstLine, lines] = [end, firstLine + lines, 0];
+  }
+  // A file without lines is sent too: the relay may be none that takes them.
+  if (lines > 0 || firstLine === 1) yield { bytes: bytes.subarray(start, end), firstLine, lines };
+}

@@ -1,0 +1,72 @@
+/** `relay events replay`: running one event again, or saying first what that would do. The running service takes up by itself what is queued here. */
+
+import { writeJson } from "../../../base/json.ts";
+import { MAX_ACTIONS_PER_RELAY } from "../../../base/limit.ts";
+import { plain } from "../../../base/text.ts";
+import type { PlannedAction, ReplayPlan } from "../../../engine/event/replay-plan.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { eventPath, findEventId, postEvent } from "./events.ts";
+
+export const eventsReplay: Command = {
+  words: ["events", "replay"],
+  summary: "run an event again; done work is not done twice",
+  details:
+    "--plan says first what each action will do. An action that was edited after it had done its work, or did it for another person, is skipped unless --run names it. A purchase then moves to the new person.",
+  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  options: [
+    { name: "plan", help: "only say what each action would do" },
+    {
+      name: "run",
+      value: "<index>",
+      list: true,
+      otherwise: "none",
+      help: "an action that the plan lets you choose and that runs although its work was done, counted from 0",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
+  async run(input, world) {
+    if (input.on("plan")) return await formatPlan(input, world);
+    const run = readIndexes(input);
+    const id = await withApi("write", input, world, async (api) => {
+      const id = await findEventId(api, input.first());
+      return await postEvent(api, `${eventPath(id)}/replay`, { run });
+    });
+    if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
+    world.tell(
+      `${id} is queued again; calls are sent again, everything else only where it was not done. See relay events show ${id}`,
+    );
+  },
+};
+
+async function formatPlan(input: Input, world: World): Promise<void> {
+  const plan = await withApi("read", input, world, async (api) => {
+    const path = eventPath(await findEventId(api, input.first()));
+    return (await api.request<{ plan: ReplayPlan }>("GET", `${path}/replay`)).plan;
+  });
+  if (input.on("json")) world.say(writeJson({ plan }, 2));
+  else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));
+  else {
+    const { name, version } = plan.relay;
+    world.say([`${plain(name)}, version ${version}`, ...plan.actions.map(writePlanned)].join("\n"));
+  }
+}
+
+function writePlanned({ index, type, message, mayChoose }: PlannedAction): string {
+  const choice = mayChoose ? ` (--run ${index})` : "";
+  return `  actions.${index}  ${type}  ${plain(message)}${choice}`;
+}
+
+function readIndexes(input: Input): number[] {
+  return input.list("run").map((text) => {
+    const index = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+    if (index < MAX_ACTIONS_PER_RELAY) return index;
+    throw new UsageError(
+      `--run is ${JSON.stringify(text)}: write the index of an action, from 0 to ${MAX_ACTIONS_PER_RELAY - 1}, as --plan shows it.`,
+    );
+  });
+}

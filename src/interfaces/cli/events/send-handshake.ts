@@ -1,0 +1,63 @@
+/** `relay send --handshake`: what a relay's sender asks when the URL is registered, asked as it would, and what was answered. */
+import { randomBytes } from "node:crypto";
+import { writeJson } from "../../../base/json.ts";
+import { requireRelay } from "../../../rules/relay/relay.ts";
+import type { ReceiverTrigger } from "../../../rules/trigger/receiver.ts";
+import { findHandshake, type NamedHandshake } from "../../../rules/verify/handshake.ts";
+import { bindScheme } from "../../../rules/verify/registry.ts";
+import { CommandFailure, type Input } from "../command.ts";
+import { openSealerHere, withEnvironment } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { hasDatabase } from "./send-local.ts";
+
+/** A receiver that is sent to, and as whom. */
+export interface SendTarget {
+  trigger: ReceiverTrigger;
+  url: string;
+  /** The receiver secret, or the sender's private key. */
+  secret: string;
+  /** Where the relay was found in the data directory; null: it was not. */
+  environmentId: number | null;
+}
+
+/** The call to make, signed where the sender signs it. */
+export async function makeHandshakeCall(
+  name: string,
+  { trigger: { verify }, url, secret }: SendTarget,
+  input: Input,
+  world: World,
+): Promise<{ url: string; init: RequestInit }> {
+  const handshake = findHandshake(verify);
+  const scheme = bindScheme(verify);
+  if (handshake === null || scheme === null)
+    throw new CommandFailure(
+      "invalid_input",
+      `The definition of ${name} names no handshake: add verify.handshake, such as "handshake": "slack".`,
+    );
+  const token = await findVerifyToken(name, handshake, input, world);
+  const { method, search, body } = handshake.sample(randomBytes(16).toString("hex"), token);
+  if (body === null) return { url: `${url}${search}`, init: { method } };
+  const bytes = Buffer.from(writeJson(body));
+  const draft = { body: bytes, contentType: "application/json", receiverUrl: url, nowMs: world.clock.now() };
+  const signed = scheme.sign(secret, draft);
+  return { url, init: { method, headers: signed.headers, body: signed.body as BodyInit } };
+}
+
+/** "" where the handshake needs none. */
+async function findVerifyToken(
+  name: string,
+  { byToken }: NamedHandshake,
+  input: Input,
+  world: World,
+): Promise<string> {
+  if (byToken !== true) return "";
+  if (!hasDatabase(input, world))
+    throw new CommandFailure(
+      "invalid_input",
+      "The relay's verify token is made with the server's own key: run this where its data directory is.",
+    );
+  return await withEnvironment(input, world, async (store, { id }) => {
+    const row = await store.read((tx) => requireRelay(tx, id, name));
+    return (await openSealerHere(store, input, world)).verifyToken(row.id);
+  });
+}

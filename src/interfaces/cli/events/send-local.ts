@@ -1,0 +1,242 @@
+/**
+ * `relay send` where no call is posted: an explanation of what the relay would do, with no effect; and in local development a tick by hand, or
+ * a record that a record-change relay watches, each marked as what it is.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { sleep } from "../../../base/clock.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
+import { DEFAULT_LIMITS } from "../../../base/limit.ts";
+import { createLog } from "../../../base/log.ts";
+import { plain } from "../../../base/text.ts";
+import { FINAL_STATES } from "../../../engine/event/event.ts";
+import { listEvents } from "../../../engine/event/list.ts";
+import { findEventView } from "../../../engine/event/view.ts";
+import { simulateRelay } from "../../../insight/simulate/simulate.ts";
+import type { SimulateInput, Simulation } from "../../../insight/simulate/step.ts";
+import { writeTestTick } from "../../../insight/simulate/test-event.ts";
+import { writeTestRecord } from "../../../insight/simulate/test-record.ts";
+import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
+import type { Environment } from "../../../platform/account/environment.ts";
+import { type LiveRelay, LiveRelays } from "../../../rules/relay/live-relay.ts";
+import type { DataChangeTrigger } from "../../../rules/trigger/data-change.ts";
+import type { Store } from "../../../store/port.ts";
+import { CommandFailure, type Input } from "../command.ts";
+import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "../data-directory.ts";
+import { programWord, type World } from "../io.ts";
+import { readBaseUrl, readDataDir } from "../service-option.ts";
+import { wholeEventId } from "../terminal/id-suffix.ts";
+import { pagesOf } from "../terminal/listing.ts";
+import { writeOutcome } from "./text.ts";
+
+/** What is sent: the text of `--data`, or null for an example. */
+type Given = Pick<SimulateInput, "body" | "contentType"> | null;
+
+const BY = "relay send";
+const LOOK_EVERY_MS = 50;
+const GIVE_UP_MS = 12_000;
+
+function findEventId(store: Store, environmentId: number, text: string): Promise<string> {
+  const pages = pagesOf(store, (tx, part) => listEvents(tx, environmentId, {}, part));
+  return wholeEventId(text, pages);
+}
+
+/** Explains what the relay would do, and shows it. Answers the exit code: 1 where the call would be refused or an action fail. */
+export async function explainHere(name: string, given: Given, input: Input, world: World): Promise<number> {
+  const explanation = await withRelays(input, world, async (house, environment) => {
+    const relay = (await house.relays.current()).relays.find(
+      (one) => one.environmentId === environment.id && one.name === name,
+    );
+    const record = relay?.definition.trigger.kind === "data_change" && given?.body !== undefined;
+    const [named, person] = [input.text("event"), input.text("person")];
+    const event = named === null ? null : await findEventId(house.store, environment.id, named);
+    const asked: SimulateInput = {
+      ...(record ? { record: readRecord(given.body ?? "") } : given),
+      ...(event === null ? {} : { event }),
+      ...(person === null ? {} : { person }),
+    };
+    return await simulateRelay(house, environment.id, name, asked);
+  });
+  world.say(input.on("json") ? writeJson(explanation, 2) : writeExplanation(explanation));
+  return explanation.would === "refuse" || explanation.would === "fail" ? 1 : 0;
+}
+
+const MARKS = { ok: "ok", stops: "STOP", unknown: "?" } as const;
+
+function writeExplanation({ steps, would, message, warnings }: Simulation): string {
+  const lines = steps.flatMap(({ step, outcome, reached, message: said, detail }) => [
+    `${MARKS[outcome].padEnd(5)}${step.padEnd(12)}${plain(said)}${reached || outcome === "unknown" ? "" : " (it does not come to that)"}`,
+    ...showDetail(step, detail).map((line) => `     ${" ".repeat(12)}${plain(line)}`),
+  ]);
+  const warned = warnings.map((warning) => `${"warn".padEnd(5)}${plain(warning)}`);
+  return [
+    ...lines,
+    ...warned,
+    `Would ${would}: ${plain(message)}`,
+    "Nothing was written, mailed or called.",
+  ].join("\n");
+}
+
+/** The few lines of a detail that a reader needs; --json has all of it. */
+function showDetail(step: Simulation["steps"][number]["step"], detail: Json): string[] {
+  if (step === "signed_text" && isJsonObject(detail)) return [String(detail.text)];
+  if ((step === "map" || step === "parts") && Array.isArray(detail)) return detail.map(showPart);
+  if (step !== "action" || !isJsonObject(detail)) return [];
+  const { rendered = null, sends = null } = detail;
+  return [rendered, sends].flatMap((one) => (one === null ? [] : [writeJson(one)]));
+}
+
+/** A mapped name and what it is, or where a part stands and how it is written. */
+function showPart(one: Json): string {
+  if (!isJsonObject(one)) return writeJson(one);
+  const { name, path, found, value = null, part, ...place } = one;
+  if (part === undefined)
+    return `${name} (${path}) ${found === true ? `is ${writeJson(value)}` : "names nothing"}`;
+  const where = Object.entries(place).map(([key, said]) => `${key} ${said}`);
+  return `${part}: ${where.join(", ")}`;
+}
+
+/** Sends a relay that waits for no call what it waits for, in local development alone. Answers the id of its event. */
+export async function sendHere(
+  name: string,
+  given: Given,
+  input: Input,
+  world: World,
+): Promise<{ eventId: string; environmentId: number }> {
+  return await withRelays(input, world, async ({ store, relays }, environment) => {
+    const relay = (await relays.current()).relays.find(
+      (one) => one.environmentId === environment.id && one.name === name,
+    );
+    if (relay === undefined)
+      throw new CommandFailure("not_found", `There is no relay ${name} here: check the name.`);
+    const { trigger } = relay.definition;
+    if (!relay.local) {
+      throw new CommandFailure(
+        "invalid_input",
+        `The relay ${name} waits for a ${trigger.kind}, which is sent by hand in local development alone: ${programWord(world)} send ${name} --explain shows what it would do here.`,
+      );
+    }
+    const environmentId = environment.id;
+    const eventId =
+      trigger.kind === "data_change"
+        ? await sendRecord(store, relay, trigger, given, input, world)
+        : await sendTick(store, relay, world);
+    return { eventId, environmentId };
+  });
+}
+
+async function sendTick(store: Store, relay: LiveRelay, world: World): Promise<string> {
+  const nowMs = world.clock.now();
+  const change = { environmentId: relay.environmentId, by: formatActor(COMMAND_LINE), nowMs };
+  return await store.write("app", (tx) => writeTestTick(tx, relay, change));
+}
+
+async function sendRecord(
+  store: Store,
+  relay: LiveRelay,
+  trigger: DataChangeTrigger,
+  given: Given,
+  input: Input,
+  world: World,
+): Promise<string> {
+  const nowMs = world.clock.now();
+  const person = input.text("person");
+  const data = given?.body === undefined ? null : readRecord(given.body);
+  const { recordId, change } = await store.write("app", (tx) =>
+    writeTestRecord(tx, relay, trigger, { person, data, by: BY, nowMs }),
+  );
+  world.tell(
+    change === "deleted"
+      ? `Wrote a record in ${trigger.collection} and deleted it.`
+      : `Wrote the record ${recordId} in ${trigger.collection}, by ${BY}; it stays there until you delete it.`,
+  );
+  return await awaitEvent(store, relay, recordId, world);
+}
+
+/** The relay's event about the record, once the service has made it. */
+async function awaitEvent(store: Store, relay: LiveRelay, recordId: string, world: World): Promise<string> {
+  const begun = world.clock.monotonicMs();
+  const { environmentId, name } = relay;
+  const page = { limit: 10, after: null };
+  for (;;) {
+    const found = await store.read(async (tx) => {
+      for (const { id } of (await listEvents(tx, environmentId, { relay: name }, page)).items) {
+        const payload = (await findEventView(tx, environmentId, id))?.payload ?? null;
+        const record = isJsonObject(payload) && isJsonObject(payload.record ?? null) ? payload.record : null;
+        if (isJsonObject(record) && record.id === recordId) return id;
+      }
+      return null;
+    });
+    if (found !== null) return found;
+    if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
+      throw new CommandFailure(
+        "service_not_running",
+        `The record was written, and no event of ${name} came of it: see that the service runs (relay dev) and that the record matches where.`,
+      );
+    }
+    await sleep(world.clock, LOOK_EVERY_MS);
+  }
+}
+
+function readRecord(text: string): JsonObject {
+  const value = ((): Json => {
+    try {
+      return parseJson(text);
+    } catch {
+      return null;
+    }
+  })();
+  if (isJsonObject(value)) return value;
+  throw new CommandFailure(
+    "invalid_input",
+    '--data is no JSON object: give the record\'s fields, such as { "status": "paid" }.',
+  );
+}
+
+async function withRelays<Result>(
+  input: Input,
+  world: World,
+  work: (house: Parameters<typeof simulateRelay>[0], environment: Environment) => Promise<Result>,
+): Promise<Result> {
+  return await withEnvironment(input, world, async (store, environment) => {
+    const { clock } = world;
+    const dataDir = readDataDir(input, world);
+    const sealer = await openSealerHere(store, input, world);
+    const url = readBaseUrl(input) ?? readRunningUrl(dataDir) ?? "http://127.0.0.1";
+    const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
+    const relays = new LiveRelays({ store, sealer, baseUrl: () => url });
+    return await work({ store, sealer, clock, log, limits: DEFAULT_LIMITS, relays }, environment);
+  });
+}
+
+/** Answers the exit code: 0 when it is done, or still waiting after a while; 1 when it failed. */
+export async function waitForEvent(
+  id: string,
+  environmentId: number,
+  input: Input,
+  world: World,
+): Promise<number> {
+  const begun = world.clock.monotonicMs();
+  return await withStore(input, world, async (store) => {
+    for (;;) {
+      const event = await store.read((tx) => findEventView(tx, environmentId, id));
+      const settled = event !== null && (FINAL_STATES.has(event.state) || event.nextAttemptAt !== null);
+      if (event !== null && settled) {
+        world.tell(`${writeOutcome(event)}. More: ${programWord(world)} events show ${id}`);
+        return event.state === "done" ? 0 : 1;
+      }
+      if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
+        world.tell(
+          `The event is recorded and has not ended yet. More: ${programWord(world)} events show ${id}`,
+        );
+        return 0;
+      }
+      await sleep(world.clock, LOOK_EVERY_MS);
+    }
+  });
+}
+
+/** Whether the data directory can be looked into at all. */
+export function hasDatabase(input: Input, world: World): boolean {
+  return existsSync(join(readDataDir(input, world), "relay.db"));
+}

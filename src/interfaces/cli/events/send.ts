@@ -1,0 +1,327 @@
+/**
+ * `relay send`: an event as the provider would send it, signed with the relay's own recipe and secret, posted to the real receiver URL.
+ * It goes the whole way over HTTP; nothing is put into the store beside it.
+ */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { isJsonObject, type Json, parseJson, writeJson } from "../../../base/json.ts";
+import { makeSampleEvent, type SampleEvent } from "../../../insight/simulate/sample.ts";
+import { definitionPath, readDefinitionFile } from "../../../operator/sync/definition-file.ts";
+import { errorCode } from "../../../platform/outbound/connect.ts";
+import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../../../platform/secret/local-secrets.ts";
+import { findRelay } from "../../../rules/relay/relay.ts";
+import type { Trigger } from "../../../rules/trigger/registry.ts";
+import { bindScheme } from "../../../rules/verify/registry.ts";
+import { fetchFrom } from "../api/remote.ts";
+import { type Command, CommandFailure, type Input } from "../command.ts";
+import {
+  APP,
+  ENVIRONMENT,
+  JSON_OUTPUT,
+  readNearUrl,
+  readRunningUrl,
+  withEnvironment,
+} from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { docsOf, pointersOf, toRefusalCode, writeCodeLine } from "../refusal-text.ts";
+import { BASE_URL, DATA, readBaseUrl, readDataDir, readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
+import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-local.ts";
+
+const TIMEOUT_MS = 15_000;
+
+/** What to do next, by the code of a refusal. */
+const NEXT: Readonly<Record<string, string>> = {
+  bad_signature:
+    "The secret used is not the relay's: check service/.secrets.json, or give the current one by RELAY_SECRET.",
+  unknown_receiver: "The service has no receiver of this name on this app: relay apps list shows the apps.",
+  receiver_capped: "Wait a minute and send again.",
+  source_capped: "Wait a minute and send again.",
+};
+
+export const send: Command = {
+  words: ["send"],
+  summary: "post a signed example event, or explain it",
+  details:
+    "To a relay's receiver URL; with --explain it says what would happen. The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input. In local development a schedule gets one tick, marked as a test, and a record-change relay a record that it watches. With --explain each step is shown and nothing is written, mailed or called.",
+  arguments: [{ name: "name", help: "the relay's name", of: "relay" }],
+  options: [
+    { name: "explain", help: "show each step with no effect, instead of sending" },
+    { name: "handshake", help: "ask what the sender asks when the URL is registered, instead of an event" },
+    { name: "event", value: "<id>", help: "with --explain: a stored event instead of a body" },
+    {
+      name: "data",
+      value: "<file|->",
+      help: "the body (or the record) to send, from a file or standard input",
+      of: "file",
+    },
+    {
+      name: "person",
+      value: "<value>",
+      help: "what the map's person key holds in the made body, or whose the made record is",
+    },
+    { name: "secret-stdin", help: "read the secret (or private key) from standard input" },
+    { name: "url", value: "<url>", otherwise: "the running service's", help: "the receiver URL" },
+    JSON_OUTPUT,
+    APP,
+    ENVIRONMENT,
+    BASE_URL,
+    SERVICE_DIR,
+    ...DATA,
+  ],
+  examples: [
+    "relay send checkout-completed",
+    "relay send checkout-completed --data event.json",
+    "relay send checkout-completed --explain",
+    "relay send chat-events --handshake",
+    "RELAY_SECRET=… relay send checkout --url https://relay.example.com/hooks/shop/checkout",
+  ],
+  async run(input, world) {
+    const name = input.first();
+    if (input.on("explain")) return await explainHere(name, await readGiven(input, world), input, world);
+    if (input.text("event") !== null)
+      throw new CommandFailure(
+        "invalid_input",
+        "--event is for --explain: name a stored event and add --explain.",
+      );
+    const trigger = (await findStored(name, input, world))?.trigger ?? null;
+    if (trigger !== null && trigger.kind !== "receiver") {
+      const { eventId, environmentId } = await sendHere(name, await readGiven(input, world), input, world);
+      return await waitForEvent(eventId, environmentId, input, world);
+    }
+    if (input.on("handshake")) return await askHere(name, input, world);
+    const target = await findSendTarget(name, input, world);
+    const event = await readEvent(target, input, world);
+    const response = await post(target, event, world);
+    const text = await response.text();
+    const body = readBody(text);
+    const refusal = response.ok ? null : readRefusal(body, input, world);
+    world.say(input.on("json") ? writeJson({ ...refusal, status: response.status, body }, 2) : text);
+    if (!input.on("json")) world.tell(`${response.status} from ${target.url}`);
+    return await explain(response, body, target, input, world);
+  },
+};
+
+/** Where to post to, and as whom. Fails with a sentence where one of them is not to be found. */
+async function findSendTarget(name: string, input: Input, world: World): Promise<SendTarget> {
+  const stored = await findStored(name, input, world);
+  const trigger = stored?.trigger ?? (await readFileTrigger(name, input, world));
+  if (trigger.kind !== "receiver") {
+    throw new CommandFailure(
+      "invalid_input",
+      `The relay ${name} waits for a ${trigger.kind}, not for a call: there is nothing to send.`,
+    );
+  }
+  return {
+    trigger,
+    url: chooseUrl(name, stored?.appId ?? input.text("app"), input, world),
+    secret: await readSecret(name, stored, input, world),
+    environmentId: stored?.environmentId ?? null,
+  };
+}
+
+/** The relay as the data directory holds it: what the service verifies against. */
+async function findStored(name: string, input: Input, world: World) {
+  if (!hasDatabase(input, world)) return null;
+  return await withEnvironment(
+    input,
+    world,
+    async (store, { id: environmentId, appId, name: environment }) => {
+      const row = await store.read((tx) => findRelay(tx, environmentId, name));
+      return row === null ? null : { trigger: row.definition.trigger, appId, environmentId, environment };
+    },
+  );
+}
+
+async function readFileTrigger(name: string, input: Input, world: World): Promise<Trigger> {
+  const path = definitionPath(readServiceDir(input, world), name);
+  if (!existsSync(path)) {
+    throw new CommandFailure(
+      "not_found",
+      `There is no relay ${name}, neither stored nor at ${path}: check the name.`,
+    );
+  }
+  const file = await readDefinitionFile(path);
+  if (file.ok) return file.definition.trigger;
+  throw new CommandFailure("invalid_definition", `${path} is broken: relay validate shows where.`);
+}
+
+function chooseUrl(name: string, appId: string | null, input: Input, world: World): string {
+  const given = input.text("url");
+  if (given !== null) return given;
+  const baseUrl = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
+  if (baseUrl === null) {
+    throw new CommandFailure(
+      "service_not_running",
+      "No service runs here: start one with relay dev, or name the receiver URL with --url.",
+    );
+  }
+  if (appId === null)
+    throw new CommandFailure(
+      "invalid_input",
+      "The app is not known: name it with --app, or give the whole --url.",
+    );
+  return `${baseUrl}/hooks/${appId}/${name}`;
+}
+
+async function readSecret(
+  name: string,
+  stored: { appId: string; environment: string } | null,
+  input: Input,
+  world: World,
+): Promise<string> {
+  if (input.on("secret-stdin")) return (await world.readInput()).trim();
+  const given = world.env.RELAY_SECRET;
+  if (given !== undefined && given !== "") return given;
+  const serviceDir = readServiceDir(input, world);
+  const isServer = stored !== null && stored.environment !== "local";
+  const dataDir = readDataDir(input, world);
+  const places = [readRunningUrl(dataDir), readNearUrl(dataDir)].flatMap((url) =>
+    url === null ? [] : `${url}/${stored?.appId}/${stored?.environment}`,
+  );
+  const made = isServer ? (await readServerSecrets(serviceDir, places)).get(name) : undefined;
+  const secret = (made ?? (await readLocalSecrets(serviceDir)).get(name))?.receiverSecret;
+  if (secret !== undefined) return secret;
+  const where = isServer && places[0] !== undefined ? ` under ${places[0]}` : "";
+  throw new CommandFailure(
+    "invalid_input",
+    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: give it by RELAY_SECRET, or with --secret-stdin.`,
+  );
+}
+
+/** What --data holds; null without it. */
+async function readGiven(input: Input, world: World): Promise<{ body: string; contentType: string } | null> {
+  const data = input.text("data");
+  if (data === null) return null;
+  const { body, contentType } = await readData(data, world);
+  return { body: Buffer.from(body).toString("utf8"), contentType };
+}
+
+async function readEvent(target: SendTarget, input: Input, world: World): Promise<SampleEvent> {
+  const data = input.text("data");
+  if (data === null) return await makeSampleEvent(target.trigger, input.text("person"));
+  if (data === "-" && input.on("secret-stdin")) {
+    throw new CommandFailure(
+      "invalid_input",
+      "--data - and --secret-stdin both read standard input: give the secret by RELAY_SECRET.",
+    );
+  }
+  return await readData(data, world);
+}
+
+async function readData(data: string, world: World): Promise<SampleEvent> {
+  const file = resolve(world.cwd, data);
+  const body = data === "-" ? Buffer.from(await world.readInput()) : await readDataFile(file);
+  const isJson = /^\s*[[{]/.test(body.toString("utf8", 0, 100));
+  return { body, contentType: isJson ? "application/json" : "application/x-www-form-urlencoded" };
+}
+
+async function readDataFile(file: string): Promise<Buffer> {
+  return await readFile(file).catch((error: Error) => {
+    throw new CommandFailure(
+      "file_unusable",
+      `--data ${file} cannot be read (${error.message}): name a file that is there.`,
+    );
+  });
+}
+
+/** Asks the relay's handshake. Answers the exit code. */
+async function askHere(name: string, input: Input, world: World): Promise<number> {
+  const target = await findSendTarget(name, input, world);
+  const { url, init } = await makeHandshakeCall(name, target, input, world);
+  const response = await call(url, init);
+  const text = await response.text();
+  world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(text) }, 2) : text);
+  world.tell(`${response.status} from ${target.url}`);
+  if (response.ok) {
+    world.tell("The handshake was answered; relay calls list shows it.");
+    return 0;
+  }
+  const { code } = readRefusal(readBody(text), input, world);
+  world.tell(NEXT[code] ?? "The handshake was not answered; relay calls list says why.");
+  world.tell(writeCodeLine(code, pointersOf(input), world));
+  return 1;
+}
+
+async function post(target: SendTarget, event: SampleEvent, world: World): Promise<Response> {
+  const { trigger, url, secret } = target;
+  const scheme = bindScheme(trigger.verify);
+  if (scheme === null)
+    throw new CommandFailure(
+      "invalid_input",
+      `The scheme ${trigger.verify.scheme} is not known: save the relay again.`,
+    );
+  const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
+  const signed = scheme.sign(secret, draft);
+  return await call(`${url}${signed.search}`, {
+    method: "POST",
+    headers: signed.headers,
+    body: signed.body as BodyInit,
+  });
+}
+
+async function call(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetchFrom(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch (error) {
+    throw new CommandFailure(
+      "service_not_running",
+      `Nothing answered at ${url} (${errorCode(error)}): start the service with relay dev, or name the address with --url.`,
+    );
+  }
+}
+
+/** What a receiver refused with, and where that is explained. */
+function readRefusal(body: Json, input: Input, world: World) {
+  const { code: given, message } = isJsonObject(body) ? body : {};
+  const code = toRefusalCode(given);
+  return {
+    code,
+    message: String(message ?? ""),
+    docs: docsOf(code, pointersOf(input), world),
+  };
+}
+
+/** Says what the answer means; in the data directory's reach, what became of the event. Answers the exit code. */
+async function explain(
+  response: Response,
+  body: Json,
+  target: SendTarget,
+  input: Input,
+  world: World,
+): Promise<number> {
+  const answer = isJsonObject(body) ? body : {};
+  if (!response.ok) {
+    const code = toRefusalCode(answer.code);
+    world.tell(NEXT[code] ?? "The event was not taken; the answer says why.");
+    world.tell(writeCodeLine(code, pointersOf(input), world));
+    return 1;
+  }
+  if (answer.ignored === "when") {
+    world.tell("The relay's `when` does not match this body, so nothing was recorded.");
+    return 0;
+  }
+  if (answer.duplicate === true) {
+    world.tell(
+      Object.hasOwn(target.trigger.map, "event_id")
+        ? "An event with this id was received before, so nothing runs; send another event_id."
+        : "The same body was received before on this day (UTC), so nothing runs; send another body, or name event_id in the relay's map.",
+    );
+    return 0;
+  }
+  const id = typeof answer.eventId === "string" ? answer.eventId : "";
+  if (target.environmentId === null || !hasDatabase(input, world)) {
+    world.tell(`The event is recorded as ${id}; the dashboard shows what it did.`);
+    return 0;
+  }
+  return await waitForEvent(id, target.environmentId, input, world);
+}
+
+function readBody(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}

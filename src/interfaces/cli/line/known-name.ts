@@ -1,0 +1,94 @@
+/**
+ * Names of what there is, for completion and for "did you mean": relays, profiles, apps. They are asked for within a moment, and where that fails
+ * there are none; nothing is changed for them, and a database of another version stays as it is.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { waitAtMost } from "../../../base/clock.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { findNearestName } from "../../../base/text.ts";
+import { listApps } from "../../../platform/account/app.ts";
+import { SCHEMA_VERSION } from "../../../store/migrate/migrations.ts";
+import { openDatabaseFile, readSchemaVersion } from "../../../store/sqlite/database-file.ts";
+import { readProfiles } from "../api/profile.ts";
+import { withApi } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, type NameKind } from "../command.ts";
+import { withStore } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { readDataDir } from "../service-option.ts";
+
+const MOMENT_MS = 1_000;
+const MAX_NAMES = 200;
+
+/** The names of this kind where the input says; none where they cannot be had at once. */
+export async function findNames(kind: NameKind, input: Input, world: World): Promise<string[]> {
+  const silent = { ...world, tell: () => undefined, patienceMs: MOMENT_MS };
+  let names: string[] = [];
+  const read = readNames(kind, input, silent).then(
+    (found) => {
+      names = found;
+    },
+    () => undefined,
+  );
+  await waitAtMost(world.clock, MOMENT_MS, read);
+  return names;
+}
+
+async function readNames(kind: NameKind, input: Input, world: World): Promise<string[]> {
+  if (kind === "profile") return readProfiles(world).profiles.map(({ name }) => name);
+  if (kind !== "relay" && kind !== "app") return [];
+  if (!(await isOfThisVersion(input, world))) return [];
+  if (kind === "app")
+    return await withStore(input, world, async (store) =>
+      (await store.read((tx) => listApps(tx))).map(({ id }) => id),
+    );
+  return await withApi("read", input, world, async (api) =>
+    (await api.page<{ name: string }>("/relays", {}, MAX_NAMES, null)).items.map(({ name }) => name),
+  );
+}
+
+/** Also where there is no database: then another place may be meant. */
+async function isOfThisVersion(input: Input, world: World): Promise<boolean> {
+  const file = join(readDataDir(input, world), "relay.db");
+  if (!existsSync(file)) return true;
+  using database = openDatabaseFile(file);
+  return (await readSchemaVersion(database)) === SCHEMA_VERSION;
+}
+
+/** What a filter names that is not there, and the one that was probably meant: "There is no relay chekout: did you mean checkout?" */
+export async function tellUnknownName(input: Input, world: World): Promise<void> {
+  for (const { kind, name } of input.named()) {
+    const near = await findNear(kind, name, input, world);
+    if (near !== null) world.tell(`There is no ${kind} ${JSON.stringify(name)}: did you mean ${near}?`);
+  }
+}
+
+/** The error, with the name that was probably meant where it says that there is none of the name that was given. */
+export async function withNearName(
+  error: unknown,
+  { arguments: wanted = [] }: Command,
+  input: Input,
+  world: World,
+): Promise<unknown> {
+  const isRefusal = error instanceof Refusal;
+  if (!isRefusal && !(error instanceof CommandFailure)) return error;
+  if (error.code !== "not_found" || error.message.includes("did you mean")) return error;
+  const positional = wanted.flatMap(({ of }, at) => {
+    const name = input.positionals[at];
+    return typeof of === "string" && name !== undefined ? [{ kind: of, name }] : [];
+  });
+  for (const { kind, name } of [...positional, ...input.named()]) {
+    const near = await findNear(kind, name, input, world);
+    if (near === null) continue;
+    const message = `${error.message} Did you mean ${near}?`;
+    return isRefusal
+      ? new Refusal(error.code, message, error.extra)
+      : new CommandFailure(error.code, message);
+  }
+  return error;
+}
+
+async function findNear(kind: NameKind, name: string, input: Input, world: World): Promise<string | null> {
+  const known = await findNames(kind, input, world);
+  return known.includes(name) ? null : findNearestName(name, known);
+}

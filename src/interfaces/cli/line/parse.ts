@@ -1,0 +1,154 @@
+/** Reads a command line: which command, which options, which arguments. A word it does not know is refused with the nearest one it does. */
+import { parseArgs } from "node:util";
+import { findNearestName } from "../../../base/text.ts";
+import { type Command, Input, type Option, UsageError } from "../command.ts";
+import type { World } from "../io.ts";
+
+export const HELP: Option = { name: "help", help: "show this" };
+/** How what is shown is shown; every command takes them. */
+export const SHOWING: readonly Option[] = [
+  { name: "no-pager", help: "write long output without a pager" },
+  { name: "whole", help: "whole times and ids, on a terminal too" },
+];
+
+/** The command whose words the line begins with, and what follows them; null where it begins with none. */
+export function findCommand(
+  line: readonly string[],
+  commands: readonly Command[],
+): { command: Command; rest: readonly string[] } | null {
+  for (const command of [...commands].sort((one, other) => other.words.length - one.words.length)) {
+    if (command.words.every((word, index) => line[index] === word)) {
+      return { command, rest: line.slice(command.words.length) };
+    }
+  }
+  return null;
+}
+
+/** The sentence for a line that begins with no command. */
+export function rejectUnknownField(line: readonly string[], commands: readonly Command[]): UsageError {
+  const [first = "", second] = line;
+  const meant = findMeant(line, commands);
+  if (meant !== null)
+    return new UsageError(`relay ${line.slice(0, 2).join(" ")} is no command: did you mean ${meant}?`);
+  const elsewhere = IN_DASHBOARD[`${first} ${second}`];
+  if (elsewhere !== undefined) return new UsageError(`relay ${first} ${second} is no command: ${elsewhere}`);
+  const group = commands.filter((command) => command.words.length > 1 && command.words[0] === first);
+  if (group.length > 0) {
+    const known = group.map((command) => command.words[1] ?? "");
+    const near = second === undefined ? null : findNearestName(second, known);
+    const what =
+      second === undefined || second.startsWith("-") ? "needs a word more" : `does not know ${second}`;
+    return new UsageError(
+      `relay ${first} ${what}: ${near === null ? `write one of ${known.join(", ")}` : `did you mean relay ${first} ${near}?`}${near === null ? "." : ""}`,
+    );
+  }
+  const near = findNearestName(first, [...new Set(commands.map((command) => command.words[0] ?? ""))]);
+  return new UsageError(
+    first.startsWith("-")
+      ? `relay does not know ${first}: write a command first; relay --help lists them.`
+      : `relay does not know the command ${first}${near === null ? "; relay --help lists them." : `: did you mean relay ${near}?`}`,
+  );
+}
+
+const ERASE =
+  "erasing somebody cannot be undone and an address is soon mistyped, so it is done on the person's page in the dashboard (Erase…), which shows whom it is about and what goes, and asks for the address. Until then relay people suspend lets them use nothing.";
+
+/** What somebody may look for and no command does, by its words: where it is done, and why there. */
+const IN_DASHBOARD: Readonly<Record<string, string>> = {
+  "people erase": ERASE,
+  "people delete": ERASE,
+  "people remove": ERASE,
+  "people forget": ERASE,
+};
+
+/** The line of a command of two words that both stand on it, yet not first and in this order; null: there is none. */
+function findMeant(line: readonly string[], commands: readonly Command[]): string | null {
+  const begun = line.filter((word) => !word.startsWith("-")).slice(0, 2);
+  for (const words of [begun, begun.toReversed()]) {
+    if (findCommand(words, commands)?.command.words.length === 2) return `relay ${words.join(" ")}`;
+  }
+  return null;
+}
+
+/** What the command was given. Throws UsageError. */
+export function parseCommand(command: Command, rest: readonly string[], env: World["env"]): Input {
+  const options = [...command.options, HELP, ...SHOWING];
+  const { tokens } = parseArgs({
+    args: [...rest],
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: Object.fromEntries([
+      ...options.map((option) => [
+        option.name,
+        { type: option.value === undefined ? ("boolean" as const) : ("string" as const) },
+      ]),
+      ["help", { type: "boolean" as const, short: "h" }],
+    ]),
+  });
+  const given = new Map<string, string[]>();
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") positionals.push(token.value);
+    if (token.kind === "option") readOption(command, options, given, token);
+  }
+  if (!given.has("help")) checkArguments(command, positionals);
+  return new Input(positionals, given, options, env);
+}
+
+function readOption(
+  command: Command,
+  options: readonly Option[],
+  given: Map<string, string[]>,
+  token: { name: string; rawName: string; value?: string | undefined; inlineValue?: boolean | undefined },
+): void {
+  const option = options.find(({ name }) => name === token.name);
+  if (option === undefined) throw refuseOption(command, options, token.rawName);
+  if (option.value === undefined && token.value !== undefined) {
+    throw new UsageError(`--${option.name} takes no value: write it alone.`);
+  }
+  if (option.value !== undefined && (token.value === undefined || token.value === "")) {
+    throw new UsageError(`--${option.name} is missing its value: write --${option.name} ${option.value}.`);
+  }
+  if (option.value !== undefined && token.inlineValue !== true && token.value?.startsWith("--") === true) {
+    throw new UsageError(
+      `--${option.name} is followed by ${token.value}: write its value, --${option.name} ${option.value}.`,
+    );
+  }
+  given.set(option.name, [...(given.get(option.name) ?? []), token.value ?? "on"]);
+}
+
+function refuseOption(command: Command, options: readonly Option[], rawName: string): UsageError {
+  const words = ["relay", ...command.words].join(" ");
+  const why = command.refuses?.[rawName.replace(/^-+/, "")];
+  if (why !== undefined) return new UsageError(`${words} takes no ${rawName}: ${why}.`);
+  const near = findNearestName(
+    rawName.replace(/^-+/, ""),
+    options.map(({ name }) => name),
+  );
+  const todo = near === null ? `${words} --help lists what it takes.` : `did you mean --${near}?`;
+  return new UsageError(`${words} does not know ${rawName}: ${todo}`);
+}
+
+function checkArguments(command: Command, positionals: readonly string[]): void {
+  const wanted = command.arguments ?? [];
+  const words = ["relay", ...command.words].join(" ");
+  const missing = wanted[positionals.length];
+  if (missing !== undefined && missing.optional !== true && missing.many !== true) {
+    throw new UsageError(
+      `${words} needs <${missing.name}>, ${missing.help}: write ${words} ${wanted.map(showArgument).join(" ")}.`,
+    );
+  }
+  const extra = wanted.some(({ many }) => many === true) ? undefined : positionals[wanted.length];
+  if (extra !== undefined) {
+    throw new UsageError(
+      `${words} does not take ${JSON.stringify(extra)}: ${words} --help shows what it takes.`,
+    );
+  }
+}
+
+/** An argument as help writes it: `<name>`, `[files]`. */
+export function showArgument({ name, optional, many }: NonNullable<Command["arguments"]>[number]): string {
+  const dots = many === true ? "…" : "";
+  return optional === true ? `[${name}${dots}]` : `<${name}${dots}>`;
+}

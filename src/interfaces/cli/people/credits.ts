@@ -1,0 +1,85 @@
+/** `relay people credits`: adds or spends credits by hand, as the dashboard's Credits does; what is sent again under its key applies once. */
+
+import { writeJson } from "../../../base/json.ts";
+import { MAX_CREDIT_LINE } from "../../../base/limit.ts";
+import type { CreditView } from "../../../shop/people/credit.ts";
+import { NothingSent } from "../api/remote.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { count } from "../sync/plan-lines.ts";
+import { findPerson, PERSON } from "./people.ts";
+
+interface Changed {
+  /** The ledger's line, with the key. */
+  credit: CreditView;
+  /** After that line. */
+  balance: number;
+  /** false: the key was used before, and nothing changed. */
+  applied: boolean;
+}
+
+const SPEND_IT = "write how many, and --spend behind it";
+
+export const peopleCredits: Command = {
+  words: ["people", "credits"],
+  summary: "add credits to somebody by hand, or spend them",
+  details:
+    "Each time it is written it applies once more, unless --key says that it is the same change as before. The balance never falls below zero.",
+  arguments: [PERSON, { name: "how many", help: "a whole number" }],
+  options: [
+    { name: "spend", help: "spend them; otherwise they are added" },
+    { name: "reason", value: "<text>", help: "why; stands in their ledger for good" },
+    {
+      name: "key",
+      value: "<text>",
+      otherwise: "a new one",
+      help: "your own key for this change, so that a repeat applies once",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  // As `-20` is read.
+  refuses: Object.fromEntries([..."0123456789"].map((digit) => [digit, `to spend, ${SPEND_IT}`])),
+  examples: [
+    "relay people credits ada@example.com 50 --reason welcome",
+    "relay people credits ada@example.com 20 --spend --reason mistaken",
+  ],
+  async run(input, world) {
+    const [name = ""] = input.positionals;
+    const amount = readAmount(input);
+    const reason = input.text("reason");
+    if (reason === null)
+      throw new UsageError("--reason is not given: say why, for it stands in their ledger for good.");
+    const key = input.text("key") ?? `command-${crypto.randomUUID()}`;
+    const made = await withApi<{ person: string } & Changed>("write", input, world, async (api) => {
+      const { id } = await findPerson(api, name);
+      const path = `/persons/${encodeURIComponent(id)}/credits`;
+      const asked = api.request<Changed>("POST", path, { amount, reason, key });
+      const answer = await asked.catch((error) => {
+        if (error instanceof CommandFailure && !(error instanceof NothingSent))
+          world.tell(`Whether that was done is not known: written again with --key ${key} it applies once.`);
+        throw error;
+      });
+      return { person: id, ...answer };
+    });
+    if (input.on("json")) world.say(writeJson(made, 2));
+    const left = count(made.balance, "credit");
+    world.tell(
+      made.applied
+        ? `${name} has ${left} now.`
+        : `Nothing changed: the key ${key} was used before, and left ${left} then.`,
+    );
+  },
+};
+
+/** Negative spends. Throws UsageError. */
+function readAmount(input: Input): number {
+  const text = input.positionals[1] ?? "";
+  const count = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (count < 1 || count > MAX_CREDIT_LINE)
+    throw new UsageError(
+      `<how many> is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_CREDIT_LINE}; to spend, ${SPEND_IT}.`,
+    );
+  return input.on("spend") ? -count : count;
+}

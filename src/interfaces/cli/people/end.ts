@@ -1,0 +1,81 @@
+/** `relay people end`: ends by hand what somebody has, as the dashboard's End does: a plan with its grants, or the live grants of an entitlement. */
+
+import { writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { ENTITLEMENT_NAME } from "../../../base/shape.ts";
+import type { GrantView } from "../../../shop/people/access-grant.ts";
+import type { Api } from "../api/api.ts";
+import { refuseMisread } from "../api/read-answer.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { findPerson, PERSON } from "./people.ts";
+
+/** What was ended. */
+interface Ended {
+  person: string;
+  /** The subscription; null: what was named is no plan of theirs. */
+  subscription: { id: string; billedBy: string } | null;
+  /** The grants beside it. */
+  grants: string[];
+}
+
+export const peopleEnd: Command = {
+  words: ["people", "end"],
+  summary: "end a plan or an access that somebody has",
+  details:
+    "Whatever gave it: a relay, a payment, a hand. A plan ends with its own grants, and they land on the default plan; of access every live grant ends. Receipts, credits and the ledger stay; a payment is refunded where it was taken.",
+  arguments: [
+    PERSON,
+    { name: "what", help: "a plan, a product or access:<slug>, or what relay people show tells" },
+  ],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay people end ada@example.com access:members", "relay people end ada@example.com pro"],
+  async run(input, world) {
+    const [name = "", what = ""] = input.positionals;
+    const ended = await withApi<Ended>("write", input, world, (api) => endHolding(api, name, what));
+    const { subscription, grants } = ended;
+    if (subscription === null && grants.length === 0) throw refuseNothing(name, what);
+    if (input.on("json")) world.say(writeJson({ ...ended, what }, 2));
+    if (subscription !== null) world.tell(`The plan ${what} of ${name} is ended.`);
+    if (subscription?.billedBy === "processor")
+      world.tell("The card processor goes on billing it: end it there too.");
+    if (grants.length > 0)
+      world.tell(
+        `The access of ${name} to ${what} is ended${grants.length === 1 ? "" : `, of ${grants.length} grants`}.`,
+      );
+  },
+};
+
+async function endHolding(api: Api, name: string, what: string): Promise<Ended> {
+  const { id } = await findPerson(api, name);
+  const of = `/persons/${encodeURIComponent(id)}`;
+  type Now = { person: { id: string }; subscription: { id: string; plan: string; billedBy: string } | null };
+  const { person, subscription: active } = await api.request<Now>("GET", of);
+  const subscription = active?.plan === what ? active : null;
+  if (subscription !== null)
+    await api.request("POST", `/subscriptions/${encodeURIComponent(subscription.id)}/end`);
+  const grants: string[] = [];
+  // Of very many the newest are shown, so it is asked until there are none; nothing is held under what is no name.
+  for (let more = ENTITLEMENT_NAME.test(what); more; ) {
+    const path = `${of}/access/${encodeURIComponent(what)}`;
+    const held = await api.request<{ grants: GrantView[] }>("GET", path);
+    if (held.grants.some(({ id }) => grants.includes(id)))
+      throw refuseMisread(api.url, "still lists grants that it ended");
+    for (const grant of held.grants) await api.command("DELETE", `/grants/${encodeURIComponent(grant.id)}`);
+    grants.push(...held.grants.map((grant) => grant.id));
+    more = held.grants.length > 0;
+  }
+  return { person: person.id, subscription: shown(subscription), grants };
+}
+
+function shown(subscription: { id: string; billedBy: string } | null): Ended["subscription"] {
+  return subscription === null ? null : { id: subscription.id, billedBy: subscription.billedBy };
+}
+
+function refuseNothing(name: string, what: string): Refusal {
+  return new Refusal(
+    "not_found",
+    `${JSON.stringify(name)} has no ${JSON.stringify(what)} now, so there is nothing to end: relay people show tells what they have.`,
+  );
+}

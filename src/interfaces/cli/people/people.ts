@@ -1,0 +1,249 @@
+/** `relay people …`: who is here, and one person: what they have now and why, and their story. */
+
+import { toIsoOrNull } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { cutToLine, plain } from "../../../base/text.ts";
+import type { EventItem } from "../../../engine/event/view.ts";
+import type { TimelineItem } from "../../../insight/timeline/item.ts";
+import { findMailStop } from "../../../platform/mail/mail-stop.ts";
+import { checkAccess, listGrants } from "../../../shop/people/access-grant.ts";
+import { listCredits } from "../../../shop/people/credit.ts";
+import {
+  findNamesake,
+  type PersonStatus,
+  type PersonView,
+  rejectUnknownPerson,
+  requirePersonNamed,
+  viewPerson,
+} from "../../../shop/people/person.ts";
+import { listTokens } from "../../../shop/people/person-identifier.ts";
+import type { PersonItem } from "../../../shop/people/person-list.ts";
+import { currentPlan } from "../../../shop/selling/plan-sale.ts";
+import { listPurchases } from "../../../shop/selling/purchase.ts";
+import type { Reader } from "../../../store/port.ts";
+import type { Api } from "../api/api.ts";
+import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { wholeId } from "../terminal/id-suffix.ts";
+import { LIMIT, readLimit, SINCE, sayMore } from "../terminal/listing.ts";
+import { sayList, saySheet } from "../terminal/terminal.ts";
+
+const LATELY = { limit: 10, after: null };
+/** Who is meant. */
+export const PERSON = {
+  name: "address or id",
+  help: "an e-mail address, or an id as relay people list shows it, or its ending",
+};
+/** Of their attributes; --json has them whole. */
+const MAX_TOLD_CHARS = 300;
+const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
+
+export const peopleList: Command = {
+  words: ["people", "list"],
+  summary: "list people, newest first",
+  options: [
+    { name: "text", value: "<text>", help: "a part of the address" },
+    { name: "status", value: "<status>", help: STATUSES.join(", "), of: STATUSES },
+    { ...SINCE, help: "who came not before this time, or so long ago: 24h, 7d" },
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay people list --text ada"],
+  async run(input, world) {
+    const filter = {
+      q: input.text("text") ?? undefined,
+      status: input.choice("status", STATUSES) ?? undefined,
+    };
+    const time = { of: (one: PersonItem) => one.createdAt, ordered: true };
+    const people = await listItems<PersonItem>(input, world, "/persons", filter, time);
+    await sayList(input, world, people, {
+      columns: [
+        { heading: "SINCE", value: (one) => one.createdAt, keep: 5 },
+        { heading: "STATUS", value: (one) => one.status, tone: true, keep: 2 },
+        {
+          heading: "HAS ACCESS",
+          value: (one) => (one.access.granted ? `until ${one.access.until ?? "revoked"}` : "no"),
+          tone: (one) => (one.access.granted ? null : "quiet"),
+          keep: 3,
+        },
+        { heading: "CREDITS", value: (one) => String(one.credits), right: true, keep: 4 },
+        { heading: "ADDRESS", value: (one) => one.email, cut: 20, keep: 1, raw: true },
+        { heading: "ID", value: (one) => one.id, keep: 6 },
+      ],
+      none: "Nobody matches.",
+    });
+  },
+};
+
+export const peopleShow: Command = {
+  words: ["people", "show"],
+  summary: "one person: what they have now, and their story",
+  details: "What they have now, why and since when, and their story, newest first.",
+  arguments: [PERSON],
+  options: [{ ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay people show ada@example.com"],
+  async run(input, world) {
+    const limit = readLimit(input);
+    const shown = await withApi<Shown>("read", input, world, async (api) => {
+      return await readPerson(api, input.first(), limit);
+    });
+    const { goesOn, ...told } = shown;
+    if (input.on("json")) world.say(writeJson(told, 2));
+    else await saySheet(input, world, writePerson(shown));
+    if (goesOn) world.tell(`The story goes on. ${sayMore(shown.story.length)}`);
+    if (input.on("json")) return;
+    const ill = shown.story.find(
+      ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
+    );
+    if (ill !== undefined)
+      world.tell(
+        `relay events show ${ill.thing.id} tells why; relay events replay ${ill.thing.id} runs it again.`,
+      );
+  },
+};
+
+async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: number) {
+  const row = await requirePersonNamed(tx, environmentId, name);
+  const person = viewPerson(row);
+  const holding = { environmentId, personId: person.id, entitlement: null, nowMs };
+  const { grants: live } = await checkAccess(tx, holding);
+  const grants = await listGrants(tx, holding, LATELY);
+  const { plan, subscription } = await currentPlan(tx, environmentId, person.id);
+  const credits = await listCredits(tx, { environmentId, personId: person.id }, LATELY);
+  const purchases = await listPurchases(tx, environmentId, LATELY, { person: person.id });
+  return {
+    person,
+    namesake: (await findNamesake(tx, row))?.id ?? null,
+    tokens: await listTokens(tx, environmentId, person.id),
+    mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId: person.id })),
+    access: live,
+    ended: grants.items.filter((grant) => !grant.live),
+    plan: {
+      name: plan,
+      since: subscription === null ? null : new Date(subscription.startedAt).toISOString(),
+    },
+    credits: { balance: credits.balance, last: credits.items },
+    purchases: purchases.items,
+  };
+}
+
+type Held = Awaited<ReturnType<typeof readHeld>>;
+type Shown = Held & {
+  events: EventItem[];
+  story: TimelineItem[];
+  /** Whether there is more of the story than this. */
+  goesOn: boolean;
+};
+
+/** The same of a server, each part by the route that has it. */
+async function readPerson(api: Api, name: string, limit: number): Promise<Shown> {
+  const { id } = await findPerson(api, name);
+  const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
+  const { person, plan, namesake, tokens, mailStoppedAt } = await api
+    .request<Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null }>(
+      "GET",
+      of,
+    )
+    .catch((error: unknown) => {
+      throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(name) : error;
+    });
+  const { grants } = await api.request<{ grants: Held["access"] }>("GET", `${of}/access`);
+  const had = await api.list<Held["ended"][number]>(`${of}/grants`, {}, most);
+  const active = { person: id, status: "active" };
+  const plans = await api.list<{ startedAt: string }>("/subscriptions", active, 1);
+  const ledger = `${of}/credits?limit=${most}`;
+  const credits = await api.request<{ balance: number; items: Held["credits"]["last"] }>("GET", ledger);
+  const purchases = await api.list<Held["purchases"][number]>("/purchases", { person: id }, most);
+  const events = await api.list<EventItem>("/events", { person: id }, most);
+  const story = await api.list<TimelineItem>(`${of}/story`, {}, limit);
+  return {
+    person,
+    namesake,
+    tokens,
+    mailStoppedAt,
+    access: grants,
+    ended: had.items.filter((grant) => !grant.live),
+    plan: { name: plan, since: plans.items[0]?.startedAt ?? null },
+    credits: { balance: credits.balance, last: credits.items },
+    purchases: purchases.items,
+    events: events.items,
+    story: story.items,
+    goesOn: story.next !== null,
+  };
+}
+
+/** An id is taken as it stands, or by its ending. Refuses with `not_found`. */
+export async function findPerson(api: Api, name: string): Promise<{ id: string }> {
+  if (!name.includes("@"))
+    return {
+      id: await wholeId(name, "people", (most, cursor) => api.page<PersonView>("/persons", {}, most, cursor)),
+    };
+  const { items } = await api.list<PersonView>("/persons", { email: name }, 1);
+  const [found] = items;
+  if (found !== undefined) return found;
+  throw rejectUnknownPerson(name);
+}
+
+function writePerson({
+  person,
+  namesake,
+  tokens,
+  mailStoppedAt,
+  access,
+  plan,
+  credits,
+  story,
+}: Shown): string[] {
+  const because = ({ relay, source, sourceRef, eventId, reason }: (typeof access)[number]): string =>
+    [
+      relay === null ? `by ${source} ${sourceRef ?? ""}` : `by the relay ${relay}`,
+      eventId === null ? "" : `(${eventId})`,
+      reason === null ? "" : `: ${reason}`,
+    ].join(" ");
+  const lines = [
+    `${person.email ?? "(no address)"}  ${person.status}  ${person.id}  since ${person.createdAt}`,
+    ...(person.status === "suspended"
+      ? ["  suspended: may use nothing of what follows, and no relay acts for them"]
+      : []),
+    ...(namesake === null
+      ? []
+      : [`  also      ${namesake} has the same address in the other spelling of its domain`]),
+    `  plan      ${plan.name ?? "none"}${plan.since === null ? "" : ` since ${plan.since}`}`,
+    `  credits   ${credits.balance}`,
+    ...(access.length === 0 ? ["  access    none"] : []),
+    ...access.map(
+      (grant) =>
+        `  access    ${grant.entitlement} since ${grant.grantedAt}, until ${grant.expiresAt ?? "revoked"}, ${because(grant)}`,
+    ),
+    ...(Object.keys(person.attributes).length === 0 ? [] : [`  attributes ${cutAttributes(person)}`]),
+    ...tokens.map(({ token, createdAt }) => `  token     ${token} since ${createdAt}`),
+    ...(mailStoppedAt === null
+      ? []
+      : [
+          `  mail      none of kind event since ${mailStoppedAt}; where they ask for it again: relay people allow-mail ${person.id}`,
+        ]),
+    ...story.map(
+      ({ at, kind, look, sentence, detail, thing }) =>
+        `  ${at}  ${(kind === "event" ? look : kind).padEnd(10)}  ${sentence}${detail === null ? "" : ` (${detail})`}${kind === "event" ? `  ${thing.id}` : ""}`,
+    ),
+  ];
+  return lines.map((line) => line.slice(0, 2) + plainLine(line.slice(2)));
+}
+
+function cutAttributes({ attributes }: PersonView): string {
+  const whole = plain(writeJson(attributes));
+  const told = cutToLine(whole, MAX_TOLD_CHARS);
+  return told === whole ? told : `${told}… (--json shows them whole)`;
+}
+
+/** Safe for a terminal, its columns kept. */
+function plainLine(line: string): string {
+  return line
+    .split(/( {2,})/)
+    .map((part) => (part.trim() === "" ? part : plain(part).trimEnd()))
+    .join("")
+    .trimEnd();
+}

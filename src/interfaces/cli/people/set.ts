@@ -1,0 +1,46 @@
+/** `relay people set`: somebody's attributes, as Change… on their page in the dashboard does it; audited by the names alone. */
+
+import { writeJson } from "../../../base/json.ts";
+import type { PersonView } from "../../../shop/people/person.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { readJsonObject } from "../terminal/read-json.ts";
+import { findPerson, PERSON } from "./people.ts";
+
+interface Noted {
+  person: PersonView;
+  /** false: they had exactly that before. */
+  changed: boolean;
+}
+
+export const peopleSet: Command = {
+  words: ["people", "set"],
+  summary: "set or remove attributes of somebody",
+  details:
+    "Attributes are what your app notes of a person, any JSON by name. What is named is set, what is named with null is removed, and all others stay. Without the JSON it is read from standard input. relay people show shows them.",
+  arguments: [PERSON, { name: "json", help: "an object of names and their values", optional: true }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: [
+    `relay people set ada@example.com '{"company":"Lamps","trial":null}'`,
+    "relay people set ada@example.com < attributes.json",
+  ],
+  async run(input, world) {
+    const name = input.first();
+    const attributes = readJsonObject(input.positionals[1] ?? (await world.readInput()));
+    const set = await withApi<Noted>("write", input, world, async (api) => {
+      const path = `/persons/${encodeURIComponent((await findPerson(api, name)).id)}`;
+      const before = await api.request<{ person: PersonView }>("GET", path);
+      const after = await api.request<{ person: PersonView }>("PATCH", path, { attributes });
+      return compare(before.person, after.person);
+    });
+    if (input.on("json")) world.say(writeJson(set, 2));
+    const names = Object.keys(set.person.attributes);
+    const has = names.length === 0 ? "no attributes" : `the attributes ${names.join(", ")}`;
+    world.tell(set.changed ? `${name} has ${has} now.` : `${name} has ${has} already: nothing changed.`);
+  },
+};
+
+function compare(before: PersonView, person: PersonView): Noted {
+  return { person, changed: writeJson(before.attributes) !== writeJson(person.attributes) };
+}

@@ -1,0 +1,62 @@
+/** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
+
+import { writeJson } from "../../../base/json.ts";
+import type { PersonStatus, PersonView } from "../../../shop/people/person.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { findPerson, PERSON } from "./people.ts";
+
+type Wanted = "suspended" | "active";
+
+const SHAPE = {
+  arguments: [PERSON],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+};
+
+export const peopleSuspend: Command = {
+  ...SHAPE,
+  words: ["people", "suspend"],
+  summary: "let somebody use nothing until activate",
+  details:
+    "They keep what they have and may use nothing of it; no relay acts for them: such an event dies, and can be replayed once they are active.",
+  examples: ["relay people suspend ada@example.com"],
+  run: (input, world) => setStatus(input, world, "suspended"),
+};
+
+export const peopleActivate: Command = {
+  ...SHAPE,
+  words: ["people", "activate"],
+  summary: "make somebody active again who is suspended",
+  examples: ["relay people activate ada@example.com"],
+  run: (input, world) => setStatus(input, world, "active"),
+};
+
+async function setStatus(input: Input, world: World, status: Wanted): Promise<void> {
+  const name = input.first();
+  const made = await withApi<{ person: PersonView; changed: boolean }>("write", input, world, async (api) => {
+    const { id } = await findPerson(api, name);
+    const path = `/persons/${encodeURIComponent(id)}`;
+    const { person } = await api.request<{ person: PersonView }>("GET", path);
+    if (isSo(person.status, status)) return { person, changed: false };
+    const changed = await api.request<{ person: PersonView }>("PATCH", path, { status });
+    return { person: changed.person, changed: true };
+  });
+  if (input.on("json")) world.say(writeJson(made, 2));
+  world.tell(`${name} is ${SAID[status][made.changed ? "changed" : "same"]}`);
+}
+
+/** Whom nobody suspended is not made active: who is invited becomes that by signing in. */
+function isSo(now: PersonStatus, wanted: Wanted): boolean {
+  return (now === "suspended") === (wanted === "suspended");
+}
+
+const SAID: Readonly<Record<Wanted, { changed: string; same: string }>> = {
+  suspended: {
+    changed:
+      "suspended: they may use nothing of what they have, and no relay acts for them, until relay people activate.",
+    same: "suspended already: nothing changed.",
+  },
+  active: { changed: "active again.", same: "not suspended: nothing changed." },
+};

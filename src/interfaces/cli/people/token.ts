@@ -1,0 +1,87 @@
+/**
+ * `relay people file-token` and `remove-token`: the store account tokens that an app store's purchase finds its person by, as on the person's page
+ * in the dashboard. A token that is not written on the line is read from standard input, where no shell history keeps it.
+ */
+
+import { writeJson } from "../../../base/json.ts";
+import { ANYWHERE, withApi } from "../api/target.ts";
+import { type Command, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { findPerson, PERSON } from "./people.ts";
+
+const ARGUMENTS = [
+  PERSON,
+  { name: "token", help: "as the store gives it back; else read from standard input", optional: true },
+];
+const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
+
+interface Filed {
+  person: string;
+  token: { token: string; createdAt: string };
+  /** false: it was filed for them before. */
+  filed: boolean;
+}
+
+export const peopleFileToken: Command = {
+  words: ["people", "file-token"],
+  summary: "file a store account token for somebody",
+  details:
+    "An app store's event finds its person by it, where the relay's map names person_token. A token names one person, and never moves to another by itself. Standard input keeps it out of the shell's history.",
+  arguments: ARGUMENTS,
+  options: OPTIONS,
+  examples: [
+    "relay people file-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a",
+    "relay people file-token ada@example.com < token.txt",
+  ],
+  async run(input, world) {
+    const [name, token] = [input.first(), await readToken(input, world, "file-token")];
+    const made = await withApi<Filed>("write", input, world, async (api) => {
+      const { id: person } = await findPerson(api, name);
+      const of = `/persons/${encodeURIComponent(person)}`;
+      type Now = { tokens: { token: string }[] };
+      const { tokens } = await api.request<Now>("GET", of);
+      const filed = !tokens.some((one) => one.token === token);
+      const made = await api.request<Pick<Filed, "token">>("PUT", `${of}/tokens`, { token });
+      return { person, ...made, filed };
+    });
+    if (input.on("json")) world.say(writeJson(made, 2));
+    world.tell(
+      made.filed
+        ? `The token is filed for ${name}: an event that brings it finds them from now on.`
+        : `The token was filed for ${name} already: nothing changed.`,
+    );
+  },
+};
+
+export const peopleRemoveToken: Command = {
+  words: ["people", "remove-token"],
+  summary: "take a store account token from somebody",
+  details:
+    "An event that brings it finds nobody from then on. What was bought under it stays theirs. relay people show lists their tokens.",
+  arguments: ARGUMENTS,
+  options: OPTIONS,
+  examples: ["relay people remove-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a"],
+  async run(input, world) {
+    const [name, token] = [input.first(), await readToken(input, world, "remove-token")];
+    const person = await withApi<string>("write", input, world, async (api) => {
+      const { id } = await findPerson(api, name);
+      await api.command("POST", `/persons/${encodeURIComponent(id)}/tokens/remove`, { token });
+      return id;
+    });
+    if (input.on("json")) world.say(writeJson({ person, removed: true }, 2));
+    world.tell(
+      `The token is taken from ${name}: an event that brings it finds nobody from now on. What was bought under it stays theirs.`,
+    );
+  },
+};
+
+async function readToken(input: Input, world: World, word: string): Promise<string> {
+  const written = input.positionals[1];
+  if (written === undefined && world.interactive) world.tell("Paste the token, then press Enter and Ctrl-D.");
+  const token = (written ?? (await world.readInput())).trim();
+  if (token !== "") return token;
+  throw new UsageError(
+    `<token> is not given and standard input was empty: write it behind the person, or relay people ${word} ${input.first()} < file.`,
+  );
+}

@@ -1,0 +1,132 @@
+/**
+ * `relay relays …`: how each relay stands, and one of them in full: what it waits for, what its last calls came to and what would keep an
+ * event from acting, and where its calls stopped. Pausing and resuming. A running service takes up by itself what is changed here.
+ */
+
+import { writeJson } from "../../../base/json.ts";
+import { ANYWHERE, sayFoundSoon, withApi } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { BASE_URL } from "../service-option.ts";
+import { LIMIT, readLimit } from "../terminal/listing.ts";
+import { sayList, saySheet } from "../terminal/terminal.ts";
+import { listRelays, readRelayFunnel, readRelayStory, setRelayState } from "./request.ts";
+import {
+  type RelayStory,
+  sayCounts,
+  stateOf,
+  toneOfHealth,
+  toneOfState,
+  writeFunnel,
+  writeStory,
+} from "./text.ts";
+
+const DEFAULT_LIMIT = 50;
+export const NAME = {
+  name: "name",
+  help: "the relay's name, as relay relays list shows it",
+  of: "relay",
+} as const;
+export const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
+
+export const relaysList: Command = {
+  words: ["relays", "list"],
+  summary: "list relays: how each is, and its last 24 hours",
+  details: "State, health, last event, the last 24 hours, next tick, problems.",
+  options: [{ ...LIMIT, otherwise: String(DEFAULT_LIMIT) }, ...OF_RELAY],
+  examples: ["relay relays list", "relay relays list --environment production --json"],
+  async run(input, world) {
+    const limit = readLimit(input, DEFAULT_LIMIT);
+    const { held, items, next } = await withApi("read", input, world, (api) => listRelays(api, limit));
+    const listed = { items, of: null, isCut: next !== null, wantsCount: false };
+    await sayList(input, world, listed, {
+      columns: [
+        { heading: "NAME", value: (one) => one.name, cut: 16, keep: 1 },
+        { heading: "STATE", value: (one) => stateOf(one, held), tone: toneOfState, keep: 4 },
+        { heading: "HEALTH", value: (one) => one.health.word, tone: toneOfHealth, cut: 10, keep: 2 },
+        { heading: "TRIGGER", value: (one) => one.triggerInWords, cut: 12, keep: 7 },
+        { heading: "LAST EVENT", value: (one) => one.lastEventAt ?? "never", keep: 3 },
+        { heading: "LAST 24 H", value: (one) => sayCounts(one.last24h), cut: 10, keep: 5 },
+        { heading: "NEXT TICK", value: (one) => one.nextTick?.at ?? "", keep: 8 },
+        {
+          heading: "PROBLEMS",
+          value: (one) => one.problems.map(({ code }) => code).join(", "),
+          tone: () => "bad",
+          cut: 14,
+          keep: 6,
+        },
+      ],
+      none: "No relays yet: relay init writes a first one for local development, and the dashboard makes them from templates.",
+    });
+  },
+};
+
+export const relaysShow: Command = {
+  words: ["relays", "show"],
+  summary: "one relay: how it is, and what it waits for",
+  details: "How it stands, what it waits for, its last calls, and what keeps it from acting.",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays show checkout-completed"],
+  async run(input, world) {
+    const story = await withApi<RelayStory>("read", input, world, (api) =>
+      readRelayStory(api, input.first()),
+    );
+    if (input.on("json")) return world.say(writeJson(story, 2));
+    await saySheet(input, world, writeStory(story));
+  },
+};
+
+export const relaysFunnel: Command = {
+  words: ["relays", "funnel"],
+  summary: "why nothing happened: where its calls stopped",
+  details: "How far a relay's calls of 24 hours came, and what stopped the others.",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays funnel checkout-completed"],
+  async run(input, world) {
+    const name = input.first();
+    const { funnel } = await withApi("read", input, world, (api) => readRelayFunnel(api, name));
+    if (input.on("json")) return world.say(writeJson(funnel, 2));
+    await saySheet(input, world, writeFunnel(funnel));
+  },
+};
+
+export const relaysPause: Command = {
+  words: ["relays", "pause"],
+  summary: "pause a relay: what arrives waits",
+  details: "What arrives is recorded and waits; ticks are not recorded.",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays pause checkout-completed"],
+  run: (input, world) => setState(input, world, "paused"),
+};
+
+export const relaysResume: Command = {
+  words: ["relays", "resume"],
+  summary: "resume a relay: what waited runs in order",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays resume checkout-completed"],
+  run: (input, world) => setState(input, world, "resumed"),
+};
+
+async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
+  const { relay, held, foundSoon } = await withApi("write", input, world, async (api) => ({
+    ...(await setRelayState(api, input.first(), to)),
+    // A pause holds as soon as it is stored.
+    foundSoon: to === "paused" ? "" : sayFoundSoon(api, input, world),
+  }));
+  if (input.on("json")) world.say(writeJson({ relay }, 2));
+  const { waiting } = relay.last24h;
+  const next =
+    to === "paused"
+      ? `what arrives waits until relay relays resume ${relay.name}.`
+      : held
+        ? "the environment is on hold, so nothing runs until relay settings set held off."
+        : waiting === 0
+          ? "nothing of the last 24 hours waits."
+          : `what waits (${waiting} of the last 24 hours) runs now, in order.`;
+  world.tell(`${relay.name} is ${to}: ${next}${foundSoon}`);
+}

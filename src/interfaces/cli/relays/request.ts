@@ -1,0 +1,81 @@
+/** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
+import type { Warning } from "../../../base/refusal.ts";
+import type { RecentRequestView } from "../../../engine/receiver/request.ts";
+import type { FunnelView } from "../../../insight/overview/funnel.ts";
+import type { ListedRelayView } from "../../../insight/overview/health.ts";
+import type { ProblemView } from "../../../platform/audit/problem.ts";
+import { relayTarget } from "../../../rules/relay/relay.ts";
+import type { RelayView } from "../../../rules/relay/relay-view.ts";
+import type { Api } from "../api/api.ts";
+import { refuseMisread } from "../api/read-answer.ts";
+import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./text.ts";
+
+export function pathOf(name: string): string {
+  return `/relays/${encodeURIComponent(name)}`;
+}
+
+async function readHeldAt(api: Api): Promise<string | null> {
+  return (await api.request<{ settings: { heldAt: string | null } }>("GET", "/settings")).settings.heldAt;
+}
+
+export async function listRelays(
+  api: Api,
+  limit: number,
+): Promise<{ held: boolean; items: ListedRelay[]; next: string | null }> {
+  const page = await api.list<ListedRelayView>("/relays", {}, limit);
+  const problems = (await api.list<ProblemView>("/problems")).items.toReversed();
+  const items = page.items.map((item) => {
+    const own = problems.filter(({ target }) => target === relayTarget(item.name));
+    return { ...item, problems: own.map(({ code, message }) => ({ code, message })) };
+  });
+  return { held: (await readHeldAt(api)) !== null, items, next: page.next };
+}
+
+export async function readRelayStory(api: Api, name: string): Promise<RelayStory> {
+  const { relay, health, remembered } = await api.request<
+    Pick<RelayStory, "relay" | "health" | "remembered">
+  >("GET", pathOf(name));
+  const { definition } = relay;
+  const judged = await api.request<{ warnings: Warning[] }>("POST", "/relays/validate", { definition });
+  const calls = await api.list<RecentRequestView>("/calls", { relay: name }, MAX_SHOWN_CALLS);
+  const heldAt = await readHeldAt(api);
+  return { relay, health, heldAt, remembered, warnings: judged.warnings, calls: calls.items };
+}
+
+export function readRelayFunnel(api: Api, name: string): Promise<{ funnel: FunnelView }> {
+  return api.request("GET", `${pathOf(name)}/funnel`);
+}
+
+export async function setRelayState(
+  api: Api,
+  name: string,
+  to: "paused" | "resumed",
+): Promise<{ relay: RelayView; held: boolean }> {
+  const path = `${pathOf(name)}/${to === "paused" ? "pause" : "resume"}`;
+  const { relay } = await api.request<{ relay: RelayView }>("POST", path);
+  return { relay, held: (await readHeldAt(api)) !== null };
+}
+
+export async function rotateSigning(api: Api, name: string): Promise<{ signingSecret: string }> {
+  const made = await api.request<{ signingSecret: string }>("PUT", `${pathOf(name)}/signing-secret`);
+  if (typeof made.signingSecret !== "string") throw refuseMisread(api.url, "has no signingSecret");
+  return made;
+}
+
+/** `value`: null to have the server make one, which it answers. */
+export async function changeRelaySecret(
+  api: Api,
+  name: string,
+  value: string | null,
+  overlapSeconds: number,
+): Promise<{ receiverSecret?: string; previousUntil?: string }> {
+  const path = `${pathOf(name)}/secret`;
+  const made = await api.request<{ receiverSecret?: string }>("PUT", path, { value, overlapSeconds });
+  if (value === null && typeof made.receiverSecret !== "string")
+    throw refuseMisread(api.url, "has no receiverSecret");
+  return made;
+}
+
+export async function endRelayOverlap(api: Api, name: string): Promise<void> {
+  await api.command("DELETE", `${pathOf(name)}/previous-secret`);
+}

@@ -1,0 +1,98 @@
+/**
+ * `relay relays rotate-secret`, `set-secret` and `end-overlap`: a secret that is minted is written to standard output once, one that the sender
+ * made is read from standard input alone. A running service takes up by itself what is changed here.
+ */
+
+import { writeJson } from "../../../base/json.ts";
+import { MAX_SECRET_OVERLAP_SECONDS } from "../../../base/limit.ts";
+import { sayFoundSoon, withApi } from "../api/target.ts";
+import { type Command, type Input, UsageError } from "../command.ts";
+import type { World } from "../io.ts";
+import { NAME, OF_RELAY } from "./relays.ts";
+import { changeRelaySecret, endRelayOverlap, rotateSigning } from "./request.ts";
+
+const OVERLAP = {
+  name: "overlap",
+  value: "<seconds>",
+  otherwise: "0",
+  help: `for how long the secret before it verifies too, at most ${MAX_SECRET_OVERLAP_SECONDS}`,
+} as const;
+
+export const relaysRotateSecret: Command = {
+  words: ["relays", "rotate-secret"],
+  summary: "mint a new secret for a relay, shown once",
+  details:
+    "It is written to standard output once. The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
+  arguments: [NAME],
+  options: [
+    OVERLAP,
+    { name: "signing", help: "the secret that the relay's own calls are signed with, instead" },
+    ...OF_RELAY,
+  ],
+  examples: [
+    "relay relays rotate-secret orders --overlap 86400",
+    "relay relays rotate-secret orders --signing",
+  ],
+  async run(input, world) {
+    if (!input.on("signing")) return await changeSecret(input, world, null);
+    if (input.given("overlap")) {
+      throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
+    }
+    const name = input.first();
+    const { signingSecret } = await withApi("write", input, world, (api) => rotateSigning(api, name));
+    world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
+    world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
+  },
+};
+
+export const relaysSetSecret: Command = {
+  words: ["relays", "set-secret"],
+  summary: "store the secret that the sender shows",
+  details: "The secret or public key is read from standard input.",
+  arguments: [NAME],
+  options: [OVERLAP, ...OF_RELAY],
+  examples: ["relay relays set-secret orders < secret.txt"],
+  async run(input, world) {
+    const value = (await world.readInput()).trim();
+    if (value !== "") return await changeSecret(input, world, value);
+    throw new UsageError(
+      `The secret is read from standard input, which was empty: relay relays set-secret ${input.first()} < file.`,
+    );
+  },
+};
+
+export const relaysEndOverlap: Command = {
+  words: ["relays", "end-overlap"],
+  summary: "end a rotation's overlap now",
+  details: "The secret before the present one verifies no more.",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays end-overlap orders"],
+  async run(input, world) {
+    const name = input.first();
+    const foundSoon = await withApi("write", input, world, async (api) => {
+      await endRelayOverlap(api, name);
+      return sayFoundSoon(api, input, world);
+    });
+    if (input.on("json")) world.say(writeJson({ relay: name }, 2));
+    world.tell(`From now on only the present secret of ${name} verifies.${foundSoon}`);
+  },
+};
+
+async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
+  const name = input.first();
+  const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
+  const { foundSoon, ...done } = await withApi("write", input, world, async (api) => ({
+    ...(await changeRelaySecret(api, name, value, overlap)),
+    foundSoon: sayFoundSoon(api, input, world),
+  }));
+  const { receiverSecret, previousUntil } = done;
+  if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
+  else if (receiverSecret !== undefined) world.say(receiverSecret);
+  const shown = receiverSecret === undefined ? "is stored" : "is shown once: give it to the sender";
+  const before =
+    previousUntil === undefined
+      ? "the one before it verifies no more"
+      : `the one before it verifies until ${previousUntil}`;
+  world.tell(`The new secret of ${name} ${shown}; ${before}.${foundSoon}`);
+}

@@ -1,0 +1,165 @@
+/** A relay as the terminal shows it: in a line of the list, and in full. */
+
+import type { Warning } from "../../../base/refusal.ts";
+import { explainCode } from "../../../base/result-code.ts";
+import { plain } from "../../../base/text.ts";
+import type { RecentRequestView } from "../../../engine/receiver/request.ts";
+import type { FunnelView } from "../../../insight/overview/funnel.ts";
+import type { HealthView, ListedRelayView } from "../../../insight/overview/health.ts";
+import type { RelayItem, RelayView } from "../../../rules/relay/relay-view.ts";
+import { type Tone, toneOf } from "../terminal/screen.ts";
+
+/** As the list has it. */
+export type ListedRelay = ListedRelayView & Pick<RelayView, "problems">;
+
+/** One in full. `warnings`: of the definition, as the catalog stands now; `calls`: the last that became no event, newest first. */
+export interface RelayStory {
+  relay: RelayView;
+  health: HealthView;
+  /** Its calls' signatures, where many are remembered. */
+  remembered?: { message: string } | null | undefined;
+  heldAt: string | null;
+  warnings: Warning[];
+  calls: RecentRequestView[];
+}
+
+/** Calls of it that are shown. */
+export const MAX_SHOWN_CALLS = 5;
+
+export function writeStory({ relay, health, remembered, heldAt, warnings, calls }: RelayStory): string[] {
+  const { name, secret, lastEventAt, receiverUrl, handshake } = relay;
+  const lines: [string, string][] = [
+    ["health", sayHealth(health)],
+    ["trigger", relay.triggerInWords],
+    ...entry("receiver", receiverUrl),
+    ...entry("handshake", handshake?.message),
+    ...entry("token", handshake?.verifyToken),
+    ...entry("next tick", relay.nextTick?.message),
+    ["last event", lastEventAt ?? "never"],
+    ["last 24 h", sayCounts(relay.last24h)],
+    ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
+    ...entry("signatures", remembered?.message),
+    ...entry("signing", relay.signingSecret && `a secret since ${relay.signingSecret.setAt}`),
+    ...(heldAt === null
+      ? []
+      : entry(
+          "waits",
+          `The environment is on hold since ${heldAt}: release it with relay settings set held off.`,
+        )),
+    ...(relay.state === "active"
+      ? []
+      : entry("waits", `The relay is paused: resume it with relay relays resume ${name}.`)),
+    ...relay.problems.flatMap(({ code, message }) => entry("problem", `${code}: ${message}`)),
+    ...warnings.flatMap(({ message }) => entry("warning", message)),
+    ...calls.flatMap((call) => entry("call", sayCall(call))),
+    ...(receiverUrl !== undefined && lastEventAt === null && calls.length === 0
+      ? entry("calls", `None has come yet: give its sender the address above, or try relay send ${name}.`)
+      : []),
+    [
+      "more",
+      `relay relays funnel ${name}, relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
+    ],
+  ];
+  return [
+    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${sayOrigin(relay)} ${relay.origin.at}`,
+    ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
+  ];
+}
+
+function sayOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
+  if (promotedFrom !== undefined) return `promoted from ${promotedFrom}`;
+  return kind === "file" ? "from its file" : "saved";
+}
+
+/** A word, and where something is wrong the reason and the way out. */
+function sayHealth({ word, message, todo, code }: HealthView): string {
+  if (todo === null) return `${word}: ${message}`;
+  return code === null ? `${word}: ${message} ${todo}` : `${word} (${code}): ${message} ${todo}`;
+}
+
+/** The way of a relay's calls, a line a box, with what stopped there below it. */
+export function writeFunnel({ relay, boxes, approximate, callsSince, message }: FunnelView): string[] {
+  const about = approximate ? "about " : "";
+  const lines = boxes.flatMap(({ step, title, passed, waits, waitsFor, stops }) => {
+    const least = callsSince !== null && ["calls", "verified", "when", "dedupe"].includes(step);
+    const waiting = waits === 0 ? "" : `, ${waits} waiting`;
+    return [
+      `${String(passed).padStart(8)}${least ? "+" : " "} ${plain(title)}${waiting}`,
+      // A server of a version before says no cause.
+      ...(waitsFor === null || waitsFor === undefined
+        ? []
+        : [`          - ${sayRetries(waits, waitsFor.count)} ${sayStop(waitsFor)}`]),
+      ...stops.map((stop) => `          - ${about}${stop.count} stopped with ${sayStop(stop)}`),
+    ];
+  });
+  const kept =
+    callsSince === null
+      ? []
+      : [`Calls that became no event are known since ${callsSince}: there were at least as many.`];
+  return [`${plain(relay)}, last 24 hours`, ...lines, plain(message), ...kept];
+}
+
+type Stop = FunnelView["boxes"][number]["stops"][number];
+
+/** What it came of, and the command that lists them. */
+function sayStop({ code, message, see }: Stop): string {
+  if (see === null) return `${code}: ${plain(message)}`;
+  const query = Object.entries(see.query).filter(([name]) => name !== "since");
+  const words = query.map(([name, value]) => ` --${name} ${value}`).join("");
+  return `${code}: ${plain(message)} (relay ${see.room} list${words})`;
+}
+
+/** How many of those that wait do so after what most failed with. */
+function sayRetries(waits: number, count: number): string {
+  const verb = count === 1 ? "waits" : "wait";
+  return waits > count ? `${count} of them ${verb} after` : `${count} ${verb} after`;
+}
+
+function entry(what: string, words: string | undefined): [string, string][] {
+  return words === undefined ? [] : [[what, words]];
+}
+
+export function stateOf({ state }: Pick<RelayItem, "state">, held: boolean): string {
+  if (state === "paused") return held ? "paused, on hold" : "paused";
+  return held ? "on hold" : "active";
+}
+
+/** A relay that stands still is no trouble by itself. */
+export function toneOfState({ state }: Pick<RelayItem, "state">): Tone | null {
+  return toneOf(state);
+}
+
+const HEALTHY: Readonly<Partial<Record<HealthView["state"], Tone>>> = {
+  ok: "good",
+  new: "quiet",
+  paused: "wait",
+  held: "wait",
+  silent: "wait",
+  attention: "wait",
+};
+
+export function toneOfHealth({ health }: { health: Pick<HealthView, "state"> }): Tone {
+  return HEALTHY[health.state] ?? "bad";
+}
+
+export function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
+  const said = Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
+  if (said.length === 0) return "no events";
+  return `${approximate === true ? "about " : ""}${said.join(", ")}`;
+}
+
+function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
+  const words = [
+    kind.replace("_", " "),
+    setAt === null ? "none is stored yet" : `since ${setAt}`,
+    fingerprint ?? null,
+    previousUntil === undefined ? null : `the one before it verifies until ${previousUntil}`,
+  ];
+  return words.filter((word) => word !== null).join(", ");
+}
+
+function sayCall({ at, outcome, code, count, cause }: RecentRequestView): string {
+  const answer =
+    outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+  return `${at}  ${answer}${count > 1 ? `, ${count} times` : ""}  ${cause}`;
+}

@@ -1,0 +1,286 @@
+/**
+ * `relay admin …`: owners of the dashboard. A password comes from standard input, or else the owner sets one under a one-time link; it never
+ * stands on a command line.
+ */
+
+import { toIso } from "../../../base/clock.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
+import { plain } from "../../../base/text.ts";
+import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
+import {
+  createOwner,
+  findOwnerByEmail,
+  hashPassword,
+  listOwnerViews,
+  type Owner,
+  removeOwner,
+  setOwnerPassword,
+} from "../../../platform/account/owner.ts";
+import {
+  listOtherOwners,
+  listValidKeys,
+  removeOwners,
+  revokeKeys,
+} from "../../../platform/account/remaining-access.ts";
+import { createSigninLink, endSessions, signinLinkUrl } from "../../../platform/account/session.ts";
+import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
+import type { AuditAction } from "../../../platform/audit/audit-action.ts";
+import type { Writer } from "../../../store/port.ts";
+import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
+import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
+import { sayList } from "../terminal/terminal.ts";
+import { refuseProjectFolder } from "./apps.ts";
+
+const OWNER_OPTIONS: readonly Option[] = [
+  { name: "email", value: "<address>", env: "RELAY_ADMIN_EMAIL", help: "the owner's e-mail address" },
+  {
+    name: "password-stdin",
+    help: "read the password from standard input, instead of making a one-time link",
+  },
+  BASE_URL,
+  JSON_OUTPUT,
+  ...DATA,
+];
+
+const END_KEYS: Option = {
+  name: "end-keys",
+  help: "also revoke every key that was made in the dashboard or here, of all apps",
+};
+const END_OWNERS: Option = { name: "end-owners", help: "also remove every other owner" };
+
+interface GivenOwner {
+  email: string;
+  /** null: the owner sets a password under a one-time link. */
+  passwordHash: string | null;
+  nowMs: number;
+}
+
+/** Settles an owner and audits it in one transaction, and writes what a script needs: the link, or the address that can sign in now. */
+async function settleOwner(
+  input: Input,
+  world: World,
+  action: "owner.created" | "owner.reset",
+  settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
+  /** Runs in the same transaction; its lines are printed after the link. */
+  andThen: (tx: Writer, owner: Owner, nowMs: number) => Promise<AlsoSaid> = async () => NOTHING_ELSE,
+): Promise<void> {
+  const email = input.text("email");
+  if (email === null) throw new UsageError("--email is missing: write --email you@example.com.");
+  const password = input.on("password-stdin") ? (await world.readInput()).replace(/\r?\n$/, "") : null;
+  const passwordHash = password === null ? null : await hashPassword(password);
+  const nowMs = world.clock.now();
+  const change = async (tx: Writer) => {
+    const owner = await settle(tx, { email, passwordHash, nowMs });
+    await writeAudit(tx, {
+      environmentId: SERVER_SCOPE,
+      nowMs,
+      by: formatActor(COMMAND_LINE),
+      action,
+      target: `owner:${owner.email}`,
+    });
+    const link =
+      passwordHash === null ? await createSigninLink(tx, { kind: "reset", ownerId: owner.id, nowMs }) : null;
+    return { owner, link, also: await andThen(tx, owner, nowMs) };
+  };
+  const create = action === "owner.created";
+  if (create) refuseProjectFolder(input, world);
+  const { owner, link, also } = await withStore(input, world, (store) => store.write("dashboard", change), {
+    create,
+  });
+  const baseUrl =
+    readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+  const url = link === null ? null : signinLinkUrl(baseUrl, "reset", link.token);
+  const expiresAt = link === null ? null : toIso(link.expiresAt);
+  if (input.on("json")) {
+    world.say(writeJson({ email: owner.email, link: url, expiresAt, ...also.data }, 2));
+  } else if (url === null) {
+    world.say(owner.email);
+    world.tell(
+      `${owner.email} can sign in at ${baseUrl} now; earlier sessions have ended, and so have the keys of relay login.`,
+    );
+  } else {
+    world.say(url);
+    world.tell(
+      `${owner.email} sets a password under this link; it works once, until ${expiresAt}.${action === "owner.reset" ? " Until then earlier sessions and keys of relay login stay valid: relay admin sign-out ends the sessions." : ""}`,
+    );
+  }
+  for (const line of also.lines) world.tell(line);
+}
+
+interface AlsoSaid {
+  lines: readonly string[];
+  data: JsonObject;
+}
+const NOTHING_ELSE: AlsoSaid = { lines: [], data: {} };
+
+const MAX_NAMED = 10;
+
+/** Ends the keys and owners that the options name, and lists the others with the option that ends them. */
+async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Input): Promise<AlsoSaid> {
+  const [keys, owners] = [await listValidKeys(tx), await listOtherOwners(tx, owner.id)];
+  const row = { nowMs, by: formatActor(COMMAND_LINE) };
+  const endsKeys = input.on("end-keys");
+  if (endsKeys) {
+    await revokeKeys(tx, keys, nowMs);
+    for (const { id, environmentId, kind, name, hint } of keys)
+      await writeAudit(tx, {
+        ...row,
+        environmentId,
+        action: "key.revoked",
+        target: `key:${id}`,
+        before: { kind, name, hint, why: "owner reset" },
+      });
+  }
+  const endsOwners = input.on("end-owners");
+  if (endsOwners) {
+    await removeOwners(tx, owners);
+    for (const { email } of owners)
+      await writeAudit(tx, {
+        ...row,
+        environmentId: SERVER_SCOPE,
+        action: "owner.removed",
+        target: `owner:${email}`,
+      });
+  }
+  const keyWords = keys.map(({ app, environment, name, hint }) => `${app}/${environment} ${hint} "${name}"`);
+  const emails = owners.map(({ email }) => email);
+  const left = [...(keys.length > 0 && !endsKeys ? ["--end-keys"] : [])];
+  if (owners.length > 0 && !endsOwners) left.push("--end-owners");
+  return {
+    lines: [
+      ...sayOthers(endsKeys ? "Revoked" : "Still valid", "key", keyWords),
+      ...sayOthers(endsOwners ? "Removed" : "Still valid", "other owner", emails),
+      ...(left.length === 0
+        ? []
+        : [
+            `A person who knew the password may have made them. To end them, run this command again with ${left.join(" and ")}.`,
+          ]),
+    ],
+    data: {
+      keys: keys.map(({ environmentId: _, ...key }) => ({ ...key, ended: endsKeys })),
+      owners: emails.map((email) => ({ email, ended: endsOwners })),
+    },
+  };
+}
+
+function sayOthers(what: string, noun: string, names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  const shown = plain(names.slice(0, MAX_NAMED).join(", "));
+  return [`${what}: ${names.length} ${noun}${names.length === 1 ? "" : "s"}: ${shown}${more}.`];
+}
+
+export const adminCreate: Command = {
+  words: ["admin", "create"],
+  summary: "make an owner, with a link to set a password",
+  details: "The link works once.",
+  options: OWNER_OPTIONS,
+  examples: [
+    "relay admin create --email you@example.com --base-url https://relay.example.com",
+    "relay admin create --email you@example.com --password-stdin < password.txt",
+  ],
+  run: (input, world) => settleOwner(input, world, "owner.created", createOwner),
+};
+
+export const adminReset: Command = {
+  words: ["admin", "reset"],
+  summary: "reset an owner's password, with a one-time link",
+  details:
+    "A new password ends the owner's sessions and the keys of their logins. It then says which keys and which other owners stay valid: a person who knew the password may have made them. --end-keys and --end-owners end these too.",
+  options: [...OWNER_OPTIONS, END_KEYS, END_OWNERS],
+  examples: [
+    "relay admin reset --email you@example.com",
+    "relay admin reset --email you@example.com --end-keys --end-owners",
+  ],
+  run: (input, world) =>
+    settleOwner(
+      input,
+      world,
+      "owner.reset",
+      async (tx, { email, passwordHash, nowMs }) => {
+        const owner = await findOwnerByEmail(tx, email);
+        if (owner === null) {
+          throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
+        }
+        if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
+        return owner;
+      },
+      (tx, owner, nowMs) => settleOthers(tx, owner, nowMs, input),
+    ),
+};
+
+export const adminList: Command = {
+  words: ["admin", "list"],
+  summary: "the owners, and when each last used it",
+  details: "Owners of the dashboard.",
+  options: [JSON_OUTPUT, ...DATA],
+  examples: ["relay admin list"],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const owners = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
+    await sayList(input, world, owners, {
+      columns: [
+        { heading: "E-MAIL", value: (one) => one.email, cut: 16, raw: true },
+        { heading: "SIGNED IN", value: (one) => String(one.sessions), right: true },
+        { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
+        { heading: "MADE", value: (one) => one.createdAt, keep: 5 },
+        { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet"), keep: 4 },
+      ],
+      none: "There is no owner: relay admin create makes one.",
+    });
+  },
+};
+
+const EMAIL = { name: "e-mail", help: "the owner's address" } as const;
+
+/** Does something to the owner that the line names, and audits it in the same transaction. */
+async function actOn<Result>(
+  input: Input,
+  world: World,
+  action: AuditAction,
+  act: (tx: Writer, owner: Owner) => Promise<Result>,
+): Promise<Result> {
+  const email = input.first();
+  return await withStore(input, world, (store) =>
+    store.write("dashboard", async (tx) => {
+      const owner = await findOwnerByEmail(tx, email);
+      if (owner === null)
+        throw new CommandFailure("not_found", `There is no owner ${email}: relay admin list shows them.`);
+      const done = await act(tx, owner);
+      const by = formatActor(COMMAND_LINE);
+      const row = { environmentId: SERVER_SCOPE, nowMs: world.clock.now(), by, action };
+      await writeAudit(tx, { ...row, target: `owner:${owner.email}` });
+      return done;
+    }),
+  );
+}
+
+export const adminRemove: Command = {
+  words: ["admin", "remove"],
+  summary: "remove an owner at once",
+  details: "With their sessions and the keys of their logins.",
+  arguments: [EMAIL],
+  options: DATA,
+  examples: ["relay admin remove former@example.com"],
+  async run(input, world) {
+    const { email } = await actOn(input, world, "owner.removed", (tx, { id }) => removeOwner(tx, id));
+    world.tell(`${email} is no owner any more.`);
+  },
+};
+
+export const adminSignOut: Command = {
+  words: ["admin", "sign-out"],
+  summary: "end every session of an owner at once",
+  details: "Wherever they are signed in.",
+  arguments: [EMAIL],
+  options: DATA,
+  examples: ["relay admin sign-out you@example.com"],
+  async run(input, world) {
+    const ended = await actOn(input, world, "owner.signed_out_everywhere", (tx, { id }) =>
+      endSessions(tx, id, null),
+    );
+    world.tell(ended === 1 ? "1 session has ended." : `${ended} sessions have ended.`);
+  },
+};

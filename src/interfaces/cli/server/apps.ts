@@ -1,0 +1,238 @@
+/** `relay apps …`: apps with their environments. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { toIso } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import {
+  type AppContents,
+  countApp,
+  deleteApp,
+  emptyApp,
+  endRemoval,
+} from "../../../engine/maintenance/app-removal.ts";
+import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
+import { createApp, listApps, renameApp } from "../../../platform/account/app.ts";
+import { findLocalEnvironment, listEnvironments } from "../../../platform/account/environment.ts";
+import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
+import type { Store } from "../../../store/port.ts";
+import {
+  DataDirectoryTaken,
+  type DirectoryLock,
+  lockDataDirectory,
+} from "../../../store/sqlite/directory-lock.ts";
+import { type Command, CommandFailure, type Input } from "../command.ts";
+import { JSON_OUTPUT, withStore } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { DATA, readDataDir } from "../service-option.ts";
+import { requireYes } from "../terminal/confirm.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+export const appsCreate: Command = {
+  words: ["apps", "create"],
+  summary: "make an app with its two environments",
+  details: "Development and production.",
+  arguments: [{ name: "name", help: "the app's name for people" }],
+  options: [
+    {
+      name: "id",
+      value: "<id>",
+      otherwise: "made from the name",
+      help: "stands in every receiver URL and never changes",
+    },
+    JSON_OUTPUT,
+    ...DATA,
+  ],
+  examples: ['relay apps create "My shop" --id shop --data-dir /var/lib/relay'],
+  async run(input, world) {
+    refuseProjectFolder(input, world);
+    const nowMs = world.clock.now();
+    const { app, environments } = await withStore(
+      input,
+      world,
+      (store) =>
+        store.write("dashboard", async (tx) => {
+          if ((await findLocalEnvironment(tx)) !== null) throw refuseLocal(readDataDir(input, world));
+          const made = await createApp(tx, {
+            id: input.text("id") ?? undefined,
+            name: input.first(),
+            environments: ["development", "production"],
+            nowMs,
+          });
+          await writeAudit(tx, {
+            environmentId: SERVER_SCOPE,
+            nowMs,
+            by: formatActor(COMMAND_LINE),
+            action: "app.created",
+            target: `app:${made.app.id}`,
+            after: { id: made.app.id, name: made.app.name },
+          });
+          return made;
+        }),
+      { create: true },
+    );
+    const names = environments.map((environment) => environment.name);
+    if (input.on("json")) {
+      world.say(writeJson({ id: app.id, name: app.name, environments: names }, 2));
+      return;
+    }
+    world.say(app.id);
+    world.tell(
+      `The app ${app.name} has the environments ${names.join(" and ")}. Next: relay keys create --app ${app.id} --environment ${names[0]}`,
+    );
+  },
+};
+
+function refuseLocal(folder: string): CommandFailure {
+  return new CommandFailure(
+    "database_refused",
+    `${folder} belongs to local development (relay dev), which runs one app with one environment, local: for another app on this machine run relay dev in a folder of its own, and for a server's name its data directory, such as --data-dir /var/lib/relay.`,
+  );
+}
+
+/** An app or an owner made in a project's folder by mistake would leave a server's database where relay dev looks for its own. */
+export function refuseProjectFolder(input: Input, world: World): void {
+  const folder = readDataDir(input, world);
+  if (input.text("data-dir") !== null || existsSync(join(folder, "relay.db"))) return;
+  if (existsSync(join(world.cwd, "service", "relays"))) throw refuseLocal(folder);
+}
+
+export const appsList: Command = {
+  words: ["apps", "list"],
+  summary: "list the apps of a data directory",
+  options: [JSON_OUTPUT, ...DATA],
+  examples: ["relay apps list"],
+  async run(input, world) {
+    const items = await withStore(input, world, (store) =>
+      store.read(async (tx) => {
+        const environments = await listEnvironments(tx, null);
+        return (await listApps(tx)).map((app) => ({
+          id: app.id,
+          name: app.name,
+          environments: environments.filter(({ appId }) => appId === app.id).map(({ name }) => name),
+          createdAt: toIso(app.createdAt),
+        }));
+      }),
+    );
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "ID", value: (app) => app.id, cut: 16 },
+        { heading: "NAME", value: (app) => app.name, cut: 12, raw: true },
+        { heading: "ENVIRONMENTS", value: (app) => app.environments.join(", "), cut: 14 },
+        { heading: "CREATED", value: (app) => app.createdAt },
+      ],
+      none: "No apps yet: relay apps create <name> makes one.",
+    });
+  },
+};
+
+export const appsRename: Command = {
+  words: ["apps", "rename"],
+  summary: "give an app another name",
+  details:
+    "The name for people, in the dashboard and in mail. Its id stays: it stands in every receiver URL.",
+  arguments: [
+    { name: "app id", help: "as relay apps list shows it", of: "app" },
+    { name: "name", help: "the new name for people" },
+  ],
+  options: [JSON_OUTPUT, ...DATA],
+  examples: ['relay apps rename shop "Our shop" --data-dir /var/lib/relay'],
+  async run(input, world) {
+    const [id = "", name = ""] = input.positionals;
+    const { before, after } = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const renamed = await renameApp(tx, id, name);
+        if (renamed.before.name !== renamed.after.name)
+          await writeAudit(tx, {
+            environmentId: SERVER_SCOPE,
+            nowMs: world.clock.now(),
+            by: formatActor(COMMAND_LINE),
+            action: "app.renamed",
+            target: `app:${id}`,
+            before: { name: renamed.before.name },
+            after: { name: renamed.after.name },
+          });
+        return renamed;
+      }),
+    );
+    const changed = before.name !== after.name;
+    if (input.on("json")) world.say(writeJson({ id, name: after.name, before: before.name, changed }, 2));
+    world.tell(
+      changed
+        ? `The app ${id} is ${after.name} now; it was ${before.name}. Its id stays ${id}.`
+        : `The app ${id} is ${after.name} already: nothing changed.`,
+    );
+  },
+};
+
+export const appsDelete: Command = {
+  words: ["apps", "delete"],
+  summary: "delete an app with all that it holds",
+  details:
+    "What it holds is counted first. Its receivers answer unknown_receiver within a second, its keys and schedules are none, and what it holds is removed in small steps, by the running server or by this command. An app whose production holds events is deleted in the dashboard alone, under Settings. Backups made before keep it.",
+  arguments: [{ name: "app id", help: "as relay apps list shows it", of: "app" }],
+  options: [
+    {
+      name: "confirm",
+      value: "<app id>",
+      help: "the app's id once more, which deletes without asking; without it a terminal is asked",
+    },
+    JSON_OUTPUT,
+    ...DATA,
+  ],
+  examples: ["relay apps delete trial --confirm trial --data-dir /var/lib/relay"],
+  async run(input, world) {
+    const appId = input.first();
+    await withStore(input, world, async (store) => {
+      const contents = await countApp(store, appId);
+      if (!input.on("json")) world.tell(tellContents(contents));
+      const confirm = input.text("confirm") ?? (await askToDelete(contents, world));
+      const by = formatActor(COMMAND_LINE);
+      const nowMs = world.clock.now();
+      await store.write("dashboard", (tx) =>
+        deleteApp(tx, { appId, confirm, force: false, contents, by, nowMs }),
+      );
+      if (input.on("json")) world.say(writeJson({ deleted: contents }, 2));
+      const isEmptied = await emptyHere(store, appId, input, world);
+      world.tell(
+        isEmptied
+          ? `The app ${appId} is deleted, and nothing of it is left but in backups made before.`
+          : `The app ${appId} is deleted; what it held is removed by the server that runs, or by the next one that starts.`,
+      );
+    });
+  },
+};
+
+/** A line an environment. */
+function tellContents({ app, environments }: AppContents): string {
+  const lines = environments.map(({ name, words }) => `  ${name}: ${words}`);
+  return [`The app ${app.id} (${app.name}) holds:`, ...lines].join("\n");
+}
+
+/** Answers the app's id where the person says yes. */
+async function askToDelete({ app, standsAgainst }: AppContents, world: World): Promise<string> {
+  if (standsAgainst !== null) throw new CommandFailure("in_use", standsAgainst);
+  await requireYes(world, {
+    question: `Delete ${app.id} with all of that, for good?`,
+    undone: "Nothing was deleted",
+    line: `relay apps delete ${app.id} --confirm ${app.id}`,
+  });
+  return app.id;
+}
+
+/** Empties the app where no server runs that would; answers whether it did. */
+async function emptyHere(store: Store, appId: string, input: Input, world: World): Promise<boolean> {
+  let lock: DirectoryLock;
+  try {
+    lock = lockDataDirectory(readDataDir(input, world), "relay apps delete", world.clock.now());
+  } catch (error) {
+    if (error instanceof DataDirectoryTaken) return false;
+    throw error;
+  }
+  try {
+    while (await store.write("erasure", (tx) => emptyApp(tx, appId)));
+    return await store.write("erasure", (tx) => endRemoval(tx, appId, world.clock.now()));
+  } finally {
+    lock.release();
+  }
+}

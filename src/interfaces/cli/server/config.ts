@@ -1,0 +1,149 @@
+/** `relay config`: every value that commands and the service go by, and where each comes from. No secret is shown. */
+import { existsSync } from "node:fs";
+import { DEFAULT_LIMITS, type RaisableLimits } from "../../../base/limit.ts";
+import { LIMIT_WORDS } from "../../../base/limit-text.ts";
+import { masterKeyFile } from "../../../platform/secret/master-key.ts";
+import { hintOf, profilePath } from "../api/profile.ts";
+import { ANYWHERE, meantProfile } from "../api/target.ts";
+import type { Command, Input, Option } from "../command.ts";
+import { JSON_OUTPUT, readAllowPrivate, readRunningLimits, readRunningUrl } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import {
+  ALLOW_PRIVATE,
+  DATABASE,
+  RUN_OPTIONS,
+  readDatabase,
+  readDataDir,
+  readServiceDir,
+  SERVER_OPTIONS,
+  SERVICE_DIR,
+} from "../service-option.ts";
+import { findPager } from "../terminal/pager.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+/** Each option that a variable may give as well, once. */
+const OPTIONS: readonly Option[] = [
+  ...new Map(
+    [...ANYWHERE, SERVICE_DIR, ...RUN_OPTIONS, ...SERVER_OPTIONS].map((option) => [option.name, option]),
+  ).values(),
+];
+const MASK = "••••";
+
+interface Value {
+  name: string;
+  value: string;
+  /** A flag, a variable, `profile <name>`, a file, or `default`. */
+  from: string;
+}
+
+export const showConfig: Command = {
+  words: ["config"],
+  summary: "every value in force, and where it comes from",
+  details:
+    "What wins: a flag, then its RELAY_ variable, then the profile that is meant, then what a file says, then the default. Give it the flags of another command to see what they would change. Secrets are masked. Caps, and what may be reached of private addresses, are those of the server that runs here, where one does.",
+  options: [JSON_OUTPUT, ...OPTIONS],
+  examples: ["relay config", "relay config --json", "relay config --data-dir /var/lib/relay"],
+  async run(input, world) {
+    const items = [
+      ...readOptions(input, world),
+      ...readSecrets(input, world),
+      ...readCaps(input, world),
+      ...readTerminal(world),
+    ];
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "NAME", value: ({ name }) => name, keep: 1 },
+        { heading: "VALUE", value: ({ value }) => value, cut: 30, keep: 2, raw: true },
+        {
+          heading: "FROM",
+          value: ({ from }) => from,
+          tone: ({ from }) => (from === "default" ? "quiet" : null),
+          cut: 10,
+          keep: 3,
+        },
+      ],
+      none: "",
+    });
+  },
+};
+
+function readOptions(input: Input, world: World): Value[] {
+  const meant = meantProfile(input, world);
+  const dataDir = readDataDir(input, world);
+  const running = readRunningUrl(dataDir);
+  const allowed = readAllowPrivate(input, world).join(", ");
+  const known: Readonly<Record<string, Omit<Value, "name"> | null>> = {
+    url: meant && { value: meant.profile.url, from: meant.from },
+    app: meant && { value: meant.profile.app, from: meant.from },
+    environment: meant && { value: meant.profile.environment, from: meant.from },
+    profile: meant && { value: meant.profile.name, from: meant.from },
+    "base-url": running === null ? null : { value: running, from: `${dataDir}/running.json` },
+    [ALLOW_PRIVATE.name]: allowed === "" ? null : { value: allowed, from: `${dataDir}/running.json` },
+    "data-dir": { value: dataDir, from: "default" },
+    "service-dir": { value: readServiceDir(input, world), from: "default" },
+  };
+  return OPTIONS.map((option) => {
+    const { name, env, otherwise = "none" } = option;
+    const text = input.text(name);
+    const from = input.given(name) ? `--${name}` : (env ?? "");
+    // A folder stands as it is found, from where one is.
+    const value = name.endsWith("-dir") ? (known[name]?.value ?? text) : text;
+    if (name === DATABASE.name && text !== null) return { name, value: String(readDatabase(input)), from };
+    if (text !== null) return { name, value: value ?? text, from };
+    return { name, ...(known[name] ?? { value: otherwise, from: "default" }) };
+  });
+}
+
+function readSecrets(input: Input, world: World): Value[] {
+  const meant = meantProfile(input, world);
+  const file = masterKeyFile(readDataDir(input, world));
+  const { RELAY_KEY: key, RELAY_SECRET: secret, RELAY_MASTER_KEY: masterKey } = world.env;
+  return [
+    key
+      ? { name: "key", value: hintOf(key), from: "RELAY_KEY" }
+      : meant === null
+        ? { name: "key", value: "none", from: "default" }
+        : { name: "key", value: hintOf(meant.profile.key), from: meant.from },
+    { name: "secret", value: secret ? MASK : "none", from: secret ? "RELAY_SECRET" : "default" },
+    masterKey
+      ? { name: "master-key", value: MASK, from: "RELAY_MASTER_KEY" }
+      : existsSync(file)
+        ? { name: "master-key", value: MASK, from: file }
+        : { name: "master-key", value: "none yet", from: "default" },
+    {
+      name: "profiles",
+      value: profilePath(world) ?? "none",
+      from: world.env.XDG_CONFIG_HOME ? "XDG_CONFIG_HOME" : "default",
+    },
+  ];
+}
+
+/** As the server here was started with, else as this command's variables would raise them. */
+function readCaps(input: Input, world: World): Value[] {
+  const dataDir = readDataDir(input, world);
+  const running = readRunningLimits(dataDir);
+  return (Object.keys(DEFAULT_LIMITS) as (keyof RaisableLimits)[]).map((name) => {
+    const { variable } = LIMIT_WORDS[name];
+    const [usual, given] = [String(DEFAULT_LIMITS[name]), world.env[variable]];
+    const shown = `limits.${name}`;
+    if (running?.[name] !== undefined)
+      return { name: shown, value: String(running[name]), from: `${dataDir}/running.json` };
+    return given
+      ? { name: shown, value: given, from: variable }
+      : { name: shown, value: usual, from: "default" };
+  });
+}
+
+function readTerminal({ env, screen }: World): Value[] {
+  const by = ["NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM"].find((name) =>
+    name === "TERM" ? env.TERM === "dumb" : Boolean(env[name]),
+  );
+  return [
+    { name: "colour", value: screen.colour ? "on" : "off", from: by ?? "default" },
+    {
+      name: "pager",
+      value: findPager(env)?.join(" ") ?? "none",
+      from: env.PAGER === undefined ? "default" : "PAGER",
+    },
+  ];
+}

@@ -1,0 +1,104 @@
+/** `relay dev`: local development. One app with the environment `local`, its relays and catalog from files, a line for each run. */
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { startLocalSync } from "../../../operator/sync/local-sync.ts";
+import { COMMAND_LINE } from "../../../platform/account/api-key.ts";
+import { findLocalEnvironment } from "../../../platform/account/environment.ts";
+import { listRelayRows } from "../../../rules/relay/relay.ts";
+import { type Command, CommandFailure } from "../command.ts";
+import { programWord, type RunningService, type World } from "../io.ts";
+import { LOCAL_DATABASE, RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "../service-option.ts";
+import { writeExample } from "../sync/init.ts";
+import { runService } from "./serve.ts";
+
+export const dev: Command = {
+  words: ["dev"],
+  summary: "local development: receives, runs, watches files",
+  details: "It prints a line for each run.",
+  options: [
+    { name: "open", help: "open the dashboard in the browser" },
+    { name: "example", help: "write the example into the service folder first, unless it has relays" },
+    ...RUN_OPTIONS,
+    SERVICE_DIR,
+  ],
+  examples: ["relay dev --example", "relay dev --port 8080 --open"],
+  refuses: { database: LOCAL_DATABASE },
+  async run(input, world) {
+    const config = readServiceConfig("local", input, world);
+    const serviceDir = config.serviceDir ?? "";
+    const shown = relative(world.cwd, serviceDir) || ".";
+    if (input.on("example")) {
+      for (const file of await writeExample(serviceDir)) world.tell(`wrote ${relative(world.cwd, file)}`);
+    } else if (!existsSync(serviceDir)) {
+      world.tell(
+        `There is no ${shown}/ here yet: make the first relay in the dashboard, or let ${programWord(world)} init write one with a working example.`,
+      );
+    }
+    await addToGitignore(config.dataDir);
+    await runService(config, input, world, async (service) => {
+      const environment = await readLocalEnvironment(service);
+      const sync = await startLocalSync({
+        store: service.store,
+        environment,
+        actor: COMMAND_LINE,
+        serviceDir,
+        sealer: service.sealer,
+        baseUrl: service.baseUrl,
+        limits: config.limits,
+        clock: world.clock,
+        recordDue: service.scheduler.recordDue,
+        print: (line) => world.tell(line),
+      });
+      service.useFolder(sync);
+      await sayWhere(service, environment, shown, world);
+      const link = await service.makeSigninLink();
+      if (link !== null) {
+        world.say(`Dashboard  ${link}  (opens once, within 10 minutes)`);
+        if (input.on("open") && !(await world.openBrowser(link, config.dataDir))) {
+          world.tell("No browser could be opened here: open the dashboard's address yourself.");
+        }
+      }
+      world.tell("Press Ctrl+C to stop.");
+      return sync;
+    });
+  },
+};
+
+/** A data directory of local development is nobody's business but this machine's. */
+async function addToGitignore(dataDir: string): Promise<void> {
+  if (existsSync(dataDir)) return;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await writeFile(join(dataDir, ".gitignore"), "*\n", { flag: "wx" });
+}
+
+async function readLocalEnvironment({ store }: RunningService) {
+  return await store.read(async (tx) => {
+    const local = await findLocalEnvironment(tx);
+    if (local !== null) return local;
+    throw new CommandFailure(
+      "database_refused",
+      "This data directory belongs to a server, not to local development: give another one with --data-dir.",
+    );
+  });
+}
+
+/** The receiver URLs, and the one command that sends a signed event to the first. */
+async function sayWhere(
+  service: RunningService,
+  environment: { id: number; appId: string },
+  shown: string,
+  world: World,
+): Promise<void> {
+  const rows = await service.store.read((tx) => listRelayRows(tx, environment.id));
+  const receivers = rows.filter((row) => row.definition.trigger.kind === "receiver");
+  world.say(`Relays     ${rows.length} in ${shown}/relays, watched`);
+  for (const { name } of receivers) {
+    world.say(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);
+  }
+  if (existsSync(join(world.cwd, shown, "public"))) {
+    world.say(`Pages      http://localhost:${service.port}/public/ from ${shown}/public`);
+  }
+  const first = receivers[0];
+  if (first !== undefined) world.say(`Try it     ${programWord(world)} send ${first.name}`);
+}

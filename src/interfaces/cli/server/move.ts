@@ -1,0 +1,259 @@
+/**
+ * `relay move`: every row of a stopped service from SQLite to PostgreSQL or back, whole or not at all. What it was moved from stays as it was, and
+ * says from then on where the rows are; `--undo` takes that back.
+ */
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type DatabaseUrl, readDatabaseUrl } from "../../../base/database-url.ts";
+import { partOf, placeFile, syncFile } from "../../../base/durable-file.ts";
+import { writeJson } from "../../../base/json.ts";
+import { backupFile, databaseFile } from "../../../operator/backup/backup.ts";
+import { removePartialFiles } from "../../../operator/backup/restore.ts";
+import { findLocalEnvironment } from "../../../platform/account/environment.ts";
+import { masterKeyFile } from "../../../platform/secret/master-key.ts";
+import { RunnerLease } from "../../../store/lease/directory-lease.ts";
+import { PostgresEnd } from "../../../store/postgres/transfer.ts";
+import { type DirectoryLock, lockDataDirectory } from "../../../store/sqlite/directory-lock.ts";
+import { openSqlite } from "../../../store/sqlite/sqlite.ts";
+import { foldMarked, NewSqliteEnd, SqliteEnd, unmarkFile } from "../../../store/sqlite/transfer.ts";
+import { MoveRefused } from "../../../store/transfer/tables.ts";
+import { type Moved, type MoveStep, moveRows } from "../../../store/transfer/transfer.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT, openAlone } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
+import { sayFar } from "../terminal/progress.ts";
+import { explainDirectory } from "./start-refusal.ts";
+
+export const move: Command = {
+  words: ["move"],
+  summary: "move a stopped service to PostgreSQL, or back",
+  details:
+    "From what --database or --data-dir names to an empty PostgreSQL database, or to a new file or data directory. Every row is copied, read again and compared; where anything differs, nothing was moved. Secrets stay sealed, so the same master key is needed. What was moved from is kept, and no server starts on it any more; --undo lets one.",
+  options: [
+    {
+      name: "to",
+      value: "<url, file or folder>",
+      env: "RELAY_MOVE_TO",
+      help: "postgres://…, or a data directory or file; the variable keeps a password out of the list of processes",
+    },
+    { name: "undo", help: "let a server start again on what was moved from, with the rows of then" },
+    ...DATA,
+    JSON_OUTPUT,
+  ],
+  examples: [
+    "relay move --data-dir /var/lib/relay --to postgres://relay@db.example.com/relay",
+    "relay move --database postgres://relay@db.example.com/relay --to /var/lib/relay",
+    "relay move --undo --data-dir /var/lib/relay",
+  ],
+  async run(input, world) {
+    const from = readDatabase(input);
+    if (input.on("undo")) return await undo(from, input, world);
+    const to = readTarget(input, world);
+    const done = from === null ? await toPostgres(to, input, world) : await toFile(from, to, world);
+    if (input.on("json")) world.say(writeJson(done.answer, 2));
+    else sayMoved(done, world);
+  },
+};
+
+interface Done {
+  answer: { from: string; to: string } & Moved;
+  /** What is to be started, and how one goes back. */
+  next: readonly string[];
+}
+
+/** A database, or where a file is to be. Throws UsageError. */
+function readTarget(input: Input, world: World): DatabaseUrl | string {
+  const text = input.text("to");
+  if (text === null)
+    throw new UsageError("--to is missing: write where to, postgres://… or a data directory or file.");
+  if (!/^postgres(ql)?:/i.test(text)) return underCwd(text, world);
+  const url = readDatabaseUrl(text);
+  if (typeof url === "string") throw new UsageError(`--to ${url}`);
+  return url;
+}
+
+async function toPostgres(to: DatabaseUrl | string, input: Input, world: World): Promise<Done> {
+  if (typeof to === "string")
+    throw new UsageError(
+      "Both are SQLite: relay backup and relay restore copy one, and a stopped server's folder may be moved as it is. Name a PostgreSQL database with --to, or what is to be moved with --database.",
+    );
+  const dataDir = readDataDir(input, world);
+  const file = databaseFile(dataDir);
+  if (!existsSync(file))
+    throw new CommandFailure(
+      "not_found",
+      `There is no data directory at ${dataDir}: name the stopped server's with --data-dir or RELAY_DATA_DIR.`,
+    );
+  const lock = lockDataDirectory(dataDir, "relay move", world.clock.now());
+  try {
+    await prepare(dataDir, lock, world);
+    await using target = await PostgresEnd.open(to, world.clock);
+    await using source = new SqliteEnd(file, { making: false });
+    const tables = source.listTables();
+    await target.requireTables(tables);
+    const moved = await watched(world, (onStep) => moveRows(source, target, tables, onStep));
+    await source.mark(target.shown, world.clock.now());
+    return {
+      answer: { from: source.shown, to: target.shown, ...moved },
+      next: [
+        `Start: relay serve --data-dir ${dataDir}, with the whole URL in RELAY_DATABASE.`,
+        ...sayKey(dataDir, world),
+        `Back, with all that came until then: relay move --to ${dataDir}, with RELAY_DATABASE. Back to how it is now: relay move --undo --data-dir ${dataDir}.`,
+      ],
+    };
+  } catch (error) {
+    throw explainDirectory(error, dataDir, world) ?? error;
+  } finally {
+    lock.release();
+  }
+}
+
+/** Of this version's schema, a server's, and nobody runs on it. */
+async function prepare(dataDir: string, lock: DirectoryLock, world: World): Promise<void> {
+  const file = databaseFile(dataDir);
+  const store = await openAlone(dataDir, file, world, null);
+  try {
+    if ((await store.read(findLocalEnvironment)) !== null)
+      throw new CommandFailure(
+        "database_refused",
+        `The data directory ${dataDir} belongs to local development (relay dev): its definitions are files, which relay sync brings to a server.`,
+      );
+    await (await RunnerLease.take({ store, file, lock, clock: world.clock })).release();
+  } finally {
+    await store.close();
+  }
+}
+
+async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World): Promise<Done> {
+  if (typeof to !== "string")
+    throw new UsageError(
+      "Both are PostgreSQL: pg_dump and pg_restore copy one, whatever its provider. Name a data directory or file with --to, or leave --database out.",
+    );
+  const isFolder = existsSync(to) ? statSync(to).isDirectory() : !to.endsWith(".db");
+  const dataDir = isFolder ? to : dirname(to);
+  const file = isFolder ? databaseFile(to) : to;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = isFolder ? lockDataDirectory(dataDir, "relay move", world.clock.now()) : null;
+  const part = partOf(file);
+  try {
+    if (isFolder) removePartialFiles(dataDir);
+    await using source = await PostgresEnd.open(from, world.clock);
+    const marked = await foldMarked(file);
+    const exists = existsSync(file) && !marked;
+    if (!exists) await (await openSqlite(part, { clock: world.clock })).close();
+    const moved = await watched(world, async (onStep) => {
+      await using target = new NewSqliteEnd(exists ? file : part, { making: !exists });
+      const tables = target.listTables();
+      await source.requireTables(tables);
+      return await moveRows(source, target, tables, onStep);
+    });
+    if (!exists) {
+      syncFile(part);
+      if (marked) keepOld(dataDir, file, world);
+      if (!placeFile(part, file, { replace: false }))
+        throw new MoveRefused(`${file} was made meanwhile: nothing was moved.`);
+    }
+    await source.mark(file, world.clock.now());
+    const start = isFolder
+      ? `relay serve --data-dir ${dataDir}, without RELAY_DATABASE`
+      : `relay serve with a data directory where this file is relay.db, without RELAY_DATABASE`;
+    return {
+      answer: { from: source.shown, to: file, ...moved },
+      next: [
+        `Start: ${start}.`,
+        ...sayKey(isFolder ? dataDir : null, world),
+        "Back, with all that came until then: relay move --to with the URL of an empty database. Back to how it is now: relay move --undo, with RELAY_DATABASE.",
+      ],
+    };
+  } finally {
+    for (const ending of ["", "-journal", "-wal", "-shm"]) rmSync(part + ending, { force: true });
+    lock?.release();
+  }
+}
+
+/** The file whose rows were moved away before makes room. */
+function keepOld(dataDir: string, file: string, world: World): void {
+  const kept = backupFile(dataDir, "before-move", world.clock.now());
+  mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
+  renameSync(file, kept);
+  world.tell(`The database from before is kept in ${kept}: remove it when you no longer need it.`);
+}
+
+/** Whatever ends it, it is said that nothing was moved. */
+async function watched(
+  world: World,
+  work: (onStep: (step: MoveStep) => void) => Promise<Moved>,
+): Promise<Moved> {
+  const words = { copying: "Copying", comparing: "Comparing" } as const;
+  let doing: MoveStep["doing"] | null = null;
+  const onStep = ({ table, done, of, ...step }: MoveStep): void => {
+    if (world.watched) world.redraw(`${words[step.doing]} ${sayFar(done, of, "rows")}, ${table}`);
+    else if (doing !== step.doing) world.tell(`${words[step.doing]} ${of.toLocaleString("en")} rows.`);
+    doing = step.doing;
+  };
+  try {
+    return await work(onStep);
+  } catch (error) {
+    world.redraw(null);
+    world.tell("Nothing was moved: both databases are as they were.");
+    throw error;
+  } finally {
+    world.redraw(null);
+  }
+}
+
+function sayKey(dataDir: string | null, { env }: World): string[] {
+  if (env.RELAY_MASTER_KEY)
+    return ["Secrets were moved sealed, as they are: the same RELAY_MASTER_KEY opens them."];
+  const file = dataDir === null ? "the master.key of before, beside it" : masterKeyFile(dataDir);
+  const there = dataDir !== null && existsSync(file);
+  return [
+    `Secrets were moved sealed, as they are: the same master key opens them, ${there ? file : `which has to be put there first: ${dataDir === null ? file : `${file}, or RELAY_MASTER_KEY`}`}.`,
+  ];
+}
+
+function sayMoved({ answer, next }: Done, world: World): void {
+  const { from, to, rows, before, replaced } = answer;
+  const count = Object.values(rows)
+    .reduce((sum, one) => sum + one, 0)
+    .toLocaleString("en");
+  world.say(
+    before
+      ? `${count} rows of ${from} are in ${to} already, whole and equal: that move is done now.`
+      : `Moved ${count} rows (${(rows.event ?? 0).toLocaleString("en")} events) from ${from} to ${to}: read again, and equal.`,
+  );
+  for (const [place, texts] of Object.entries(replaced))
+    world.tell(
+      `${texts} texts of ${place} held U+0000, which PostgreSQL cannot hold: � stands in its place.`,
+    );
+  for (const line of next) world.tell(line);
+}
+
+async function undo(from: DatabaseUrl | null, input: Input, world: World): Promise<void> {
+  if (input.text("to") !== null && input.given("to"))
+    throw new UsageError("--undo takes no --to: name what was moved from with --data-dir or --database.");
+  const dataDir = readDataDir(input, world);
+  const shown = from === null ? databaseFile(dataDir) : String(from);
+  const to = from === null ? await undoFile(dataDir, world) : await PostgresEnd.unmark(from);
+  if (to === null)
+    throw new CommandFailure("not_found", `No row of ${shown} was moved away: there is nothing to undo.`);
+  if (input.on("json")) world.say(writeJson({ database: shown, movedTo: to }, 2));
+  else {
+    world.say(`A server may start on ${shown} again, with the rows of then.`);
+    world.tell(
+      `Let none run on ${to} any more: both would do the same work, and each know nothing of the other's.`,
+    );
+  }
+}
+
+async function undoFile(dataDir: string, world: World): Promise<string | null> {
+  const file = join(dataDir, "relay.db");
+  if (!existsSync(file)) return null;
+  const lock = lockDataDirectory(dataDir, "relay move", world.clock.now());
+  try {
+    return await unmarkFile(file);
+  } finally {
+    lock.release();
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * `relay serve`: the server, for any number of apps with their development and production environments; and what `dev` shares with it, running
+ * a service until it is told to stop. A server tells its start and end in its log; in local development they are said to the person.
+ */
+
+import { type ServiceConfig, servesCookies } from "../../../base/config.ts";
+import { nearHost, originOf } from "../../../base/listening.ts";
+import { createLog, type Log } from "../../../base/log.ts";
+import { VERSION } from "../../../base/release/change.ts";
+import { StoreUnavailable } from "../../../store/port.ts";
+import type { Command, Input } from "../command.ts";
+import { noteRunning } from "../data-directory.ts";
+import { programWord, type RunningService, type World } from "../io.ts";
+import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../service-option.ts";
+import { paint, type Screen, toneOf } from "../terminal/screen.ts";
+import { collectUnderLoad, giveBackOnceQuiet } from "./gc-pacing.ts";
+import { explainDirectory, explainListening, isPortTaken } from "./start-refusal.ts";
+
+export const serve: Command = {
+  words: ["serve"],
+  summary: "the server, with development and production",
+  details:
+    "Each app has both environments. Behind a proxy, name the public origin with --base-url and the proxy's address with --trusted-proxy. Limits are raised by RELAY_LIMIT_… variables, and RELAY_MASTER_KEY replaces the file master.key.",
+  options: [...SERVER_OPTIONS, ...RUN_OPTIONS],
+  examples: [
+    "relay serve --data-dir /var/lib/relay --base-url https://relay.example.com --trusted-proxy 127.0.0.1",
+  ],
+  async run(input, world) {
+    const config = readServiceConfig("server", input, world);
+    await runService(config, input, world, async (service) => {
+      world.say(`Listening  ${service.url}`);
+      if (config.baseUrl !== null && config.baseUrl !== service.url)
+        world.say(`Public     ${config.baseUrl}`);
+      if (!servesCookies(config)) {
+        world.say(
+          `Dashboard  nobody can sign in: on ${config.host} without --base-url a session would go over plain http; give the https origin that browsers open`,
+        );
+      }
+      await saySetUp(service, world);
+      const beside = new AsyncDisposableStack();
+      beside.use(giveBackOnceQuiet(config.clock));
+      beside.use(collectUnderLoad(config.clock));
+      return beside;
+    });
+  },
+};
+
+/** A database that cannot be written for the moment costs the link alone: the server listens already, and goes on. */
+async function saySetUp(service: RunningService, world: World): Promise<void> {
+  try {
+    const link = await service.makeSigninLink();
+    if (link !== null) world.say(`Set-up     ${link}  (works once, within a day)`);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    world.say(
+      "Set-up     no link could be made, because the database cannot be written now: make the first owner with relay admin create, or start the server again",
+    );
+  }
+}
+
+/** What a start has begun needs no end of its own. Where nobody says more, Docker waits for ten seconds. */
+export const START_ENDS_WITHIN_MS = 6_000;
+/** Longer than whatever it calls may take; a database that is cut off says nothing for longer. Who started it may kill it after half a minute. */
+export const END_WITHIN_MS = 18_000;
+
+/** Starts the service, calls `started` with it, and resolves once it has stopped after a signal. */
+export async function runService(
+  config: ServiceConfig,
+  input: Input,
+  world: World,
+  started: (service: RunningService) => Promise<AsyncDisposable | null>,
+): Promise<void> {
+  let stopping = false;
+  let hasStarted = false;
+  let goOn = (): void => undefined;
+  const stopped = world.untilStopped().then(() => {
+    stopping = true;
+    if (!hasStarted)
+      goOn = world.endWithin(
+        START_ENDS_WITHIN_MS,
+        "The start waits for something that gives no answer, so it ends now: the next start begins anew.",
+      );
+  });
+  let service: RunningService;
+  try {
+    service = await start(config, input, world, stopped);
+    hasStarted = true;
+    goOn();
+  } catch (error) {
+    // Whoever stops a start that still waits for its disk or its database is not told that it failed.
+    if (stopping) return;
+    throw error;
+  }
+  await using _service = service;
+  const forget = noteRunning(config.dataDir, {
+    url: service.baseUrl,
+    near: originOf(nearHost(config.host), service.port),
+    limits: { ...config.limits },
+    allowPrivate: config.allowPrivate,
+  });
+  const log = logOf(config, world);
+  try {
+    await using _beside = await started(service);
+    log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
+    await stopped;
+    if (log === null) world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
+    else log.info("service stopping; what runs is finished first");
+    await service.leave();
+    world.endWithin(
+      END_WITHIN_MS,
+      "What the service waits for says nothing, so it ends now: the next start takes up what was not done.",
+    );
+  } finally {
+    forget();
+  }
+}
+
+/** The server's own log; null where a person reads along. */
+function logOf({ mode, logFormat, clock }: ServiceConfig, world: World): Log | null {
+  if (mode === "local" && logFormat === "text") return null;
+  return createLog({ clock, format: logFormat, sink: (line) => world.tell(line) });
+}
+
+async function start(
+  config: ServiceConfig,
+  input: Input,
+  world: World,
+  stopped: Promise<void>,
+): Promise<RunningService> {
+  const { screen } = world;
+  const printRun = (line: string): void => world.draw(paintRun(line, screen));
+  const ports = { stopped, program: programWord(world), ...(screen.colour ? { printRun } : {}) };
+  try {
+    return await world.startService(config, ports);
+  } catch (error) {
+    const chosen = input.text("port") !== null || config.mode === "server";
+    if (chosen || !isPortTaken(error))
+      throw explainListening(error, config, world) ?? explainDirectory(error, config.dataDir, world) ?? error;
+    world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
+    return await world.startService({ ...config, port: 0 }, ports);
+  }
+}
+
+/** The line of a run, with how it ended as every state is painted. */
+function paintRun(line: string, screen: Screen): string {
+  return line.replace(
+    /^(RELAY · .* · )(ok|failed)$/m,
+    (_, before: string, word: string) => before + paint(word, toneOf(word), screen),
+  );
+}

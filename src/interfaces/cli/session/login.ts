@@ -1,0 +1,237 @@
+/**
+ * `relay login`, `relay whoami`, `relay logout`: signing this user in to a server through its dashboard, in the manner of RFC 8628. The command shows
+ * an address and a code, an owner types the code there and says for which environment; the key that comes of it is kept in a profile.
+ */
+import { sleep } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { MAX_LOGIN_KEY_DAYS } from "../../../base/limit.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { plain } from "../../../base/text.ts";
+import {
+  checkProfileName,
+  hintOf,
+  PROFILE,
+  type Profile,
+  readProfiles,
+  removeProfile,
+  requireProfile,
+  requireProfileFile,
+  saveProfile,
+} from "../api/profile.ts";
+import { refuseMisread } from "../api/read-answer.ts";
+import { askServer, readServerUrl } from "../api/remote.ts";
+import { describeRemote, remoteOf, SERVER_URL } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { describeError } from "../refusal-text.ts";
+
+const SLOWER_SECONDS = 5;
+
+interface Begun {
+  deviceCode: string;
+  userCode: string;
+  verificationUri: string;
+  expiresAt: string;
+  interval: number;
+}
+
+interface Fetched {
+  token: string;
+  app: string;
+  environment: string;
+  owner: string;
+  expiresAt: string;
+}
+
+export const login: Command = {
+  words: ["login"],
+  summary: "sign in to a server, and keep the key",
+  details:
+    "Through its dashboard; the key is kept in a profile. It shows an address and a code: open the address, type the code, and choose the app and environment that the key is for. The key is yours, ends by itself, and stands in the dashboard's Settings, under Keys, where it is revoked too. Commands use it with --profile, or by themselves where no data directory is and the profile is the default. What wins: the flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. A change in production always needs it to be named.",
+  options: [
+    { ...SERVER_URL, otherwise: "that of the profile", help: "the server's address" },
+    {
+      name: "profile",
+      value: "<name>",
+      env: "RELAY_PROFILE",
+      otherwise: "<app>-<environment>",
+      help: "what the profile is called; one that exists is signed in again",
+    },
+    { name: "days", value: "<number>", otherwise: "90", help: "how long the key lives" },
+    { name: "default", help: "make it the default profile" },
+    JSON_OUTPUT,
+  ],
+  examples: [
+    "relay login --url https://relay.example.com",
+    "relay login --url https://relay.example.com --profile shop-production --days 7",
+    "relay login --profile shop-production",
+  ],
+  async run(input, world) {
+    const wanted = input.text("profile");
+    if (wanted !== null) checkProfileName(wanted);
+    const url = readServerUrl(findUrl(wanted, input, world));
+    const days = input.number("days", { from: 1, to: MAX_LOGIN_KEY_DAYS }) ?? undefined;
+    const path = requireProfileFile(world);
+    const { name: machine, account } = world.machine;
+    const bare = { url, key: null, profile: null };
+    const asked = { machine: machine.slice(0, 200), account: account.slice(0, 200), days };
+    const begun = requireTexts(
+      await askServer<Begun>(bare, "POST", "/api/login", asked),
+      ["deviceCode", "userCode", "verificationUri", "expiresAt"],
+      url,
+    );
+    if (!URL.canParse(begun.verificationUri) || Number.isNaN(Date.parse(begun.expiresAt)))
+      throw refuseMisread(url, "begins no login");
+    world.tell(
+      [
+        `Open ${plain(begun.verificationUri)} in a browser, sign in, and type this code:`,
+        "",
+        `    ${plain(begun.userCode)}`,
+        "",
+        `The page shows ${plain(machine)}${account === "" ? "" : ` and ${plain(account)}`}: allow it only there, and only what you began yourself. The code works for ten minutes.`,
+      ].join("\n"),
+    );
+    const fetched = await fetchKey(bare, begun, world);
+    const profile: Profile = {
+      name: wanted ?? chooseName(url, fetched, world),
+      url,
+      app: fetched.app,
+      environment: fetched.environment,
+      key: fetched.token,
+      owner: fetched.owner,
+      endsAt: fetched.expiresAt,
+    };
+    const before = readProfiles(world).profiles.find(({ name }) => name === profile.name);
+    try {
+      saveProfile(world, profile, input.on("default"));
+    } catch (error) {
+      await revoke(profile).catch(() => undefined);
+      throw error;
+    }
+    // The key that it takes the place of would live on, known to nobody.
+    if (before !== undefined) await revoke(before).catch(() => undefined);
+    const isDefault = readProfiles(world).default === profile.name;
+    const { key: _, ...shown } = profile;
+    if (input.on("json")) world.say(writeJson({ ...shown, default: isDefault }, 2));
+    world.tell(
+      `${plain(profile.owner)} is signed in to ${describeRemote(remoteOf(profile))} until ${plain(profile.endsAt)}; the key is in ${path}.`,
+    );
+    world.tell(
+      profile.environment === "production"
+        ? `It is PRODUCTION: commands that change something there need --profile ${profile.name}. relay whoami shows your profiles.`
+        : `Use it with --profile ${profile.name}${isDefault ? ", or without where no data directory is: it is the default one" : ""}. relay whoami shows your profiles.`,
+    );
+  },
+};
+
+/** The answer, of which these are texts: a profile is made of them. */
+function requireTexts<Answer extends object>(
+  answer: Answer,
+  names: readonly (keyof Answer & string)[],
+  url: string,
+): Answer {
+  for (const name of names)
+    if (typeof answer[name] !== "string") throw refuseMisread(url, `has no text in ${name}`);
+  return answer;
+}
+
+function findUrl(wanted: string | null, input: Input, world: World): string {
+  const known =
+    wanted === null ? undefined : readProfiles(world).profiles.find(({ name }) => name === wanted);
+  const url = input.given("url") ? input.text("url") : (known?.url ?? input.text("url"));
+  if (url !== null) return url;
+  throw new UsageError(
+    wanted === null
+      ? "The server is not named: write relay login --url https://relay.example.com."
+      : `There is no profile ${wanted} yet: write relay login --profile ${wanted} --url https://relay.example.com.`,
+  );
+}
+
+/** Polls until an owner allowed it, as RFC 8628 asks: at the interval, and five seconds slower each time it was too often. */
+async function fetchKey(
+  bare: { url: string; key: null; profile: null },
+  { deviceCode, expiresAt, interval }: Begun,
+  world: World,
+): Promise<Fetched> {
+  const endsMs = Date.parse(expiresAt);
+  let seconds = Number.isFinite(interval) && interval >= 1 ? Math.min(interval, 60) : SLOWER_SECONDS;
+  let isAway = false;
+  for (;;) {
+    await sleep(world.clock, seconds * 1000);
+    try {
+      const fetched = await askServer<Fetched>(bare, "POST", "/api/login/token", { deviceCode });
+      return requireTexts(fetched, ["token", "app", "environment", "owner", "expiresAt"], bare.url);
+    } catch (error) {
+      const { code, message } = describeError(error);
+      if (code === "slow_down") seconds += SLOWER_SECONDS;
+      else if (code === "service_not_running" && world.clock.now() < endsMs) {
+        if (!isAway) world.tell(`${message} It is asked again until the code has ended.`);
+        isAway = true;
+      } else if (code !== "authorization_pending") throw error;
+    }
+  }
+}
+
+/** A profile of the same place is signed in again; one of another server keeps its name. */
+function chooseName(url: string, { app, environment }: Fetched, world: World): string {
+  const { profiles } = readProfiles(world);
+  const same = (one: Profile) => one.url === url && one.app === app && one.environment === environment;
+  const known = profiles.find(same);
+  if (known !== undefined) return known.name;
+  const name = `${app}-${environment}`.slice(0, 60);
+  if (!profiles.some((one) => one.name === name)) return name;
+  const host = `${name}-${new URL(url).host.replace(/[^A-Za-z0-9.-]/g, "-")}`.slice(0, 63);
+  if (!profiles.some((one) => one.name === host)) return host;
+  return `${host.slice(0, 55)}-${profiles.length}`;
+}
+
+async function revoke(profile: Profile): Promise<void> {
+  await askServer({ ...remoteOf(profile), profile: null }, "DELETE", "/api/key");
+}
+
+export const logout: Command = {
+  words: ["logout"],
+  summary: "revoke a profile's key, and take it away",
+  details:
+    "Where the server does not answer the profile goes all the same, and the key lives on until it ends or is revoked in the dashboard's Settings, under Keys; the exit code is then 1.",
+  options: [
+    { ...PROFILE, otherwise: "the default one" },
+    { name: "all", help: "every profile" },
+  ],
+  examples: ["relay logout", "relay logout --profile shop-production"],
+  async run(input, world) {
+    let code = 0;
+    for (const profile of chooseProfiles(input, world)) {
+      const where = describeRemote({ ...profile, profile: profile.name });
+      try {
+        await revoke(profile);
+        world.tell(`Signed out of ${where}: its key is revoked.`);
+      } catch (error) {
+        const isGone = error instanceof Refusal && error.code === "unauthenticated";
+        if (!isGone) code = 1;
+        world.tell(
+          isGone
+            ? `Signed out of ${where}: its key worked no more.`
+            : `The profile ${profile.name} is taken away, and its key could not be revoked (${describeError(error).message}) Revoke ${hintOf(profile.key)} in Settings, under Keys, of ${profile.app}/${profile.environment}.`,
+        );
+      }
+      removeProfile(world, profile.name);
+    }
+    return code;
+  },
+};
+
+function chooseProfiles(input: Input, world: World): Profile[] {
+  const { profiles, default: first } = readProfiles(world);
+  if (input.on("all")) return profiles;
+  const name = input.text("profile") ?? first;
+  if (name !== null) return [requireProfile(world, name)];
+  if (profiles.length === 0)
+    throw new CommandFailure(
+      "not_found",
+      "There is no profile, so nobody is signed in: relay login signs in.",
+    );
+  const known = profiles.map((one) => one.name).join(", ");
+  throw new UsageError(`No profile is the default one: name it with --profile (${known}), or write --all.`);
+}

@@ -1,0 +1,77 @@
+/**
+ * `relay mcp`: the connector on standard input and output, one message a line. Each is passed on to the service's own `{E}/mcp`, which knows the
+ * tools; so a tool does the same here as over HTTP, and is as new as the service.
+ */
+import { type Json, writeJson } from "../../../base/json.ts";
+import { readObject } from "../api/api.ts";
+import { postText, type Remote } from "../api/remote.ts";
+import { ANYWHERE, findRemote } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import type { World } from "../io.ts";
+import { describeError, docsOf, pointersOf } from "../refusal-text.ts";
+
+/** As JSON-RPC numbers what the server itself refuses. */
+const REFUSED = -32_000;
+const NOT_JSON = -32_700;
+
+export const mcp: Command = {
+  words: ["mcp"],
+  summary: "the connector for assistants (MCP)",
+  details:
+    "For editors and assistants, on standard input and output. It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, send a test event, replay, pause and resume; --read-only leaves out those that change anything.",
+  options: [
+    { name: "read-only", env: "RELAY_MCP_READ_ONLY", help: "offer only tools that change nothing" },
+    ...ANYWHERE,
+  ],
+  examples: [
+    "relay mcp --read-only",
+    "relay mcp --profile shop-production --read-only",
+    "RELAY_URL=https://relay.example.com RELAY_KEY=relay_live_… relay mcp",
+  ],
+  async run(input, world) {
+    let remote = await find(input, world);
+    const open = new Set<Promise<void>>();
+    for await (const line of world.inputLines()) {
+      if (line.trim() === "") continue;
+      const passed = passOn(line, remote, input, world).then((again) => {
+        remote = again;
+      });
+      open.add(passed);
+      void passed.finally(() => open.delete(passed));
+    }
+    await Promise.all(open);
+  },
+};
+
+function find(input: Input, world: World): Promise<Remote> {
+  return findRemote(input, world, "relay mcp", { writes: !input.on("read-only") });
+}
+
+/** Answers one message; never throws. Answers the service to ask next: one that was started anew may stand elsewhere. */
+async function passOn(line: string, remote: Remote, input: Input, world: World): Promise<Remote> {
+  const { id, method } = readObject(line);
+  const refuse = (code: number, message: string, data: Json): void => {
+    if (id !== undefined || method === undefined)
+      world.say(writeJson({ jsonrpc: "2.0", id: id ?? null, error: { code, message, data } }));
+  };
+  if (method === undefined && id === undefined) {
+    refuse(NOT_JSON, "The line is no message of JSON-RPC: write one JSON object a line.", null);
+    return remote;
+  }
+  try {
+    const path = `${remote.place}/mcp${input.on("read-only") ? "?readOnly=true" : ""}`;
+    const { status, text } = await postText(remote, path, line);
+    const answer = readObject(text);
+    if (answer.jsonrpc !== undefined) world.say(writeJson(answer));
+    else if (status >= 300)
+      refuse(REFUSED, String(answer.message ?? `The service answered ${status}.`), answer);
+    else if (id !== undefined)
+      refuse(REFUSED, "The service answered what is no message of JSON-RPC: check its address.", answer);
+    return remote;
+  } catch (error) {
+    const { code, message } = describeError(error);
+    const docs = docsOf(code, pointersOf(input), world);
+    refuse(REFUSED, message, { code, message, docs });
+    return await find(input, { ...world, tell: () => undefined }).catch(() => remote);
+  }
+}

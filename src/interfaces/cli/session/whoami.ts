@@ -1,0 +1,100 @@
+/** `relay whoami`: the profiles of this user, each asked of its server, and where commands that name nothing look. */
+
+import { plain } from "../../../base/text.ts";
+import { hintOf, type Profile, readProfiles, requireProfile } from "../api/profile.ts";
+import { askKey, readServerUrl } from "../api/remote.ts";
+import { ANYWHERE, remoteOf, sayPlace } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { describeError } from "../refusal-text.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+export const whoami: Command = {
+  words: ["whoami"],
+  summary: "your profiles, and whether each key still works",
+  details:
+    "Server, app, environment, owner. Each server is asked. Exit codes: 0 every key works, 1 one has ended, was revoked, or its server did not answer.",
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay whoami"],
+  async run(input, world) {
+    const held = readProfiles(world);
+    const named = input.given("profile") ? input.text("profile") : null;
+    const profiles = named === null ? held.profiles : [requireProfile(world, named)];
+    const items = await Promise.all(
+      profiles.map(async (profile) => ({
+        profile: profile.name,
+        default: profile.name === held.default,
+        server: profile.url,
+        app: profile.app,
+        environment: profile.environment,
+        ...(await lookAt(profile)),
+      })),
+    );
+    const [url, key] = [world.env.RELAY_URL, world.env.RELAY_KEY];
+    if (named === null && url && key) items.push({ ...(await lookByVariables(url, key)) });
+    await sayList(input, world, items, {
+      columns: [
+        {
+          heading: "PROFILE",
+          value: (one) => `${one.profile}${one.default ? " (default)" : ""}`,
+          cut: 16,
+          keep: 1,
+        },
+        { heading: "SERVER", value: (one) => one.server, cut: 18, keep: 5 },
+        { heading: "APP", value: (one) => one.app, cut: 8, keep: 3 },
+        { heading: "ENVIRONMENT", value: (one) => one.environment, keep: 4 },
+        { heading: "KEY", value: (one) => one.key, keep: 8 },
+        { heading: "OWNER", value: (one) => one.owner ?? "", cut: 12, keep: 7, raw: true },
+        { heading: "ENDS", value: (one) => one.endsAt ?? "", keep: 6 },
+        {
+          heading: "STATE",
+          value: (one) => one.state,
+          tone: (one) => (one.works ? "good" : "bad"),
+          wrap: true,
+        },
+      ],
+      none: "No profile yet: relay login --url https://relay.example.com makes one.",
+    });
+    if (named === null) world.tell(`Here commands look at ${plain(sayPlace(input, world))}.`);
+    return items.every(({ works }) => works) ? 0 : 1;
+  },
+};
+
+interface Look {
+  /** Its hint, as the dashboard shows it. */
+  key: string;
+  owner: string | null;
+  endsAt: string | null;
+  works: boolean;
+  state: string;
+}
+
+async function lookAt(profile: Profile): Promise<Look> {
+  const { key, owner, endsAt, name } = profile;
+  const look = { key: hintOf(key), owner, endsAt };
+  try {
+    const { owner, expiresAt } = await askKey({ ...remoteOf(profile), profile: null });
+    return { ...look, owner, endsAt: expiresAt, works: true, state: "works" };
+  } catch (error) {
+    return { ...look, works: false, state: sayStale(error, `relay login --profile ${name}`) };
+  }
+}
+
+async function lookByVariables(url: string, key: string) {
+  const place = { profile: "RELAY_URL, RELAY_KEY", default: false, server: url, key: hintOf(key) };
+  try {
+    const remote = { url: readServerUrl(url, "RELAY_URL"), key, profile: null };
+    const { app, environment, owner, expiresAt } = await askKey(remote);
+    return { ...place, app, environment, owner, endsAt: expiresAt, works: true, state: "works" };
+  } catch (error) {
+    const state = sayStale(error, "set RELAY_KEY to another");
+    return { ...place, app: "", environment: "", owner: null, endsAt: null, works: false, state };
+  }
+}
+
+/** The server's sentence where it refused the key; what to do stands in it, or is added. */
+function sayStale(error: unknown, todo: string): string {
+  const { code, message } = describeError(error);
+  if (code !== "unauthenticated") return message;
+  return message.includes("relay login") ? message : `${message.replace(/\.$/, "")}: ${todo}.`;
+}

@@ -1,0 +1,99 @@
+/** `relay init --from <sender>`: the relay's file with the sender's recipe, its collection in catalog.json, and what is left to do there and here. */
+import { existsSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json.ts";
+import { RELAY_NAME } from "../../../base/shape.ts";
+import { catalogPath } from "../../../operator/sync/catalog-file.ts";
+import { editCatalog } from "../../../operator/sync/catalog-file-edit.ts";
+import { definitionPath } from "../../../operator/sync/definition-file.ts";
+import { writeUnchangedFile } from "../../../operator/sync/file-write.ts";
+import { editJson, writeFileText } from "../../../operator/sync/json-edit.ts";
+import { findSender } from "../../../rules/senders/registry.ts";
+import type { Sender } from "../../../rules/senders/sender.ts";
+import { startCatalog, startDefinition, startSteps } from "../../../rules/senders/sender-start.ts";
+import { CommandFailure, UsageError } from "../command.ts";
+import { programWord, type World } from "../io.ts";
+import { tellUnknown } from "./presets.ts";
+
+interface FromSender {
+  sender: Sender;
+  /** The relay's name. */
+  name: string;
+}
+
+/** Throws where there is no such sender, or the name is none. */
+export function readFrom(from: string, name: string | null, world: World): FromSender {
+  const sender = findSender(from.toLowerCase());
+  if (sender === null) throw new CommandFailure("not_found", tellUnknown(from, programWord(world)));
+  if (name !== null && !RELAY_NAME.test(name))
+    throw new UsageError(
+      `--name is ${JSON.stringify(name)}: write 2 to 63 lowercase letters, digits and hyphens, starting with a letter.`,
+    );
+  return { sender, name: name ?? sender.name };
+}
+
+/** Writes the relay and what it names; answers the files written. A relay of that name is left as it is and refused. */
+export function writeFrom(serviceDir: string, { sender, name }: FromSender, world: World): string[] {
+  const path = definitionPath(serviceDir, name);
+  if (existsSync(path))
+    throw new CommandFailure(
+      "name_taken",
+      `${relative(world.cwd, path)} is there already and was left as it is: give the new relay another name with --name.`,
+    );
+  const catalog = catalogPath(serviceDir);
+  const [read, wanted] = readCatalog(catalog, sender);
+  writeUnchangedFile(path, null, writeFileText(startDefinition(sender, name)));
+  if (wanted === null) return [path];
+  writeUnchangedFile(catalog, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
+  return [path, catalog];
+}
+
+/** The catalog's text, and its value with the sender's collection; null: it has one of that name. */
+function readCatalog(path: string, sender: Sender): [read: string | null, wanted: JsonObject | null] {
+  const { collections } = startCatalog(sender);
+  const read = existsSync(path) ? readFileSync(path, "utf8") : null;
+  const written = read === null ? {} : parseCatalog(path, read);
+  const standing = isJsonObject(written.collections) ? written.collections : {};
+  const missing = Object.entries(isJsonObject(collections) ? collections : {}).filter(
+    ([name]) => !Object.hasOwn(standing, name),
+  );
+  if (missing.length === 0) return [read, null];
+  return [
+    read,
+    editCatalog(
+      written,
+      missing.map(([name, content]) => ({ kind: "collection", name, content: content as JsonObject })),
+    ),
+  ];
+}
+
+function parseCatalog(path: string, text: string): JsonObject {
+  try {
+    const value = parseJson(text.replace(/^\uFEFF/, ""));
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Told below.
+  }
+  throw new CommandFailure(
+    "invalid_definition",
+    `${path} is no JSON object, so that nothing was written: relay validate shows where.`,
+  );
+}
+
+/** What is left to do, in order. */
+export function tellFrom({ sender, name }: FromSender, world: World): void {
+  const relay = programWord(world);
+  const secret =
+    sender.secret.from === "relay"
+      ? `${relay} dev makes one and writes it to .secrets.json`
+      : `${relay} relays set-secret ${name} stores it while ${relay} dev runs; until then ${relay} send goes by one that ${relay} dev made`;
+  world.tell("");
+  for (const step of startSteps(sender)) world.tell(`- ${step}`);
+  world.tell(`- ${secret}.`);
+  for (const pitfall of sender.pitfalls) world.tell(`  Mind: ${pitfall}`);
+  world.tell("");
+  world.tell(`Next: ${relay} dev shows the receiver URL and watches these files;`);
+  world.tell(
+    `then, from another terminal: ${relay} send ${name} posts an example event to it, as ${sender.title} would send it.`,
+  );
+}

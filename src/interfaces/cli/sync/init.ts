@@ -1,0 +1,174 @@
+/**
+ * `relay init`: a service folder with one working example, and editor settings that check definitions and the catalog while they are written, by the schemas
+ * that `relay schema` shows. The example is a receiver for a payment provider's signed event, and the collection it writes to.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { writeJson } from "../../../base/json.ts";
+import { catalogPath, makeCatalogSchema } from "../../../operator/sync/catalog-file.ts";
+import { definitionPath, listDefinitionFiles, relaysFolder } from "../../../operator/sync/definition-file.ts";
+import { makeDefinitionSchema } from "../../../rules/relay/definition-shape.ts";
+import { SENDERS } from "../../../rules/senders/registry.ts";
+import { type Command, UsageError } from "../command.ts";
+import { programWord, type World } from "../io.ts";
+import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { readFrom, tellFrom, writeFrom } from "./init-from.ts";
+
+const SCHEMA_FILE = "relay.schema.json";
+const CATALOG_SCHEMA_FILE = "catalog.schema.json";
+
+const EXAMPLE_NAME = "checkout-completed";
+
+/** The recipe is Stripe's, so that pasting a real endpoint's secret is all that is left to do. */
+export const EXAMPLE_DEFINITION = {
+  name: EXAMPLE_NAME,
+  trigger: {
+    kind: "receiver",
+    verify: {
+      scheme: "signature",
+      header: "stripe-signature",
+      signatureKey: "v1",
+      timestampKey: "t",
+      signedPayload: "{timestamp}.{body}",
+      encoding: "hex",
+    },
+    map: {
+      event_id: "id",
+      event_type: "type",
+      person_email: "data.object.customer_details.email",
+      order: "data.object.id",
+      amount: "data.object.amount_total",
+    },
+    when: { event_type: "checkout.session.completed" },
+  },
+  actions: [
+    {
+      type: "write_record",
+      collection: "orders",
+      to: "person",
+      data: { order: "{{mapped.order}}", amount: "{{mapped.amount}}" },
+    },
+  ],
+};
+
+export const EXAMPLE_CATALOG = {
+  collections: {
+    orders: {
+      kind: "addressed",
+      fields: {
+        order: { type: "text", required: true },
+        amount: { type: "number", required: true },
+      },
+    },
+  },
+};
+
+/** Writes the example where the service directory has no relay yet; answers the files written. */
+export async function writeExample(serviceDir: string): Promise<string[]> {
+  if ((await listDefinitionFiles(serviceDir)).length > 0) return [];
+  await mkdir(relaysFolder(serviceDir), { recursive: true });
+  const files: [string, unknown][] = [
+    [definitionPath(serviceDir, EXAMPLE_NAME), EXAMPLE_DEFINITION],
+    [catalogPath(serviceDir), EXAMPLE_CATALOG],
+  ];
+  const written: string[] = [];
+  for (const [file, value] of files) {
+    if (existsSync(file)) continue;
+    await writeFile(file, `${JSON.stringify(value, null, 2)}\n`, { flag: "wx" });
+    written.push(file);
+  }
+  return written;
+}
+
+export const init: Command = {
+  words: ["init"],
+  summary: "write service/ with one working example",
+  details:
+    "It writes one working example relay, and editor settings. Files that exist are left as they are; the schemas are always this version's. With --from the relay is of a known sender: its recipe, its map, one action that keeps what was mapped, and where its secret and its webhooks are; relay presets lists them.",
+  options: [
+    {
+      name: "from",
+      value: "<sender>",
+      help: "begin with this sender's recipe, such as stripe or github",
+      of: SENDERS.map(({ name }) => name),
+    },
+    { name: "name", value: "<name>", otherwise: "the sender's", help: "with --from: the relay's name" },
+    SERVICE_DIR,
+  ],
+  examples: ["relay init", "relay init --from github", "relay init --from stripe --name checkout"],
+  async run(input, world) {
+    const serviceDir = readServiceDir(input, world);
+    const sender = input.text("from");
+    if (sender === null && input.given("name"))
+      throw new UsageError("--name is for --from: name the sender that the relay is of, as --from github.");
+    const from = sender === null ? null : readFrom(sender, input.text("name"), world);
+    const written = from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, world);
+    await mkdir(serviceDir, { recursive: true });
+    const schemas = { [SCHEMA_FILE]: makeDefinitionSchema(), [CATALOG_SCHEMA_FILE]: makeCatalogSchema() };
+    for (const [name, value] of Object.entries(schemas)) {
+      const file = join(serviceDir, name);
+      await writeFile(file, `${writeJson(value, 2)}\n`);
+      written.push(file);
+    }
+    const settings = await writeEditorSettings(serviceDir, world);
+    if (settings !== null) written.push(settings);
+    for (const file of written) world.say(relative(world.cwd, file));
+    if (from !== null) return tellFrom(from, world);
+    world.tell("");
+    const relay = programWord(world);
+    world.tell(`Next: ${relay} dev receives, runs, and watches these files;`);
+    world.tell(
+      `then, from another terminal: ${relay} send ${EXAMPLE_NAME} posts a signed example event to it.`,
+    );
+    world.tell(
+      `A page that you put into ${relative(world.cwd, serviceDir)}/public/ is served too, at /public/, to be tried with the client library.`,
+    );
+  },
+};
+
+/** Binds the schema to the definition files in the editor; tells how to, where settings exist already that name none. */
+async function writeEditorSettings(serviceDir: string, world: World): Promise<string | null> {
+  const folder = relative(world.cwd, serviceDir).replaceAll("\\", "/");
+  if (folder.startsWith("..")) return null;
+  const binding = {
+    "json.schemas": [
+      { fileMatch: [`/${folder}/relays/*.json`], url: `./${folder}/${SCHEMA_FILE}` },
+      { fileMatch: [`/${folder}/catalog.json`], url: `./${folder}/${CATALOG_SCHEMA_FILE}` },
+    ],
+  };
+  const file = join(world.cwd, ".vscode", "settings.json");
+  if (existsSync(file)) {
+    const settings = await readFile(file, "utf8");
+    if (binding["json.schemas"].every(({ url }) => settings.includes(JSON.stringify(url)))) return null;
+    world.tell(
+      `.vscode/settings.json exists; to have definitions checked in the editor, add ${JSON.stringify(binding)}`,
+    );
+    return null;
+  }
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(binding, null, 2)}\n`, { flag: "wx" });
+  return file;
+}
+
+export const schema: Command = {
+  words: ["schema"],
+  summary: "the JSON Schema of a definition, for editors",
+  details: "Of a relay definition, or of catalog.json.",
+  arguments: [
+    {
+      name: "what",
+      help: "relay, which it is when absent, or catalog",
+      optional: true,
+      of: ["relay", "catalog"],
+    },
+  ],
+  options: [],
+  examples: ["relay schema", "relay schema catalog"],
+  async run(input, world) {
+    const what = input.positionals[0] ?? "relay";
+    if (what !== "relay" && what !== "catalog")
+      throw new UsageError(`There is no schema of ${JSON.stringify(what)}: write relay or catalog.`);
+    world.say(writeJson(what === "relay" ? makeDefinitionSchema() : makeCatalogSchema(), 2));
+  },
+};

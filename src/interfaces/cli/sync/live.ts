@@ -1,0 +1,284 @@
+/**
+ * A change of production from the command line: an owner is asked for approval in the browser, this command waits for it and carries the plan
+ * out by itself, once. Whatever ends the waiting leaves nothing behind: who does not wait any more withdraws what they asked for.
+ */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sleep } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { MINUTE_MS } from "../../../base/limit.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import type { RefusalCode } from "../../../base/refusal-code.ts";
+import { plain } from "../../../base/text.ts";
+import type { ApprovalView } from "../../../operator/sync/approval.ts";
+import type { PlanResult } from "../../../operator/sync/plan.ts";
+import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
+import { askServer, type Remote } from "../api/remote.ts";
+import { CommandFailure, type Input, type Option } from "../command.ts";
+import type { World } from "../io.ts";
+import { writeCodeLine } from "../refusal-text.ts";
+import { type Decided, keepSecrets } from "./plan-decision.ts";
+import { count } from "./plan-lines.ts";
+
+export const OPEN: Option = { name: "open", help: "open the approval's page in the browser" };
+
+/** For the help of the commands that ask. */
+export const LIVE_EXIT_CODES =
+  "Exit codes: 0 done, nothing to do, or a plan that could be carried out (--dry-run); 1 refused or failed; 2 wrongly written; 3 an owner refused it; 4 nobody approved it within 10 minutes; 5 it is void, because a side changed meanwhile. With --json one line tells the approval with its url, and a last one what came of it.";
+
+type State = ApprovalView["state"];
+
+const ENDS: Readonly<Partial<Record<State, { code: number; refusal: RefusalCode; says: string }>>> = {
+  denied: { code: 3, refusal: "approval_denied", says: "An owner refused it" },
+  expired: { code: 4, refusal: "approval_expired", says: "Nobody approved it within 10 minutes" },
+  void: { code: 5, refusal: "approval_void", says: "The approval is void" },
+  withdrawn: { code: 5, refusal: "approval_void", says: "What was asked for was withdrawn" },
+};
+
+const LOOK_EVERY_MS = 1_000;
+
+/** What is to be carried into production, as it was planned and shown. */
+interface LiveChange {
+  /** What is sent: the files, or where they stand. */
+  sent: object;
+  decided: Decided;
+  /** Where secrets that are made are written to. */
+  serviceDir: string;
+  /** Fails where what is here is not what was shown any more. */
+  requireSame(): Promise<void>;
+}
+
+/** Asks, waits, carries it out. Answers what was carried, or the exit code of what came of it. */
+export async function carryLive(
+  remote: Remote,
+  change: LiveChange,
+  input: Input,
+  world: World,
+): Promise<PlanResult | number> {
+  const { plan, replaceEdited } = change.decided;
+  await requireSecretsFile(change);
+  await change.requireSame();
+  const asked = { ...change.sent, replaceEdited, plan: plan.plan };
+  // From here on a stop withdraws what was asked for.
+  using stop = new Stop(world);
+  const { approval } = await remote.request<{ approval: ApprovalView }>("POST", "/approvals", asked);
+  const waiting = new Waiting(remote, change, approval, world, stop);
+  const say = (now: ApprovalView, applied: boolean, more: object = {}): void => {
+    if (input.on("json")) world.say(writeJson({ ...plan, ...more, approval: now, applied }));
+  };
+  say(approval, false);
+  world.tell(
+    `This changes PRODUCTION of ${plain(approval.app)}. An owner approves it here, within 10 minutes:`,
+  );
+  world.tell(`  ${plain(approval.url)}`);
+  world.tell("Waiting for the approval of exactly this plan; Ctrl+C withdraws it.");
+  const page = input.on("open") ? await openApproval(approval.url, world) : null;
+  try {
+    const { approval: now, done } = await waiting.wait();
+    if (done === null) {
+      say(now, false);
+      return stop.isStopped ? 1 : tellEnd(now, remote, world);
+    }
+    await keepSecrets(done.secrets, change.serviceDir, `${remote.url}/${approval.app}/production`, world);
+    const { secrets, ...told } = done;
+    say(now, true, { ...told, secretsOf: secrets.map(({ relay }) => relay) });
+    world.tell(
+      `${count(done.changes, "change")} made in ${plain(`${remote.url}/${approval.app}`)}/production.`,
+    );
+    return done;
+  } finally {
+    if (page !== null) rmSync(page, { recursive: true, force: true });
+  }
+}
+
+function tellEnd({ state, why }: ApprovalView, { url }: Remote, world: World): number {
+  const end = ENDS[state];
+  if (end === undefined) return 1;
+  world.tell(`${end.says}, and nothing was changed.${why === null ? "" : ` ${plain(why)}`}`);
+  world.tell(writeCodeLine(end.refusal, ["--url", url], world));
+  return end.code;
+}
+
+/** A file that could not take the secrets is found before any is made. */
+async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<void> {
+  await readLocalSecrets(serviceDir);
+  const mayMake = decided.plan.entries.some(({ kind, state }) => kind === "relay" && state !== "unchanged");
+  if (!mayMake || existsSync(serviceDir)) return;
+  throw new CommandFailure(
+    "not_found",
+    `There is no folder ${serviceDir} for the secrets that production makes on the way: name the service directory with --service-dir.`,
+  );
+}
+
+/** Answers the folder of the page that leads there. What a server names may be anything, and a browser runs what is no web address. */
+async function openApproval(url: string, world: World): Promise<string | null> {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+    world.tell("That is no web address, so it is not opened: find the approval in the server's dashboard.");
+    return null;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "relay-approval-"));
+  if (!(await world.openBrowser(url, folder)))
+    world.tell("No browser could be opened here: open the address yourself.");
+  return folder;
+}
+
+interface Waited {
+  approval: ApprovalView;
+  /** null: nothing was carried out. */
+  done: PlanResult | null;
+}
+
+/** Whether the person stopped the command, as long as it is looked at. */
+class Stop implements Disposable {
+  readonly stopped: Promise<void>;
+  readonly #over = new AbortController();
+  isStopped = false;
+
+  constructor(world: World) {
+    this.stopped = world.untilStopped(this.#over.signal).then(() => {
+      this.isStopped = !this.#over.signal.aborted;
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort();
+  }
+}
+
+class Waiting {
+  readonly #remote: Remote;
+  readonly #change: LiveChange;
+  readonly #world: World;
+  readonly #path: string;
+  readonly #stop: Stop;
+  #now: ApprovalView;
+  #toldMinutes: number;
+  #isAway = false;
+
+  constructor(remote: Remote, change: LiveChange, approval: ApprovalView, world: World, stop: Stop) {
+    this.#stop = stop;
+    this.#remote = remote;
+    this.#change = change;
+    this.#world = world;
+    this.#path = `/remote/approvals/${approval.id}`;
+    this.#now = approval;
+    this.#toldMinutes = this.#minutesLeft;
+  }
+
+  async wait(): Promise<Waited> {
+    try {
+      while (this.#now.state === "pending") {
+        await Promise.race([this.#stop.stopped, sleep(this.#world.clock, LOOK_EVERY_MS)]);
+        if (this.#stop.isStopped) {
+          const withdrawn = await this.#withdraw("The command was stopped.");
+          this.#world.tell("Stopped: what was asked for is withdrawn, and nothing was changed.");
+          return withdrawn;
+        }
+        const moved = await this.#findMoved();
+        if (moved !== null) return moved;
+        await this.#look();
+      }
+      if (this.#now.state !== "approved") return { approval: this.#now, done: null };
+      this.#world.tell(`Approved by ${plain(this.#now.decidedBy ?? "").replace(/^owner:/, "")}.`);
+      return (await this.#findMoved()) ?? (await this.#apply());
+    } catch (error) {
+      await this.#withdraw(null).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** A server that restarts is waited for: what was asked outlives that. */
+  async #look(): Promise<void> {
+    try {
+      const { approval } = await askServer<{ approval: ApprovalView }>(this.#remote, "GET", this.#path);
+      this.#now = approval;
+      this.#isAway = false;
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      if (!this.#isAway) this.#world.tell("The server does not answer now; still waiting for it.");
+      this.#isAway = true;
+      return;
+    }
+    if (this.#now.state !== "pending" || this.#minutesLeft === this.#toldMinutes) return;
+    this.#toldMinutes = this.#minutesLeft;
+    this.#world.tell(`${count(this.#toldMinutes, "minute")} left.`);
+  }
+
+  get #minutesLeft(): number {
+    return Math.ceil((this.#now.secondsLeft * 1_000) / MINUTE_MS);
+  }
+
+  /** PlanResult out once, however often it is asked for: an answer that was lost is asked about. */
+  async #apply(): Promise<Waited> {
+    for (;;) {
+      try {
+        const done = await askServer<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, {});
+        const { approval } = await askServer<{ approval: ApprovalView }>(
+          this.#remote,
+          "GET",
+          this.#path,
+        ).catch(() => ({ approval: { ...this.#now, state: "done" as const } }));
+        return { approval, done };
+      } catch (error) {
+        if (!isAway(error)) {
+          if (error instanceof Refusal && error.code === "approval_used") throw await this.#tellLost();
+          if (error instanceof Refusal && error.code === "version_conflict") await this.#look();
+          if (this.#now.state === "void") return { approval: this.#now, done: null };
+          throw error;
+        }
+        this.#world.tell("The server does not answer now; trying again.");
+        await sleep(this.#world.clock, LOOK_EVERY_MS);
+      }
+    }
+  }
+
+  /** The secrets were in that answer alone. */
+  async #tellLost(): Promise<CommandFailure> {
+    await this.#look().catch(() => undefined);
+    const { secretsOf } = this.#now;
+    const made =
+      secretsOf === undefined ? "relays that are new in production" : secretsOf.map(plain).join(", ");
+    const todo =
+      made === ""
+        ? "it made no secrets, so nothing is left to do"
+        : `with it the secrets made for ${made}: rotate them on their pages in production's dashboard`;
+    return new CommandFailure(
+      "service_not_running",
+      `The plan was carried out, and the server's answer was lost on the way; ${todo}.`,
+    );
+  }
+
+  /** What was shown is of the files that stood here then. */
+  async #findMoved(): Promise<Waited | null> {
+    try {
+      await this.#change.requireSame();
+      return null;
+    } catch (error) {
+      if (!(error instanceof CommandFailure)) throw error;
+      const { approval } = await this.#withdraw(error.message);
+      return { approval: { ...approval, state: "void" }, done: null };
+    }
+  }
+
+  async #withdraw(why: string | null): Promise<Waited> {
+    const sent = { decision: "withdraw", plan: this.#change.decided.plan.plan };
+    const { approval } = await askServer<{ approval: ApprovalView }>(
+      this.#remote,
+      "POST",
+      this.#path,
+      sent,
+    ).catch((error: unknown) => {
+      this.#world.tell(
+        "It could not be withdrawn: it ends by itself within 10 minutes, and nobody but this command carries it out.",
+      );
+      throw error;
+    });
+    return { approval: why === null ? approval : { ...approval, why }, done: null };
+  }
+}
+
+function isAway(error: unknown): boolean {
+  const code = error instanceof CommandFailure || error instanceof Refusal ? error.code : null;
+  return code === "service_not_running" || code === "not_recorded";
+}

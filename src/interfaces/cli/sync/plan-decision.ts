@@ -1,0 +1,146 @@
+/** What a sync, a live sync and a promote have in common in the terminal: the plan in lines, what is asked before it, what is kept after it. */
+import { writeJson } from "../../../base/json.ts";
+import { plain } from "../../../base/text.ts";
+import {
+  type EntryView,
+  findRefusal,
+  type PlanPreview,
+  type PlanResult,
+} from "../../../operator/sync/plan.ts";
+import { SECRETS_FILE, setServerSecrets } from "../../../platform/secret/local-secrets.ts";
+import type { Remote } from "../api/remote.ts";
+import { CommandFailure, type Input, type Option } from "../command.ts";
+import type { World } from "../io.ts";
+import { toRefusalCode, writeCodeLine } from "../refusal-text.ts";
+import { nameThing, type Sign, sayDiff, sayThing, sayUnchanged } from "./plan-lines.ts";
+
+export const DRY_RUN: Option = { name: "dry-run", help: "show the plan and change nothing" };
+export const REPLACE: Option = {
+  name: "yes",
+  help: "replace what was edited in the dashboard without asking; deletes nothing",
+};
+
+/** `https://relay.example.com/shop/development`: what the environment of a key is called in files and lines. */
+export function placeOf({ url, place }: Remote): string {
+  return `${url}${place.replace("/remote/apps", "")}`;
+}
+
+/** A plan that is to be carried out as it was shown. */
+export interface Decided {
+  plan: PlanPreview;
+  replaceEdited: boolean;
+}
+
+/**
+ * Reads and shows the plan of what is sent. Answers the exit code where nothing is to be carried out: it would be refused, nothing differs, or
+ * it is a dry run. Fails where something edited would be replaced and nobody is there to be asked.
+ */
+export async function decidePlan(
+  remote: Remote,
+  sent: object,
+  { source, into }: { source: string; into: string },
+  input: Input,
+  world: World,
+): Promise<Decided | number> {
+  const plan = await remote.request<PlanPreview>("POST", "/sync/plan", {
+    ...sent,
+    replaceEdited: input.on("yes"),
+  });
+  const isJson = input.on("json");
+  const end = (code: number): number => {
+    if (isJson) world.say(writeJson({ ...plan, applied: false }, 2));
+    return code;
+  };
+  if (!isJson) formatPlan(plan, input.on("yes"), world);
+  const refusal = plan.refusal ?? findRefusal(plan);
+  if (refusal !== null) {
+    const code = end(1);
+    world.tell("Nothing was changed: the server would refuse the plan.");
+    world.tell(writeCodeLine(toRefusalCode(refusal.code), ["--url", remote.url], world));
+    return code;
+  }
+  if (input.on("dry-run")) return end(0);
+  const edited = plan.entries.filter(({ state }) => state === "edited");
+  const replaceEdited = input.on("yes") || (await asksToReplace(edited, source, into, world));
+  if (plan.changes + (replaceEdited && !input.on("yes") ? edited.length : 0) > 0)
+    return { plan, replaceEdited };
+  world.tell("Nothing to do.");
+  return end(0);
+}
+
+/** Whether what was edited in the dashboard is replaced; only a person at a terminal is asked. */
+async function asksToReplace(
+  edited: readonly EntryView[],
+  source: string,
+  into: string,
+  world: World,
+): Promise<boolean> {
+  if (edited.length === 0) return false;
+  const names = edited.map(nameThing).join(", ");
+  if (world.interactive)
+    return await world.confirm(`Replace with ${source} what was edited in the dashboard${into} (${names})?`);
+  throw new CommandFailure(
+    "edited_in_dashboard",
+    `Edited or made in the dashboard${into} since the last sync: ${names}. Nothing was changed: bring the edits into ${source}, or replace them with --yes.`,
+  );
+}
+
+const SIGNS: Readonly<Record<EntryView["state"], Sign>> = {
+  created: "+",
+  changed: "~",
+  edited: "!",
+  deleted: "-",
+  only_there: "?",
+  unchanged: "=",
+  not_carried: "x",
+};
+const WORDS: Readonly<Record<EntryView["state"], string>> = {
+  created: "created",
+  changed: "changed",
+  edited: "edited in the dashboard since the last sync",
+  deleted: "deleted, its file is gone",
+  only_there: "only there, kept",
+  unchanged: "unchanged",
+  not_carried: "not carried",
+};
+
+/** One line each thing that differs, with the fields that do; whatever stands in a file stays on its line. */
+function formatPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
+  for (const entry of entries) {
+    const { state, diff } = entry;
+    if (state === "unchanged") continue;
+    const replaced = state === "edited" && replaces ? ", replaced" : "";
+    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${WORDS[state]}${replaced}`);
+    sayDiff(world, diff);
+    for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
+    const word = state === "not_carried" ? "not carried" : "refused";
+    if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
+  }
+  sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
+  for (const { message } of warnings) world.tell(`  warning: ${plain(message)}`);
+  if (refusal !== null) world.tell(`  refused: ${plain(refusal.message)}`);
+}
+
+/** Writes what the server made into the local secrets file; the secrets themselves are never printed. */
+export async function keepSecrets(
+  secrets: PlanResult["secrets"],
+  serviceDir: string,
+  place: string,
+  world: World,
+): Promise<void> {
+  if (secrets.length === 0) return;
+  const names = secrets.map(({ relay }) => plain(relay)).join(", ");
+  const made = new Map(secrets.map(({ relay, ...values }) => [relay, values]));
+  try {
+    await setServerSecrets(serviceDir, place, made);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(
+      "file_unusable",
+      `The plan was applied, and the secrets that the server made for ${names} could not be written (${why}): rotate them in the dashboard.`,
+    );
+  }
+  world.tell(
+    `The secrets made for ${names} are in ${SECRETS_FILE} of the service directory, under ${plain(place)}.`,
+  );
+}

@@ -1,0 +1,89 @@
+/** `relay presets`: the senders whose recipe is known, and one of them whole: its recipe, its secret's place, an example, its pitfalls. */
+import { writeJson } from "../../../base/json.ts";
+import { findNearestName } from "../../../base/text.ts";
+import { findSender, SENDERS, searchSenders } from "../../../rules/senders/registry.ts";
+import { listSender, type SenderView, viewSender } from "../../../rules/senders/sender-view.ts";
+import { type Command, CommandFailure } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { programWord } from "../io.ts";
+import { sayList, show } from "../terminal/terminal.ts";
+
+export const presets: Command = {
+  words: ["presets"],
+  summary: "the senders whose recipe is known, or one of them",
+  details: "A name shows the sender; any other word searches the list.",
+  arguments: [
+    {
+      name: "name",
+      help: "a sender's name, or a word to search for",
+      optional: true,
+      of: SENDERS.map(({ name }) => name),
+    },
+  ],
+  options: [JSON_OUTPUT],
+  examples: ["relay presets", "relay presets pay", "relay presets github", "relay presets github --json"],
+  async run(input, world) {
+    const word = input.first();
+    const relay = programWord(world);
+    const sender = findSender(word.toLowerCase());
+    if (sender !== null) {
+      const view = viewSender(sender);
+      if (input.on("json")) return world.say(writeJson(view, 2));
+      await show(input, world, writeSender(view));
+      world.tell(`\nBegin with it: ${relay} init --from ${sender.name}`);
+      return;
+    }
+    const found = searchSenders(word);
+    if (found.length === 0) throw new CommandFailure("not_found", tellUnknown(word, relay));
+    await sayList(input, world, found.map(listSender), {
+      columns: [
+        { heading: "NAME", value: ({ name }) => name },
+        { heading: "SENDER", value: ({ title }) => title, cut: 12 },
+        { heading: "WHAT IT TELLS", value: ({ summary }) => summary, cut: 20 },
+      ],
+      none: "",
+    });
+    if (!input.on("json"))
+      world.tell(
+        `\n${relay} presets <name> shows one, ${relay} init --from <name> begins with it. Another sender: write its recipe, ${relay} schema shows the fields.`,
+      );
+  },
+};
+
+/** What is said where no sender is called so. */
+export function tellUnknown(word: string, relay: string): string {
+  const names = SENDERS.map(({ name }) => name);
+  const near = findNearestName(word.toLowerCase(), names);
+  const hint = near === null ? `${relay} presets lists them` : `did you mean ${near}?`;
+  return `There is no preset of a sender called ${JSON.stringify(word)}: ${hint}.`.replace("?.", "?");
+}
+
+function writeSender(sender: SenderView): string {
+  const { title, summary, secret, register, docs, definition, example, eventTypes, pitfalls } = sender;
+  const width = Math.max(...eventTypes.map(({ type }) => type.length));
+  return [
+    `${title}: ${summary}`,
+    "",
+    `Receiver URL   ${register}`,
+    `Secret         ${secret.where}`,
+    `Its own page   ${docs}`,
+    "",
+    "The relay to begin with:",
+    writeJson(definition, 2),
+    "",
+    `An example event (${example.contentType}):`,
+    pretty(example.body),
+    "",
+    "Event types:",
+    ...eventTypes.map(({ type, meaning }) => `  ${type.padEnd(width)}  ${meaning}`),
+    "",
+    "Mind:",
+    ...pitfalls.map((pitfall) => `  - ${pitfall}`),
+  ].join("\n");
+}
+
+/** JSON indented, a form a field a line. */
+function pretty(body: string): string {
+  if (/^[[{]/.test(body)) return writeJson(JSON.parse(body), 2);
+  return [...new URLSearchParams(body)].map(([name, value]) => `${name}=${value}`).join("\n");
+}

@@ -1,0 +1,274 @@
+/** `relay pull`: dashboard edits of a server's environment brought back to the files; the plan first, then exactly that. */
+import { isJsonObject, type Json, writeJson } from "../../../base/json.ts";
+import { CATALOG_NAME, RELAY_NAME } from "../../../base/shape.ts";
+import { plain } from "../../../base/text.ts";
+import { type DeployedState, type Pulled, SYNC_ITEM_KINDS } from "../../../operator/sync/deployed-state.ts";
+import { type MergeBase, readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
+import { type Folder, type PullEntry, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
+import {
+  formatPath,
+  type PullOptions,
+  type PullSide,
+  pullActionOf,
+  writePull,
+} from "../../../operator/sync/pull-write.ts";
+import { syncTarget } from "../../../operator/sync/synced.ts";
+import type { Remote } from "../api/remote.ts";
+import { findTarget, TARGET } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { placeOf } from "./plan-decision.ts";
+import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
+
+/** Something waits for a person to decide. */
+const UNDECIDED = 3;
+
+export const pull: Command = {
+  words: ["pull"],
+  summary: "bring dashboard edits back to the files",
+  details:
+    "What was edited in a server's dashboard comes back to the definition files and the catalog. The plan is shown first. A file is written where the server's side alone moved since both were the same, as this folder remembers (.synced.json) or the server's last sync says; what changed in the file alone stays. What changed on both sides is shown with what it was, and left alone unless you say --theirs (the server's goes into the files) or --ours (the files stay, and the next sync replaces the server's). Files are written whole or not at all, in their own indentation, and never over what changed since the plan was made. Nothing is deleted without --prune, and secrets are never pulled. Exit codes: 0 done or nothing to do (with --dry-run: nothing would be left to decide); 1 refused or failed; 2 wrongly written; 3 something changed on both sides and was left alone.",
+  arguments: [
+    {
+      name: "names",
+      help: "what to pull: checkout, product:book, collection:orders; all when absent",
+      many: true,
+      optional: true,
+    },
+  ],
+  options: [
+    { name: "dry-run", help: "show the plan and write nothing" },
+    { name: "yes", help: "write without asking" },
+    { name: "theirs", help: "take the server's side of what changed on both sides, or whose file is gone" },
+    {
+      name: "ours",
+      help: "keep the files' side of what changed on both sides; the next sync replaces the server's",
+    },
+    {
+      name: "prune",
+      help: "delete the files, and items of the catalog, of what is gone on the server and was not changed here",
+    },
+    JSON_OUTPUT,
+    ...TARGET,
+    SERVICE_DIR,
+  ],
+  examples: [
+    "relay pull --profile shop",
+    "relay pull --dry-run",
+    "relay pull checkout --theirs",
+    "relay pull --prune --yes",
+  ],
+  async run(input, world) {
+    const wish = readWish(input);
+    const serviceDir = readServiceDir(input, world);
+    const remote = await findTarget(input, world);
+    const server = placeOf(remote);
+    const standing = await readStanding(remote);
+    const folder = await readFolder(serviceDir);
+    const memory = await readMergeBase(serviceDir, server);
+    const entries = selectEntries(planPull(folder, standing, memory), input.positionals);
+    if (!input.on("json")) formatPlan(entries, wish, world);
+    const deeds = entries.map((entry) => pullActionOf(entry, wish));
+    const left = deeds.filter((deed) => deed === "leave").length;
+    const files = deeds.filter((deed) => deed === "write" || deed === "remove").length;
+    const say = (applied: boolean, failed: ReadonlyMap<PullEntry, string> = new Map()): void => {
+      if (!input.on("json")) return;
+      const shown = entries.map((entry) => view(entry, wish, failed.get(entry) ?? null, world));
+      world.say(writeJson({ server, entries: shown, left, applied }, 2));
+    };
+    if (input.on("dry-run")) {
+      say(false);
+      return left > 0 ? UNDECIDED : 0;
+    }
+    if (
+      files > 0 &&
+      world.interactive &&
+      !input.on("yes") &&
+      !(await world.confirm(`Write ${count(files, "thing")} to ${serviceDir}?`))
+    ) {
+      say(false);
+      world.tell("Nothing was written.");
+      return 1;
+    }
+    const failed = writePull(folder, entries, wish);
+    const held = entries.filter((entry) => !failed.has(entry) && holds(entry, wish));
+    await remember(folder, server, memory, held);
+    say(true, failed);
+    for (const [entry, why] of failed) world.tell(`${nameThing(entry)}: not written: ${plain(why)}`);
+    await tellServer(remote, standing, held, world);
+    if (failed.size > 0)
+      throw new CommandFailure(
+        "file_unusable",
+        `${count(failed.size, "thing")} could not be written; all others were: run relay pull again.`,
+      );
+    world.tell(
+      files === 0 && left === 0
+        ? "Nothing to do."
+        : `${count(files, "thing")} written to ${plain(serviceDir)}.`,
+    );
+    if (left > 0)
+      world.tell(
+        `${count(left, "thing")} changed on both sides and left alone: --theirs takes the server's, --ours keeps the files'.`,
+      );
+    return left > 0 ? UNDECIDED : 0;
+  },
+};
+
+function readWish(input: Input): PullOptions {
+  if (input.on("theirs") && input.on("ours"))
+    throw new UsageError(
+      "--theirs and --ours say two things of what changed on both sides: give one of them.",
+    );
+  const side: PullSide = input.on("theirs") ? "theirs" : input.on("ours") ? "ours" : "neither";
+  return { side, prune: input.on("prune") };
+}
+
+/** All that stands in the environment, page by page. */
+export async function readStanding(remote: Remote): Promise<DeployedState[]> {
+  const { items } = await remote.list<DeployedState>("/sync/items");
+  return items.map(checkStanding);
+}
+
+/** What a server names becomes a file's name here, so it must be one of ours. */
+function checkStanding(one: DeployedState): DeployedState {
+  if (!isJsonObject(one as Json)) throw refuseStanding(one);
+  const pattern = one.kind === "relay" ? RELAY_NAME : CATALOG_NAME;
+  const isOurs = SYNC_ITEM_KINDS.includes(one.kind) && (one.content === null || isJsonObject(one.content));
+  if (isOurs && typeof one.name === "string" && pattern.test(one.name)) return one;
+  throw refuseStanding(one);
+}
+
+function refuseStanding(one: Partial<DeployedState> | null): CommandFailure {
+  const name = plain(writeJson(one?.name ?? null).slice(0, 80));
+  return new CommandFailure(
+    "invalid_input",
+    `The server names a ${plain(String(one?.kind))} ${name}, which is no name of one: nothing was written.`,
+  );
+}
+
+function selectEntries(entries: readonly PullEntry[], names: readonly string[]): PullEntry[] {
+  if (names.length === 0) return [...entries];
+  const chosen = new Set<PullEntry>();
+  for (const name of names) {
+    const found = entries.filter((entry) =>
+      name.includes(":") ? syncTarget(entry) === name : entry.name === name,
+    );
+    if (found.length === 0)
+      throw new CommandFailure(
+        "not_found",
+        `Neither the files nor the server have ${plain(name)}: relay pull --dry-run shows what there is.`,
+      );
+    for (const entry of found) chosen.add(entry);
+  }
+  return [...chosen];
+}
+
+/** Whether both sides are the same now, or count as that. */
+function holds(entry: PullEntry, wish: PullOptions): boolean {
+  const deed = pullActionOf(entry, wish);
+  return entry.state === "unchanged" || deed === "write" || deed === "remove" || deed === "settle";
+}
+
+async function remember(
+  { serviceDir }: Folder,
+  server: string,
+  memory: MergeBase,
+  held: readonly PullEntry[],
+): Promise<void> {
+  for (const entry of held) {
+    if (entry.there === null) memory.delete(syncTarget(entry));
+    else memory.set(syncTarget(entry), entry.there);
+  }
+  await writeMergeBase(serviceDir, server, memory);
+}
+
+const MAX_TOLD = 100;
+
+/** What the files hold now is no edit any more that a sync asks about. */
+async function tellServer(
+  remote: Remote,
+  standing: readonly DeployedState[],
+  held: readonly PullEntry[],
+  world: World,
+): Promise<void> {
+  if (!remote.place.endsWith("/development")) return;
+  const brought = new Map(standing.map((one) => [syncTarget(one), one.brought]));
+  const items = held
+    .filter((entry) => writeJson(brought.get(syncTarget(entry))?.content ?? null) !== writeJson(entry.there))
+    .map(({ kind, name, mark }): Pulled => ({ kind, name, mark }));
+  try {
+    for (let at = 0; at < items.length; at += MAX_TOLD)
+      await remote.request("POST", "/sync/pulled", { items: items.slice(at, at + MAX_TOLD) });
+  } catch (error) {
+    world.tell(
+      "The files are written, and the server could not be told so: the next sync may ask about what was pulled.",
+    );
+    throw error;
+  }
+}
+
+const SIGNS: Readonly<Record<PullEntry["state"], Sign>> = {
+  created: "+",
+  changed: "~",
+  changed_both: "!",
+  deleted_there: "-",
+  deleted_here: "?",
+  changed_here: "?",
+  only_here: "?",
+  unchanged: "=",
+};
+
+function formatPlan(entries: readonly PullEntry[], wish: PullOptions, world: World): void {
+  for (const entry of entries) {
+    const { state, path, diff, threeWay } = entry;
+    if (state === "unchanged") continue;
+    const where = plain(formatPath(world.cwd, path));
+    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${tellState(entry, wish)}  ${where}`);
+    if (state === "changed") sayDiff(world, diff);
+    for (const { field, was, here, there } of threeWay) {
+      world.say(`    ${plain(field) || "all of it"}`);
+      world.say(`      was     ${was === undefined ? "(not there, or not known)" : showValue(was)}`);
+      world.say(`      file    ${here === undefined ? "(not there)" : showValue(here)}`);
+      world.say(`      server  ${there === undefined ? "(not there)" : showValue(there)}`);
+    }
+  }
+  sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
+}
+
+function tellState(entry: PullEntry, wish: PullOptions): string {
+  const deed = pullActionOf(entry, wish);
+  if (deed === "refuse") return `not valid here, never written: ${plain(entry.problem ?? "")}`;
+  switch (entry.state) {
+    case "created":
+      return "created";
+    case "changed":
+      return "changed on the server";
+    case "changed_here":
+      return "changed in the file alone, kept";
+    case "only_here":
+      return "only in the files, kept";
+    case "deleted_here":
+      return deed === "write"
+        ? "its file is gone, and comes back"
+        : "its file is gone, and stays so without --theirs";
+    case "deleted_there":
+      return deed === "remove" ? "gone on the server, deleted" : "gone on the server, kept without --prune";
+    case "changed_both":
+      if (deed === "write") return "changed on both sides, the server's is taken";
+      if (deed === "settle") return "changed on both sides, the file's is kept";
+      if (deed === "remove") return "gone on the server and changed in the file, deleted";
+      return entry.there === null
+        ? "gone on the server and changed in the file, left alone"
+        : "changed on both sides, left alone";
+    default:
+      return "unchanged";
+  }
+}
+
+function view(entry: PullEntry, wish: PullOptions, failure: string | null, world: World) {
+  const { kind, name, state, path, diff, threeWay } = entry;
+  const deed = failure === null ? pullActionOf(entry, wish) : "failed";
+  return { kind, name, state, deed, path: formatPath(world.cwd, path), diff, threeWay, failure };
+}

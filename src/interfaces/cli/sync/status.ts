@@ -1,0 +1,236 @@
+/** `relay status`: what differs between the files, development and production, one line a thing. It reads, and changes nothing. */
+import { existsSync } from "node:fs";
+import { type Json, writeJson } from "../../../base/json.ts";
+import { listDifferences } from "../../../base/json-diff.ts";
+import { plain } from "../../../base/text.ts";
+import type { DeployedState } from "../../../operator/sync/deployed-state.ts";
+import { readMergeBase } from "../../../operator/sync/merge-base.ts";
+import { type Folder, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
+import { syncTarget } from "../../../operator/sync/synced.ts";
+import { readProfiles, requireProfile } from "../api/profile.ts";
+import type { Remote } from "../api/remote.ts";
+import { findTarget, remoteOf, TARGET } from "../api/target.ts";
+import { type Command, CommandFailure, type Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { sayList } from "../terminal/terminal.ts";
+import { placeOf } from "./plan-decision.ts";
+import { count } from "./plan-lines.ts";
+import { readStanding } from "./pull.ts";
+
+/** Something differs. */
+const DRIFT = 3;
+
+export const status: Command = {
+  words: ["status"],
+  summary: "what differs: files, development, production",
+  details:
+    "One line a thing that differs, with the fields, who changed it last and when; one line in all where nothing does. It works with what it reaches: the files of the service directory, the environment that --profile, --url or the default profile names, and the other environment of the same app where a profile is signed in to it (or --and names one). What a file leaves out is no difference. Exit codes: 0 all the same; 1 refused or failed; 2 wrongly written; 3 something differs.",
+  options: [
+    JSON_OUTPUT,
+    ...TARGET,
+    {
+      name: "and",
+      value: "<profile>",
+      otherwise: "the profile of the app's other environment",
+      help: "the profile of a second environment",
+      of: "profile",
+    },
+    SERVICE_DIR,
+  ],
+  examples: ["relay status", "relay status --profile shop --and shop-production", "relay status --json"],
+  async run(input, world) {
+    const serviceDir = readServiceDir(input, world);
+    const first = await findTarget(input, world);
+    const second = findSecond(first, input, world);
+    const remotes = second === null ? [first] : [first, second];
+    // Development before production: what is carried goes that way.
+    remotes.sort((one, other) => one.environment.localeCompare(other.environment));
+    const folder = existsSync(serviceDir) ? await readFolder(serviceDir) : null;
+    const sides: Side[] = [];
+    for (const remote of remotes) sides.push({ remote, standing: await readStanding(remote) });
+    const lines = await compareAll(folder, sides);
+    const differing = lines.filter(({ differs }) => differs.length > 0);
+    const names = [...(folder === null ? [] : ["files"]), ...sides.map(({ remote }) => remote.environment)];
+    if (names.length < 2)
+      throw new CommandFailure(
+        "not_found",
+        `There is nothing to compare with: ${serviceDir} is not there, and only ${names.join()} is reached.`,
+      );
+    if (input.on("json")) {
+      const environments = sides.map(({ remote }) => ({
+        environment: remote.environment,
+        app: remote.app,
+        server: remote.url,
+      }));
+      world.say(
+        writeJson(
+          {
+            serviceDir: folder === null ? null : serviceDir,
+            environments,
+            same: lines.length - differing.length,
+            differing,
+          },
+          2,
+        ),
+      );
+    } else await sayTable(differing, lines.length, names, input, world);
+    if (second === null) tellUnseen(first, world);
+    return differing.length > 0 ? DRIFT : 0;
+  },
+};
+
+interface Side {
+  remote: Remote;
+  standing: readonly DeployedState[];
+}
+
+/** A thing with what each place has of it, in words, and between which places it differs in what. */
+interface Line {
+  kind: string;
+  name: string;
+  places: Record<string, string>;
+  differs: { between: [string, string]; fields: string[] }[];
+  changed: Record<string, { at: string; by: string }>;
+}
+
+function findSecond(first: Remote, input: Input, world: World): Remote | null {
+  const named = input.text("and");
+  const other = first.environment === "production" ? "development" : "production";
+  const profile =
+    named === null
+      ? (readProfiles(world).profiles.find(
+          ({ url, app, environment }) => url === first.url && app === first.app && environment === other,
+        ) ?? null)
+      : requireProfile(world, named);
+  if (profile === null) return null;
+  const { url, app, environment } = profile;
+  if (environment === first.environment && app === first.app && url === first.url)
+    throw new CommandFailure(
+      "invalid_input",
+      `--and names ${plain(app)}/${environment} at ${url}, which is the environment that is looked at already: name the profile of another.`,
+    );
+  return remoteOf(profile);
+}
+
+/** That all is the same says nothing of where nobody looked. */
+function tellUnseen({ url, environment }: Remote, world: World): void {
+  const other = environment === "production" ? "development" : "production";
+  const dry =
+    other === "production" ? "; relay promote --dry-run shows what differs from it all the same" : "";
+  world.tell(
+    `${other} was not looked at: no profile here is signed in to it (relay login --url ${url}, and choose it there)${dry}.`,
+  );
+}
+
+async function compareAll(folder: Folder | null, sides: readonly Side[]): Promise<Line[]> {
+  const lines = new Map<string, Line>();
+  const lineOf = (thing: { kind: DeployedState["kind"]; name: string }): Line => {
+    const target = syncTarget(thing);
+    const line = lines.get(target) ?? {
+      kind: thing.kind,
+      name: thing.name,
+      places: {},
+      differs: [],
+      changed: {},
+    };
+    lines.set(target, line);
+    return line;
+  };
+  for (const { remote, standing } of sides)
+    for (const one of standing) {
+      if (one.content === null) continue;
+      const line = lineOf(one);
+      line.places[remote.environment] = tellStanding(one);
+      if (one.changed !== null) line.changed[remote.environment] = one.changed;
+    }
+  const [near, far] = sides;
+  if (folder !== null && near !== undefined) {
+    const memory = await readMergeBase(folder.serviceDir, placeOf(near.remote));
+    for (const entry of planPull(folder, near.standing, memory)) {
+      const line = lineOf(entry);
+      const isHere = entry.state !== "created" && entry.state !== "deleted_here";
+      if (isHere) line.places.files = FILE_WORDS[entry.state] ?? "";
+      if (entry.state !== "unchanged") {
+        const fields = entry.diff.map(({ field }) => field);
+        line.differs.push({ between: ["files", near.remote.environment], fields });
+      }
+    }
+  }
+  if (near !== undefined && far !== undefined) {
+    const there = new Map(far.standing.map((one) => [syncTarget(one), one.content]));
+    const here = new Map(near.standing.map((one) => [syncTarget(one), one.content]));
+    for (const [target, line] of lines) {
+      const [one, other] = [here.get(target) ?? null, there.get(target) ?? null];
+      if (writeJson(one) === writeJson(other)) continue;
+      const fields =
+        one === null || other === null
+          ? []
+          : listDifferences(one as Json, other as Json).map(({ field }) => field);
+      line.differs.push({ between: [near.remote.environment, far.remote.environment], fields });
+    }
+  }
+  return [...lines.values()];
+}
+
+const FILE_WORDS: Readonly<Record<string, string>> = {
+  changed: "as synced",
+  changed_here: "edited",
+  changed_both: "edited",
+  only_here: "there",
+  deleted_there: "as synced",
+  unchanged: "same",
+};
+
+/** What the environment's own memory says: `as synced`, or edited there since. */
+function tellStanding({ content, brought }: DeployedState): string {
+  if (brought === null) return "made there";
+  return writeJson(brought.content) === writeJson(content) ? "as synced" : "edited there";
+}
+
+const MAX_FIELDS = 4;
+
+async function sayTable(
+  differing: readonly Line[],
+  all: number,
+  names: readonly string[],
+  input: Input,
+  world: World,
+): Promise<void> {
+  if (differing.length === 0) {
+    world.say(`All the same: ${count(all, "thing")} in ${names.join(", ")}.`);
+    return;
+  }
+  await sayList(input, world, differing, {
+    columns: [
+      { heading: "THING", value: ({ kind, name }) => `${kind} ${name}`, cut: 16 },
+      ...names.map((name) => ({
+        heading: name.toUpperCase(),
+        value: ({ places }: Line) => places[name] ?? "-",
+      })),
+      {
+        heading: "DIFFERS",
+        value: (line) => [...line.differs.map(tellDifference), ...tellChanged(line)].join("; "),
+        wrap: true,
+      },
+    ],
+    none: "",
+  });
+  const same = all - differing.length;
+  world.tell(
+    `${count(differing.length, "thing")} differ${differing.length === 1 ? "s" : ""}${same > 0 ? `, ${same} the same` : ""}.`,
+  );
+}
+
+function tellDifference({ between: [one, other], fields }: Line["differs"][number]): string {
+  const shown = fields.slice(0, MAX_FIELDS).map(plain);
+  const more = fields.length > MAX_FIELDS ? ` and ${fields.length - MAX_FIELDS} more` : "";
+  return `${one}/${other}${shown.length === 0 ? "" : `: ${shown.join(", ")}${more}`}`;
+}
+
+function tellChanged({ changed, places }: Line): string[] {
+  return Object.entries(changed)
+    .filter(([place]) => places[place] !== undefined)
+    .map(([place, { at, by }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${plain(by)}`);
+}

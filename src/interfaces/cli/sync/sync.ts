@@ -1,0 +1,183 @@
+/** `relay sync`: the definition files and the catalog carried to a server's development environment; the plan first, then exactly that. */
+import { existsSync } from "node:fs";
+import { isJsonObject, type Json, writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import { plain } from "../../../base/text.ts";
+import { catalogPath } from "../../../operator/sync/catalog-file.ts";
+import { listItems } from "../../../operator/sync/catalog-file-edit.ts";
+import { listDefinitionFiles, relaysFolder } from "../../../operator/sync/definition-file.ts";
+import { checkFiles } from "../../../operator/sync/file-set.ts";
+import { readJsonFile } from "../../../operator/sync/json-file.ts";
+import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
+import type { EntryView, PlanResult } from "../../../operator/sync/plan.ts";
+import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
+import type { Remote } from "../api/remote.ts";
+import { findTarget, TARGET } from "../api/target.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
+import { DRY_RUN, decidePlan, keepSecrets, placeOf, REPLACE } from "./plan-decision.ts";
+import { count } from "./plan-lines.ts";
+
+export const sync: Command = {
+  words: ["sync"],
+  summary: "carry the files to a server's development",
+  details: `The definition files and the catalog are carried to a server's development environment, or with --live to production. The plan is shown first, and exactly that is carried out, in one transaction: where a file or the environment moved meanwhile, nothing is. Definitions alone are carried, never data or secrets, and nothing is deleted without --prune. What was edited in the dashboard since the last sync is replaced when you say so in the terminal, or with --yes; elsewhere the command refuses and changes nothing. Secrets that the server makes are written to .secrets.json of the service directory. With --live the files are carried into production: an owner approves exactly the plan in the browser, once, within 10 minutes, while the command waits; a change of the files or of production meanwhile voids it, and the secrets made stand under production in the same file. ${LIVE_EXIT_CODES}`,
+  options: [
+    { name: "live", help: "carry them into production instead, when an owner approved it in the browser" },
+    DRY_RUN,
+    REPLACE,
+    {
+      name: "prune",
+      help: "delete relays that a sync brought, that nobody edited since, and whose file is gone; not with --live",
+    },
+    { ...OPEN, help: "with --live: open the approval's page in the browser" },
+    JSON_OUTPUT,
+    ...TARGET,
+    SERVICE_DIR,
+  ],
+  examples: [
+    "relay sync --profile shop",
+    "RELAY_KEY=… relay sync --url https://relay.example.com",
+    "relay sync --dry-run --json",
+    "relay sync --prune --yes",
+    "relay sync --live --dry-run",
+    "relay sync --live --open",
+  ],
+  async run(input, world) {
+    const serviceDir = readServiceDir(input, world);
+    const isLive = input.on("live");
+    if (isLive && input.on("prune"))
+      throw new UsageError(
+        "--prune is for development alone: nothing is deleted in production from files; delete a relay there in its dashboard.",
+      );
+    // An approval protects production better than the name of a profile.
+    const remote = await findTarget(input, world, { writes: !isLive && !input.on("dry-run") });
+    const files = await readFiles(serviceDir, remote, input, world);
+    if (isLive) return await syncLive(remote, files, serviceDir, input, world);
+    const set = { ...files, prune: input.on("prune") };
+    const decided = await decidePlan(remote, set, { source: "the files", into: "" }, input, world);
+    if (typeof decided === "number") return decided;
+    const { plan, replaceEdited } = decided;
+    // A file that could not take the secrets is found before any is made.
+    await readLocalSecrets(serviceDir);
+    await requireSameFiles(files, serviceDir);
+    const { secrets, ...done } = await remote
+      .request<PlanResult>("POST", "/sync/apply", {
+        ...set,
+        replaceEdited,
+        plan: plan.plan,
+      })
+      .catch((error: unknown) => {
+        if (error instanceof CommandFailure)
+          world.tell(
+            "Whether the plan was carried out is not known: relay sync --dry-run shows what is left; secrets that were made can be rotated in the dashboard.",
+          );
+        throw error;
+      });
+    await keepSecrets(secrets, serviceDir, placeOf(remote), world);
+    await rememberSynced(done.entries, files, serviceDir, placeOf(remote), replaceEdited);
+    if (input.on("json")) {
+      const made = secrets.map(({ relay }) => relay);
+      world.say(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
+    }
+    world.tell(`${count(done.changes, "change")} made in ${plain(placeOf(remote))}.`);
+    return 0;
+  },
+};
+
+async function syncLive(
+  remote: Remote,
+  files: Sent,
+  serviceDir: string,
+  input: Input,
+  world: World,
+): Promise<number> {
+  const sent = { ...files, to: "production" };
+  const sides = { source: "the files", into: " of production" };
+  const decided = await decidePlan(remote, sent, sides, input, world);
+  if (typeof decided === "number") return decided;
+  const change = { sent, decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
+  const done = await carryLive(remote, change, input, world);
+  if (typeof done === "number") return done;
+  const place = `${remote.url}/${remote.app}/production`;
+  await rememberSynced(done.entries, files, serviceDir, place, decided.replaceEdited);
+  return 0;
+}
+
+interface Sent {
+  relays: Json[];
+  catalog: Json;
+}
+
+/** The files as they are sent. Refuses with `invalid_definition` files that a save would refuse, having told each problem. */
+async function readFiles(serviceDir: string, remote: Remote, input: Input, world: World): Promise<Sent> {
+  const paths = await listDefinitionFiles(serviceDir);
+  const catalog = catalogPath(serviceDir);
+  const all = existsSync(catalog) ? [...paths, catalog] : paths;
+  if (all.length === 0 || (input.on("prune") && !existsSync(relaysFolder(serviceDir)))) {
+    throw new CommandFailure(
+      "not_found",
+      `There is nothing to sync in ${serviceDir}: name the folder that holds relays/ with --service-dir, or make it first.`,
+    );
+  }
+  const checked = await checkFiles(all, { nowMs: world.clock.now(), baseUrl: remote.url });
+  const problems = checked.flatMap(({ path, problems }) => problems.map((problem) => ({ path, ...problem })));
+  for (const { path, place, message } of problems) {
+    world.tell(`${plain(path)}${place === null ? "" : `:${place.line}:${place.column}`}  ${plain(message)}`);
+  }
+  if (problems.length > 0) {
+    throw new Refusal(
+      "invalid_definition",
+      "The files have problems, so nothing was sent: mend them first.",
+      {
+        problems: problems.map(({ field, message }) => ({ field, message })),
+      },
+    );
+  }
+  return await readSent(serviceDir);
+}
+
+async function readSent(serviceDir: string): Promise<Sent> {
+  const read = async (path: string): Promise<Json> => {
+    const file = await readJsonFile(path);
+    if (file.ok) return file.value;
+    throw new CommandFailure("version_conflict", `${path} changed while it was read: run the command again.`);
+  };
+  const relays: Json[] = [];
+  for (const path of await listDefinitionFiles(serviceDir)) relays.push(await read(path));
+  const catalog = catalogPath(serviceDir);
+  return { relays, catalog: existsSync(catalog) ? await read(catalog) : null };
+}
+
+/** The plan that was shown is of these files: others are not sent under its name, and neither are the old ones. */
+async function requireSameFiles(sent: Sent, serviceDir: string): Promise<void> {
+  if (writeJson(await readSent(serviceDir)) === writeJson(sent)) return;
+  throw new CommandFailure(
+    "version_conflict",
+    "The files changed since the plan was shown, and nothing was applied: run relay sync again.",
+  );
+}
+
+/** The files and the server have this in common now: `relay pull` knows by it which side moved. */
+async function rememberSynced(
+  entries: readonly EntryView[],
+  { relays, catalog }: Sent,
+  serviceDir: string,
+  place: string,
+  replacedEdited: boolean,
+): Promise<void> {
+  const memory = await readMergeBase(serviceDir, place);
+  const definitions = new Map(relays.map((one) => [isJsonObject(one) ? one.name : "", one]));
+  const items = new Map(listItems(catalog).map((item) => [`${item.kind}:${item.name}`, item]));
+  for (const { kind, name, state } of entries) {
+    const target = `${kind}:${name}`;
+    if (state === "deleted") memory.delete(target);
+    if (state === "deleted" || state === "only_there" || (state === "edited" && !replacedEdited)) continue;
+    const content = kind === "relay" ? definitions.get(name) : items.get(target)?.resolve(null);
+    if (content !== undefined) memory.set(target, content);
+  }
+  await writeMergeBase(serviceDir, place, memory);
+}

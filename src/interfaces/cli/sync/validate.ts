@@ -1,0 +1,91 @@
+/** `relay validate`: everything that a save would find in the definition files and the catalog, as one whole, each with its line. */
+import { existsSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { writeJson } from "../../../base/json.ts";
+import { catalogPath } from "../../../operator/sync/catalog-file.ts";
+import { listDefinitionFiles } from "../../../operator/sync/definition-file.ts";
+import { type CheckedFile, checkFiles } from "../../../operator/sync/file-set.ts";
+import type { FileProblem, FileWarning } from "../../../operator/sync/json-file.ts";
+import { type Command, CommandFailure } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { BASE_URL, DEFAULT_PORT, readBaseUrl, readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { count } from "./plan-lines.ts";
+
+export const validate: Command = {
+  words: ["validate"],
+  summary: "every problem and warning of the files",
+  details:
+    "Of the definition files and the catalog. The files are judged as one whole, without a data directory: each definition against the catalog and the other definitions beside it. A problem is refused by a save; a warning is taken as it is and probably not meant.",
+  arguments: [
+    {
+      name: "files",
+      help: "files to check; all of the service directory's when absent",
+      many: true,
+      optional: true,
+      of: "file",
+    },
+  ],
+  options: [
+    { name: "strict", help: "exit with 1 on warnings too" },
+    JSON_OUTPUT,
+    SERVICE_DIR,
+    {
+      ...BASE_URL,
+      otherwise: `http://localhost:${DEFAULT_PORT}`,
+      help: "the service's own origin, which no relay may call",
+    },
+  ],
+  examples: ["relay validate", "relay validate --strict", "relay validate service/relays/checkout.json"],
+  async run(input, world) {
+    const files =
+      input.positionals.length > 0
+        ? input.positionals.map((file) => resolve(world.cwd, file))
+        : await listServiceFiles(readServiceDir(input, world));
+    const baseUrl = readBaseUrl(input) ?? `http://localhost:${DEFAULT_PORT}`;
+    const checked = await checkFiles(files, { nowMs: world.clock.now(), baseUrl });
+    const problems = checked.reduce((sum, file) => sum + file.problems.length, 0);
+    const warnings = checked.reduce((sum, file) => sum + file.warnings.length, 0);
+    if (input.on("json")) {
+      const shown = checked.map((one) => view(relative(world.cwd, one.path), one));
+      world.say(writeJson({ files: shown, problems, warnings }, 2));
+    } else {
+      for (const { path, problems, warnings } of checked) {
+        const file = relative(world.cwd, path);
+        for (const problem of problems) world.say(`${file}${showPlace(problem)}  ${problem.message}`);
+        for (const one of warnings)
+          world.tell(`${file}${showPlace(one)}  warning: ${one.message}  ${one.code}`);
+      }
+      world.tell(
+        `${count(checked.length, "file")} checked, ${sayFound(problems, "problem")}, ${sayFound(warnings, "warning")}.`,
+      );
+    }
+    return problems > 0 || (input.on("strict") && warnings > 0) ? 1 : 0;
+  },
+};
+
+async function listServiceFiles(serviceDir: string): Promise<string[]> {
+  const catalog = catalogPath(serviceDir);
+  const files = [...(await listDefinitionFiles(serviceDir)), ...(existsSync(catalog) ? [catalog] : [])];
+  if (files.length > 0) return files;
+  throw new CommandFailure(
+    "not_found",
+    `There is nothing to check in ${serviceDir}: relay init writes an example there, or name the folder with --service-dir.`,
+  );
+}
+
+function sayFound(many: number, what: string): string {
+  return many === 0 ? `no ${what}s` : count(many, what);
+}
+
+function showPlace({ place }: FileProblem | FileWarning): string {
+  return place === null ? "" : `:${place.line}:${place.column}`;
+}
+
+function view(file: string, { problems, warnings }: CheckedFile) {
+  const placed = <Told extends FileProblem>({ place, ...told }: Told) => ({
+    ...told,
+    line: place?.line ?? null,
+    column: place?.column ?? null,
+  });
+  return { file, problems: problems.map(placed), warnings: warnings.map(placed) };
+}
