@@ -47,7 +47,7 @@ import type { Sealer } from "./platform/secret/seal.ts";
 import { LiveRelays } from "./rules/relay/live-relay.ts";
 import { ClientWrites } from "./shop/portal/client-write-cap.ts";
 import { PersonSignin } from "./shop/portal/person-signin.ts";
-import { type AccessQuery, HOUSE } from "./store/lease/lease-holder.ts";
+import { ALL_ENVIRONMENTS, type LeaseManager } from "./store/lease/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
@@ -81,7 +81,7 @@ export interface Service extends AsyncDisposable {
   port: number;
   store: Store;
   /** What happens by itself here. */
-  holding: AccessQuery;
+  leases: LeaseManager;
   sealer: Sealer;
   log: Log;
   relays: LiveRelays;
@@ -139,14 +139,14 @@ async function startOnce(
   const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
   const { recordCommitGroup: onGroup, recordLockWait: onLock, observePool } = metrics;
   const deps = { log, onGroup, onLock, observePool, early, stopped: ports.stopped };
-  const { store, holding, sealer } = await openData(config, deps, started);
+  const { store, leases, sealer } = await openData(config, deps, started);
   // What is done once for all, whatever environment it is about.
-  const own = holding.storeOf(HOUSE);
+  const own = leases.storeOf(ALL_ENVIRONMENTS);
 
-  const { nodes } = holding;
+  const { nodes } = leases;
   const digest = (text: string): Uint8Array => sealer.digest(text);
-  const places = holding.whole ? null : new SharedPlaces({ store, clock, digest, nodes });
-  metrics.observeLeases(() => holding.count());
+  const places = leases.holdsAll ? null : new SharedPlaces({ store, clock, digest, nodes });
+  metrics.observeLeases(() => leases.count());
   let port = config.port;
   // Nobody can call "every address of this machine": where none is said, it is called from this machine.
   const baseUrl = (): string => config.baseUrl ?? originOf(nearHost(config.host), port);
@@ -171,11 +171,11 @@ async function startOnce(
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
   const healthDeps = { store, clock, log, limits: config.limits };
-  const health = holding.whole ? new Health(healthDeps) : new SharedHealth(healthDeps);
-  const looks = (): boolean => holding.holds(HOUSE);
+  const health = leases.holdsAll ? new Health(healthDeps) : new SharedHealth(healthDeps);
+  const looks = (): boolean => leases.holds(ALL_ENVIRONMENTS);
   const healthWatch = new SilenceCheck({ store, clock, relays, log, health, looks });
   const runnerDeps = {
-    holding,
+    leases,
     clock,
     relays,
     log,
@@ -189,7 +189,7 @@ async function startOnce(
   const runner: Runner = new Runner(runnerDeps);
   started.defer(() => runner.stop());
   const liveChanges = new LiveChanges({ store, clock });
-  const scheduler: Scheduler = started.adopt(new Scheduler({ holding, clock, relays, log }), ending);
+  const scheduler: Scheduler = started.adopt(new Scheduler({ leases, clock, relays, log }), ending);
   const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
   const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
@@ -217,7 +217,7 @@ async function startOnce(
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
 
   const alertMail = started.adopt(
-    new AlertMail({ store: own, beside: !holding.whole, clock, log, mailer, local, baseUrl }),
+    new AlertMail({ store: own, beside: !leases.holdsAll, clock, log, mailer, local, baseUrl }),
     ending,
   );
 
@@ -241,7 +241,7 @@ async function startOnce(
   const onBackup = (made: boolean): void => metrics.recordBackup(made);
   const backup = { dataDir, clock, log, start: ports.startBackup ?? makeBackupStarter(dataDir), onBackup };
   const manualBackup = started.adopt(new ManualBackup(backup), ending);
-  const ready = makeReadyCheck({ store, holding, runner, clock, log });
+  const ready = makeReadyCheck({ store, leases, runner, clock, log });
   const http: HttpDeps = {
     manualBackup,
     projectFolder: null,
@@ -267,21 +267,21 @@ async function startOnce(
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
     readManual: async () => (await import("./boot/documentation.ts")).readManual(),
-    holding,
+    leases,
     scheduler,
     checkReady: ready.ask,
   };
   let backups: BackupSchedule | null = null;
   const houseRooms = [capture, caretakers, erasures, removals, bulkReplays, alertMail];
-  holding.watch({
+  leases.watch({
     async begin(environmentId) {
-      if (!holding.whole) runner.take(environmentId);
-      if (environmentId !== HOUSE) scheduler.refresh();
+      if (!leases.holdsAll) runner.take(environmentId);
+      if (environmentId !== ALL_ENVIRONMENTS) scheduler.refresh();
       else for (const room of houseRooms) await room.start();
     },
     async end(environmentId, isLost) {
       await runner.drop(environmentId, { wait: !isLost });
-      if (environmentId === HOUSE) await Promise.all(houseRooms.map((room) => room.stop()));
+      if (environmentId === ALL_ENVIRONMENTS) await Promise.all(houseRooms.map((room) => room.stop()));
     },
     lost(by) {
       log.error("this server runs nothing any more, because another one took over its data directory", {
@@ -308,8 +308,8 @@ async function startOnce(
     if (sender !== undefined) {
       await caller.warmUp(new URL(originOf(nearHost(config.host), port)));
       const { environmentId } = sender;
-      if (holding.holds(environmentId))
-        await warmUpSending(sender, { ...runnerDeps, store: holding.storeOf(environmentId) });
+      if (leases.holds(environmentId))
+        await warmUpSending(sender, { ...runnerDeps, store: leases.storeOf(environmentId) });
       runner.wake(sender.id);
     }
     await ownMailer.warmUp();
@@ -320,7 +320,7 @@ async function startOnce(
   await runner.start();
   await scheduler.start();
   problems.look();
-  await holding.start(originOf(farHost(config.host), port));
+  await leases.start(originOf(farHost(config.host), port));
   if (config.backup !== null) {
     backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
   }
@@ -337,7 +337,7 @@ async function startOnce(
     baseUrl: baseUrl(),
     port,
     store,
-    holding,
+    leases,
     sealer,
     log,
     relays,
@@ -347,7 +347,7 @@ async function startOnce(
     leave: ready.leave,
     useFolder: (folder) => Object.assign(http, { projectFolder: folder }),
     makeSigninLink: () =>
-      makeSigninLink({ store, holding }, config, config.mode === "local" ? url : baseUrl()),
+      makeSigninLink({ store, leases }, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

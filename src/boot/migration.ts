@@ -13,11 +13,11 @@ import { removePartialFiles } from "../operator/backup/restore.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../store/migrate/migrations.ts";
 import { SchemaDiffers } from "../store/migrate/schema-difference.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
-import { NoCopyKept } from "../store/sqlite/database-copy.ts";
+import { UpgradeBackupFailed } from "../store/sqlite/database-copy.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/sqlite/database-file.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/sqlite.ts";
-import { MovedAway, refuseMoved } from "../store/transfer/mark.ts";
+import { DatabaseTransferred, requireNotTransferred } from "../store/transfer/mark.ts";
 
 /** What this program is called with to be that process; no command of the command line. */
 export const MIGRATION_WORD = "--bring-database-to-schema";
@@ -50,10 +50,10 @@ export async function findDueMigration(
   try {
     using database = openDatabaseFile(file);
     from = await readSchemaVersion(database);
-    if (from !== null) await refuseMoved(database);
+    if (from !== null) await requireNotTransferred(database);
     if (from !== null && from < SCHEMA_VERSION) await look(database);
   } catch (error) {
-    if (error instanceof Refusal || error instanceof MovedAway) throw error;
+    if (error instanceof Refusal || error instanceof DatabaseTransferred) throw error;
   }
   return from !== null && from < SCHEMA_VERSION ? from : null;
 }
@@ -132,13 +132,13 @@ function codeOf(error: unknown): string {
 }
 
 function refusalOf(error: unknown): Failure["refused"] {
-  if (error instanceof NoCopyKept) return "copy";
+  if (error instanceof UpgradeBackupFailed) return "copy";
   if (error instanceof MigrationRefused) return "schema";
   return error instanceof SchemaDiffers ? "tables" : null;
 }
 
 function asError({ message, code, refused }: Failure): Error {
-  if (refused === "copy") return new NoCopyKept(message);
+  if (refused === "copy") return new UpgradeBackupFailed(message);
   if (refused === "schema") return new MigrationRefused(message);
   if (refused === "tables") return new SchemaDiffers(message);
   const cause = Object.assign(new Error(message), { code });

@@ -21,13 +21,13 @@ import type { Sealer } from "../platform/secret/seal.ts";
 import { openSealer, requireMasterKey } from "../rules/relay/master-key-proof.ts";
 import { updateAllRuleProblems } from "../rules/relay/relay-problem.ts";
 import { rekeyFingerprints } from "../rules/relay/secret-rotation.ts";
-import { RunnerLease } from "../store/lease/directory-lease.ts";
-import type { AccessQuery } from "../store/lease/lease-holder.ts";
-import { NodeHolding } from "../store/lease/node-lease-holder.ts";
+import { DirectoryLease } from "../store/lease/directory-lease.ts";
+import type { LeaseManager } from "../store/lease/lease-holder.ts";
+import { NodeLeaseManager } from "../store/lease/node-lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import type { PostgresMigrationOptions } from "../store/postgres/migrate.ts";
 import { openPostgres } from "../store/postgres/postgres.ts";
-import { refuseLostDatabase } from "../store/sqlite/database-file.ts";
+import { requireDatabaseFile } from "../store/sqlite/database-file.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/sqlite/directory-lock.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite } from "../store/sqlite/sqlite.ts";
@@ -38,7 +38,7 @@ import type { EarlyPort } from "./readiness.ts";
 interface OpenData {
   store: Store;
   /** What happens by itself here: it writes nothing once another server has its lease. */
-  holding: AccessQuery;
+  leases: LeaseManager;
   sealer: Sealer;
 }
 
@@ -68,7 +68,7 @@ export async function openData(
   started.defer(() => lock.release());
   await findMasterKey(dataDir, config.masterKey);
   const { database } = config;
-  const { store, holding } =
+  const { store, leases } =
     database === null
       ? await openEmbedded(config, deps, lock, started)
       : await openShared(config, database, deps, started);
@@ -80,12 +80,12 @@ export async function openData(
     await updateAllRuleProblems(tx, sealer, clock.now());
   });
   // Of several nodes, who takes an environment ends its mails.
-  const interrupted = holding.whole
+  const interrupted = leases.holdsAll
     ? await store.write("app", (tx) => endInterruptedMails(tx, clock.now()))
     : { unknown: 0, notLeft: 0 };
   if (interrupted.unknown + interrupted.notLeft > 0)
     log.warn("mails of an earlier process had no end", interrupted);
-  return { store, holding, sealer };
+  return { store, leases, sealer };
 }
 
 /** The database file of the data directory. */
@@ -94,10 +94,10 @@ async function openEmbedded(
   deps: OpenDeps,
   lock: DirectoryLock,
   started: AsyncDisposableStack,
-): Promise<Pick<OpenData, "store" | "holding">> {
+): Promise<Pick<OpenData, "store" | "leases">> {
   const { log, onGroup } = deps;
   const { clock, dataDir } = config;
-  refuseLostDatabase(dataDir);
+  requireDatabaseFile(dataDir);
   // Before the copy of a migration, so that starts that are killed while they make one leave one part of it, and not one each.
   removePartialFiles(dataDir);
   const file = join(dataDir, "relay.db");
@@ -117,9 +117,9 @@ async function openEmbedded(
     },
   });
   started.defer(() => store.close());
-  const holding = await RunnerLease.take({ store, file, lock, clock });
-  started.defer(() => holding.release());
-  return { store, holding };
+  const leases = await DirectoryLease.take({ store, file, lock, clock });
+  started.defer(() => leases.release());
+  return { store, leases };
 }
 
 /** A PostgreSQL database, which other nodes may have open too. */
@@ -128,7 +128,7 @@ async function openShared(
   database: DatabaseUrl,
   deps: OpenDeps,
   started: AsyncDisposableStack,
-): Promise<Pick<OpenData, "store" | "holding">> {
+): Promise<Pick<OpenData, "store" | "leases">> {
   const { log, onGroup, onLock } = deps;
   const store = await migrateSharedAnswering(config, deps, (migration) =>
     openPostgres(database, {
@@ -146,9 +146,9 @@ async function openShared(
   deps.observePool(() => store.pool);
   await store.read((tx) => requireMasterKey(tx, config));
   // Leases are real time under any clock, as nodes and their database share that alone.
-  const holding = new NodeHolding({ store, clock: systemClock, log, baseUrl: config.baseUrl });
-  started.defer(() => holding.release());
-  return { store, holding };
+  const leases = new NodeLeaseManager({ store, clock: systemClock, log, baseUrl: config.baseUrl });
+  started.defer(() => leases.release());
+  return { store, leases };
 }
 
 const OTHERS_MIGRATE = "It waits for another node, which is bringing it there.";
@@ -257,7 +257,7 @@ async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
  * somebody finds in a log works, until there is an owner.
  */
 export async function makeSigninLink(
-  { store, holding }: Pick<OpenData, "store" | "holding">,
+  { store, leases }: Pick<OpenData, "store" | "leases">,
   config: ServiceConfig,
   baseUrl: string,
 ): Promise<string | null> {
@@ -273,7 +273,7 @@ export async function makeSigninLink(
   const made = await store.write("app", async (tx) =>
     (await listOwners(tx)).length > 0
       ? null
-      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs, keepEarlier: !holding.whole }),
+      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs, keepEarlier: !leases.holdsAll }),
   );
   return made === null ? null : signinLinkUrl(baseUrl, "setup", made.token);
 }

@@ -11,7 +11,7 @@ import type { Log } from "../base/log.ts";
 import type { Runner } from "../engine/runner/runner.ts";
 import { answerJson } from "../interfaces/http/answer.ts";
 import type { HttpDeps } from "../interfaces/http/deps.ts";
-import type { AccessQuery } from "../store/lease/lease-holder.ts";
+import type { LeaseManager } from "../store/lease/lease-holder.ts";
 import type { Store } from "../store/port.ts";
 import { adviseOn, LET_GO } from "../store/postgres/connection-advice.ts";
 import { isAway } from "../store/postgres/error.ts";
@@ -191,7 +191,7 @@ const TAKEN_OVER =
 
 interface ReadyDeps {
   store: Store;
-  holding: AccessQuery;
+  leases: LeaseManager;
   runner: Runner;
   clock: Clock;
   log: Log;
@@ -206,20 +206,20 @@ interface ReadyCheck {
   leave(): Promise<void>;
 }
 
-export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps): ReadyCheck {
+export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps): ReadyCheck {
   let last: { at: number; answer: Promise<Readiness>; isOver: () => boolean } | null = null;
   let isLeaving = false;
   const look = async (): Promise<Readiness> => {
-    if (holding.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
+    if (leases.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
     try {
-      await store.write("app", (tx) => holding.probe(tx));
+      await store.write("app", (tx) => leases.probe(tx));
     } catch (error) {
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };
     }
     // The database may take this write and none that needs new room.
     if (store.trouble !== null) return { ready: false, problem: store.trouble };
-    const held = holding.count();
+    const held = leases.count();
     if (runner.alive && held !== null) {
       const { node, ...holds } = held;
       return { ready: true, node, holds };
@@ -249,7 +249,7 @@ export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps
       return await last.answer;
     },
     async leave() {
-      if (holding.whole || holding.nodes.live < 2) return;
+      if (leases.holdsAll || leases.nodes.live < 2) return;
       isLeaving = true;
       // Real time under any clock, which is what balancers live by.
       await sleep(systemClock, LEAVE_MS);

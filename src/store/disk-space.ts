@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 
-interface RoomOptions {
+interface DiskSpaceOptions {
   clock: Pick<Clock, "monotonicMs">;
   /** Whether the disk takes about a megabyte. Never throws. */
   ask: () => Promise<boolean>;
@@ -16,8 +16,8 @@ interface RoomOptions {
   onChange: (trouble: string | null) => void;
 }
 
-export class Room {
-  readonly #options: RoomOptions;
+export class DiskSpace {
+  readonly #options: DiskSpaceOptions;
   /** `untried`: the disk has room, and no group has succeeded since. */
   #state: "free" | "full" | "untried" = "free";
   #isAsking = false;
@@ -25,7 +25,7 @@ export class Room {
   #failures = 0;
   #notedMs = 0;
 
-  constructor(options: RoomOptions) {
+  constructor(options: DiskSpaceOptions) {
     this.#options = options;
   }
 
@@ -35,7 +35,7 @@ export class Room {
   }
 
   /** Records that a group failed because the disk had no room. */
-  noteNone(): void {
+  recordFull(): void {
     this.#failures += 1;
     this.#notedMs = this.#options.clock.monotonicMs();
     this.#state = "full";
@@ -43,7 +43,7 @@ export class Room {
   }
 
   /** Records that a group succeeded. */
-  noteKept(): void {
+  recordSuccess(): void {
     if (this.#state !== "untried") return;
     this.#state = "free";
     this.#options.onChange(null);

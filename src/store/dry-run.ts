@@ -5,7 +5,7 @@ import type { Origin, Store, Writer } from "./port.ts";
  * What `work` answers; all that it wrote is undone. It is undone by throwing out of the transaction, which runs it once where nobody else's
  * work stands beside it; an attempt inside would run it twice.
  */
-export async function undone<Result>(
+export async function dryRun<Result>(
   store: Pick<Store, "write">,
   origin: Origin,
   work: (tx: Writer) => Promise<Result>,

@@ -214,7 +214,7 @@ export async function readPage<Item>(
     const enough = large ? items.length > 0 : items.length === request.limit;
     if (page.next === null || enough || isSpent(taken)) return { items, next: page.next };
     after = readCursor(page.next);
-    await turnLoop();
+    await yieldToEventLoop();
   }
 }
 
@@ -231,6 +231,6 @@ async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Foun
 }
 
 /** Lets every other call of this process have its turn. */
-export function turnLoop(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -42,7 +42,7 @@ export type PlainTopic = Exclude<Topic, "event" | "event_left">;
 /** Stands for an environment where none was named: it may be any. */
 export const ANYWHERE = "";
 /** Each topic with what was named with it: an event's relays by id, else environments by number, or `ANYWHERE`. */
-export type Touched = ReadonlyMap<Topic, ReadonlySet<string>>;
+export type ChangedTopics = ReadonlyMap<Topic, ReadonlySet<string>>;
 
 /** A consistent view of the store. */
 export interface Reader {
@@ -68,61 +68,61 @@ export interface Writer extends Reader {
   /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** For reads that will be asked for in a moment; absent where an answer is at hand. */
-  readonly ahead?: Ahead | undefined;
+  readonly prefetch?: PrefetchReader | undefined;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
   /** The same for all works of a transaction that is kept or undone as one; null where this work may be undone alone. */
-  readonly whole: WholeTransaction | null;
+  readonly shared: SharedTransaction | null;
   /** Another one than at an earlier write where another process has committed since, unless that kept quiet. */
   readonly foreignVersion: number;
   /** Says that no other process has to look anew because of what this work writes. */
-  keepQuiet(): void;
+  suppressWakeups(): void;
   /** Keys that are each spent once. */
-  readonly keys: KeyMemory;
+  readonly keys: DedupeKeys;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
-  touch(topic: PlainTopic, environmentId?: number): void;
-  touch(topic: "event" | "event_left", relayId: string): void;
+  notify(topic: PlainTopic, environmentId?: number): void;
+  notify(topic: "event" | "event_left", relayId: string): void;
 }
 
 /**
  * A transaction whose answers take a round trip. What is read here is sent at once and need not be awaited: asked for again in the same words
  * and with the same values, it is answered by that, unless something was written meanwhile that it may tell of.
  */
-export interface Ahead extends Reader {
-  readonly keys: Pick<KeyMemory, "expect">;
+export interface PrefetchReader extends Reader {
+  readonly keys: Pick<DedupeKeys, "prefetch">;
 }
 
-export interface WholeTransaction {
+export interface SharedTransaction {
   /** Whether a work before this one touched it; without an id: any of the topic. */
-  hasTouched(topic: Topic, id?: string): boolean;
+  hasChanged(topic: Topic, id?: string): boolean;
   /** What this work writes from here on is not captured, as though `relay` wrote it. */
-  hush(): void;
+  suppressCapture(): void;
 }
 
 /** A memory of keys, each with the number of the row it was kept for. It may find too much and never too little: the row has the whole key. */
-export interface KeyMemory {
+export interface DedupeKeys {
   /** Says which keys are about to be asked for, so that a database in another process is asked once for all. */
-  expect?(hashes: readonly Uint8Array[]): Promise<void>;
+  prefetch?(hashes: readonly Uint8Array[]): Promise<void>;
   /** The numbers that the key may have been kept for; at once where memory knows. `hash`: at least 8 bytes, evenly spread. */
   find(hash: Uint8Array): readonly number[] | Promise<readonly number[]>;
   /** Keeps the key for the row of this number, above 0, in this transaction. */
-  keep(hash: Uint8Array, value: number): undefined | Promise<void>;
+  add(hash: Uint8Array, value: number): undefined | Promise<void>;
   /** A step of forgetting keys whose rows are all below `value`; those rows are gone for good. Answers whether there may be more. */
-  forgetBefore(value: number): Promise<boolean>;
+  deleteBefore(value: number): Promise<boolean>;
   /** Forgets a key that an earlier version kept. */
-  forgetSlot(hash: Uint8Array, value: number): Promise<void>;
+  deleteSlot(hash: Uint8Array, value: number): Promise<void>;
 }
 
 /** Who writes. Change capture skips `relay` and `erasure`. */
 export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure";
 
-export type GatheredWork<Draft, Result> = (
-  tx: Writer,
-  drafts: readonly Draft[],
-) => Promise<readonly Result[]>;
+export type BatchWork<Draft, Result> = (tx: Writer, drafts: readonly Draft[]) => Promise<readonly Result[]>;
 
 /** Asks ahead for what drafts need. Nothing waits for the answers, and a failure is nobody's until it is asked for again. */
-export type LookAhead<Draft> = (ahead: Ahead, drafts: readonly Draft[]) => readonly Promise<unknown>[];
+export type Prefetch<Draft> = (
+  ahead: PrefetchReader,
+  drafts: readonly Draft[],
+) => readonly Promise<unknown>[];
 
 /** Throws unless the writes behind it may go on; nothing of them is done then. */
 export type Fence = (tx: Reader) => Promise<void>;
@@ -138,22 +138,22 @@ export interface Store {
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /**
    * As `write`, for drafts that many bring: those that wait together are one call of `work`, which answers each in its place. Where anything
-   * fails, it is called again for each draft by itself. `lookAhead` asks for what the work will read, while the transaction begins.
+   * fails, it is called again for each draft by itself. `prefetch` asks for what the work will read, while the transaction begins.
    */
-  gather<Draft, Result>(
+  batchWrites<Draft, Result>(
     origin: Origin,
-    work: GatheredWork<Draft, Result>,
-    lookAhead?: LookAhead<Draft>,
+    work: BatchWork<Draft, Result>,
+    prefetch?: Prefetch<Draft>,
   ): (draft: Draft) => Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
-  behind(fence: Fence): FencedStore;
+  withFence(fence: Fence): FencedStore;
   /** Whether its fence, if it has one, lets pass what is done in a transaction that others began. */
-  letsPass(tx: Reader): Promise<boolean>;
+  fenceHolds(tx: Reader): Promise<boolean>;
   /**
    * Calls back after every commit of this process that touched one of `topics`, by default any of them, before its writers are answered. The
    * answer stops it.
    */
-  listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void;
+  listen(work: (changes: ChangedTopics) => void, topics?: readonly Topic[]): () => void;
   /** Why writes are refused at present, all of them or those that need new room, in a sentence for the log; null: none is. */
   readonly trouble: string | null;
   /** Calls back every second: whether another process changed the database since. The answer stops it. */
@@ -162,7 +162,7 @@ export interface Store {
    * One small step of looking after the file: gives back room that deleted rows left, `everything` of it where nothing they held may be left.
    * Answers whether there is more to do.
    */
-  tend(options?: { everything?: boolean }): Promise<boolean>;
+  vacuumStep(options?: { everything?: boolean }): Promise<boolean>;
   /** Brings into memory what the first key would wait for, in small steps. */
   warm(): Promise<void>;
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
@@ -170,7 +170,7 @@ export interface Store {
 }
 
 /** What a room needs of a store that may run only while this server holds the lease. */
-export type FencedStore = Pick<Store, "read" | "write" | "tend" | "letsPass">;
+export type FencedStore = Pick<Store, "read" | "write" | "vacuumStep" | "fenceHolds">;
 
 /** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept, but for `OutcomeUnknown`. */
 export class StoreUnavailable extends Error {

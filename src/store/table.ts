@@ -257,7 +257,7 @@ class Table<All extends Columns> extends Selection<All> {
   /** Names the row's environment where the row does. */
   #tell(tx: Writer, row: { environmentId?: unknown }): void {
     if (this.#topic === null) return;
-    tx.touch(this.#topic, typeof row.environmentId === "number" ? row.environmentId : undefined);
+    tx.notify(this.#topic, typeof row.environmentId === "number" ? row.environmentId : undefined);
   }
 }
 

@@ -4,7 +4,7 @@
  * the times rise again between two such rows. So no index on time is needed.
  */
 
-import { turnLoop } from "./index-scan.ts";
+import { yieldToEventLoop } from "./index-scan.ts";
 import type { Reader, Store, Writer } from "./port.ts";
 
 /** A smaller step back of the clock is none. */
@@ -51,7 +51,7 @@ export async function listFirstSeqs(
   for (let at = 0; at < moments.length; at += MOMENTS_AT_ONCE) {
     const some = moments.slice(at, at + MOMENTS_AT_ONCE);
     seqs.push(...(await store.read((tx) => Promise.all(some.map((ms) => firstSeqAbout(tx, table, ms))))));
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return seqs;
 }

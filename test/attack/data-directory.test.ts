@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
-import { RunnerLease } from "../../src/store/lease/directory-lease.ts";
+import { DirectoryLease } from "../../src/store/lease/directory-lease.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { startCli } from "../kit/cli-process.ts";
@@ -369,7 +369,7 @@ describe("the lease of a server that was killed is taken", () => {
     const store = await openSqlite(file, { clock: systemClock });
     if (change !== null) await store.write("app", (tx) => tx.run(`UPDATE runner_lease SET ${change}`));
     try {
-      await RunnerLease.take({ store, file, lock, clock });
+      await DirectoryLease.take({ store, file, lock, clock });
       return await store.read((tx) => tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease"));
     } finally {
       lock.release();
@@ -381,7 +381,7 @@ describe("the lease of a server that was killed is taken", () => {
     const file = join(folder, "relay.db");
     const lock = lockDataDirectory(folder, "relay serve", 0);
     const store = await openSqlite(file, { clock: systemClock });
-    const lease = await RunnerLease.take({ store, file, lock, clock: systemClock });
+    const lease = await DirectoryLease.take({ store, file, lock, clock: systemClock });
     rmSync(join(folder, "runner.lock"));
     const asking = openLease(null).then(
       () => "taken",

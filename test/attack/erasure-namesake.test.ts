@@ -46,7 +46,7 @@ async function erase(id: string): Promise<void> {
 
 /** Files below the data directory that hold the text. */
 async function filesThatHold(text: string): Promise<string[]> {
-  await running.service.store.tend({ everything: true });
+  await running.service.store.vacuumStep({ everything: true });
   const files = readdirSync(dataDir).filter((name) => name.startsWith("relay.db"));
   return files.filter((name) => readFileSync(join(dataDir, name)).includes(text));
 }

@@ -60,7 +60,7 @@ const people = () => running.rows<{ email: string }>("SELECT email FROM person W
 
 /** Files below the data directory that hold the text, in any letters' case. */
 async function filesThatHold(text: string): Promise<string[]> {
-  await running.service.store.tend({ everything: true });
+  await running.service.store.vacuumStep({ everything: true });
   const files = readdirSync(dataDir).filter((name) => name.startsWith("relay.db"));
   const needle = text.toLowerCase();
   return files.filter((name) => readFileSync(join(dataDir, name)).toString("latin1").toLowerCase().includes(needle));

@@ -7,7 +7,7 @@ import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import type { Service } from "../../src/service.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { isAway } from "../../src/store/postgres/error.ts";
-import { refuseUnfit } from "../../src/store/postgres/inspection.ts";
+import { requireFitServer } from "../../src/store/postgres/inspection.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
@@ -176,7 +176,7 @@ test("a database that takes no writes for the moment is waited for, with rows in
 test("a standby is waited for alike", async () => {
   const standby = { version: "18.1", number: 180_001, encoding: "UTF8", standby: true };
   const asked = { get: async () => standby, all: async () => [standby] } as unknown as Reader;
-  const refused = await refuseUnfit(asked).catch((error: unknown) => error);
+  const refused = await requireFitServer(asked).catch((error: unknown) => error);
   expect(isAway(refused)).toBe(true);
   expect(describeError(refused)).toEqual({
     code: "store_unavailable",

@@ -242,7 +242,7 @@ describe("the unsigned-event rule", () => {
     const { definition } = body.relay;
     await house.service.store.write("dashboard", async (tx) => {
       await tx.run("UPDATE relay SET definition = ?1", JSON.stringify({ ...definition, actions: [GRANT] }));
-      tx.touch("relay");
+      tx.notify("relay");
     });
     const refused = await send("orders", event(1));
     expect([refused.status, refused.body.code]).toEqual([409, "unsigned_event"]);

@@ -44,7 +44,7 @@ test("a database that answers nothing: readiness is refused, and there again wit
 });
 
 test("a database that answers nothing is asked once, however often readiness is asked", async () => {
-  const { store, holding, runner } = node.service;
+  const { store, leases, runner } = node.service;
   let asked = 0;
   const write = (): Promise<never> => {
     asked += 1;
@@ -52,7 +52,7 @@ test("a database that answers nothing is asked once, however often readiness is 
   };
   const silent = new Proxy(store, { get: (target, name) => (name === "write" ? write : Reflect.get(target, name)) });
   const log = createLog({ clock: systemClock, format: "json", sink: () => undefined });
-  const check = makeReadyCheck({ store: silent, holding, runner, clock: systemClock, log });
+  const check = makeReadyCheck({ store: silent, leases, runner, clock: systemClock, log });
   const first = await check.ask();
   expect(first).toEqual({ ready: false, problem: expect.stringContaining("given no answer for three seconds") });
   await Bun.sleep(KEPT_MS);

@@ -4,7 +4,7 @@ import { SQL } from "bun";
 import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
-import { HOUSE } from "../../src/store/lease/lease-holder.ts";
+import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
 import { until } from "../kit/event-flow.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";
@@ -48,13 +48,13 @@ beforeEach(async () => {
 
 /** Every lease is held, as many by each of them. */
 function areSpread(...nodes: Node[]): boolean {
-  const counts = nodes.map(({ service }) => [HOUSE, ...tenants.map(({ id }) => id)].filter((id) => service.holding.holds(id)).length);
+  const counts = nodes.map(({ service }) => [ALL_ENVIRONMENTS, ...tenants.map(({ id }) => id)].filter((id) => service.leases.holds(id)).length);
   const all = counts.reduce((sum, count) => sum + count, 0);
   return all === tenants.length + 1 && Math.max(...counts) - Math.min(...counts) <= 1;
 }
 
 function holderOf({ id }: Tenant): Node {
-  const holder = [one, other].find(({ service }) => service.holding.holds(id));
+  const holder = [one, other].find(({ service }) => service.leases.holds(id));
   if (holder === undefined) throw new Error(`Nobody holds ${id}.`);
   return holder;
 }
@@ -99,7 +99,7 @@ describe("two nodes", () => {
 
   test("say which of them answers and what each holds: to probes, metrics and owners", async () => {
     for (const { service } of [one, other]) {
-      const { node, house, environments } = service.holding.count() as NonNullable<ReturnType<typeof service.holding.count>>;
+      const { node, house, environments } = service.leases.count() as NonNullable<ReturnType<typeof service.leases.count>>;
       const ready = await (await fetch(`${service.url}/readyz`)).json();
       expect(ready).toMatchObject({ ready: true, node, holds: { house, environments } });
       const metrics = await (await fetch(`${service.url}/metrics`)).text();
@@ -113,8 +113,8 @@ describe("two nodes", () => {
     const { nodes } = (await (await fetch(`${other.service.url}/api/nodes`, { headers: { cookie: session } })).json()) as { nodes: NodesView };
     const held = nodes.filter(({ live }) => live);
     expect(held.map(({ answers, house }) => [answers, house]).toSorted()).toEqual([
-      [false, one.service.holding.holds(HOUSE)],
-      [true, other.service.holding.holds(HOUSE)],
+      [false, one.service.leases.holds(ALL_ENVIRONMENTS)],
+      [true, other.service.leases.holds(ALL_ENVIRONMENTS)],
     ]);
     const environments = held.flatMap((node) => node.environments).map(({ app, environment }) => `${app} ${environment}`);
     expect(environments.toSorted()).toEqual(tenants.map(({ app, name }) => `${app} ${name}`));
@@ -166,7 +166,7 @@ describe("two nodes", () => {
     await until("the other holds all", () => areSpread(other));
     for (const tenant of tenants) await post(other, tenant, "calls", "after-stop");
     await until("all have run", async () => (await unfinished(other)) === 0);
-    expect(other.service.holding.count()?.takeovers).toBe(0);
+    expect(other.service.leases.count()?.takeovers).toBe(0);
     one = await startNode(database.url);
   });
 

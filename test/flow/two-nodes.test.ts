@@ -293,7 +293,7 @@ test("what an address may call without verifying is as much at both nodes togeth
 test("a node that is about to end is given no more calls by a balancer, and takes those that come all the same", async () => {
   // One that hears of no other goes at once.
   await poll(
-    () => nodes[0]?.service.holding.nodes.live,
+    () => nodes[0]?.service.leases.nodes.live,
     (live) => live === 2,
   );
   const leaving = nodes[0]?.service.leave();

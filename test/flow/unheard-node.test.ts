@@ -59,7 +59,7 @@ async function startTwo() {
   const [one, two] = places;
   if (one === undefined || two === undefined) throw new Error("There are no two nodes.");
   const tenant = await makeShop(one.node);
-  const holds = ({ node: { service } }: typeof one, id: number) => service.holding.holds(id);
+  const holds = ({ node: { service } }: typeof one, id: number) => service.leases.holds(id);
   // One of them has the environment, the other one what is done once for all.
   await until(() => [one, two].filter((place) => holds(place, tenant.id)).length === 1 && [one, two].filter((place) => holds(place, 0)).length === 1);
   const [deaf, other] = holds(one, tenant.id) ? [one, two] : [two, one];
@@ -133,7 +133,7 @@ async function startShop() {
 test("an event that was taken by a commit of which nobody knows is run again, and its relay's next ones behind it", async () => {
   await using shop = await startShop();
   const { database, proxy, node, tenant } = shop;
-  await until(() => node.service.holding.holds(tenant.id));
+  await until(() => node.service.leases.holds(tenant.id));
   await post(node, tenant, "sends", "before");
   await until(() => paths(node).length === 1);
   let isLost = false;
@@ -179,20 +179,20 @@ test("an event whose next send was forbidden, as the node took its lease for ove
   await using node = await startNode(database.url);
   const tenant = await makeShop(node);
   await saveReceiver(node, tenant, receiverDefinition({ name: "twice", map, actions: [call("one"), call("two")] }));
-  const { holding } = node.service;
-  await until(() => holding.holds(tenant.id));
+  const { leases } = node.service;
+  await until(() => leases.holds(tenant.id));
   node.caller.reply = () => "hang";
   await post(node, tenant, "twice", "away");
   await until(() => node.caller.hanging() === 1);
-  const holds = holding.holds.bind(holding);
-  holding.holds = () => false;
+  const holds = leases.holds.bind(leases);
+  leases.holds = () => false;
   node.caller.reply = () => OK;
   node.caller.letGo();
   const settled = "SELECT 1 FROM run WHERE finished_at IS NULL AND results LIKE '%done%'";
   await until(async () => (await node.service.store.read((tx) => tx.get(settled))) !== null);
   await Bun.sleep(300);
   expect(paths(node)).toEqual(["one"]);
-  holding.holds = holds;
+  leases.holds = holds;
   await until(async () => (await listEvents(node)).every((event) => event.endsWith(" done")));
   // What was under way is posted again under the same id.
   expect(paths(node).filter((path) => path === "two").length).toBe(1);

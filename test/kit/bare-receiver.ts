@@ -29,7 +29,7 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     metrics: { recordRequest: () => undefined },
     runner: {
       enqueue: () => undefined,
-      lookAhead: () => [],
+      prefetch: () => [],
       startInline: () => ({ run: async () => null, finalize: async () => undefined }),
     },
   });

@@ -4,7 +4,7 @@ import type { Clock } from "../../src/base/clock.ts";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../src/store/port.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
-import { TOUCHED_CHANNEL } from "../../src/store/postgres/notification.ts";
+import { CHANGES_CHANNEL } from "../../src/store/postgres/notification.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { followBlocks } from "../../src/store/sqlite/index-hint.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
@@ -110,7 +110,7 @@ async function untilHeard(connection: PostgresConnection, store: Store): Promise
   const mark = `heard ${crypto.randomUUID()}` as Topic;
   const heard = Promise.withResolvers<void>();
   const stop = store.listen(() => heard.resolve(), [mark]);
-  await connection.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, JSON.stringify({ topics: { [mark]: null } }));
+  await connection.run("SELECT pg_notify(?1, ?2)", CHANGES_CHANNEL, JSON.stringify({ topics: { [mark]: null } }));
   await heard.promise;
   stop();
 }

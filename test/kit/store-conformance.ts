@@ -46,7 +46,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
     test("that are gathered are one call where they wait together, and each is answered in its place", async () => {
       using _ = holdRealClock();
       const calls: number[] = [];
-      const add = opened().store.gather("app", async (tx, ids: readonly string[]) => {
+      const add = opened().store.batchWrites("app", async (tx, ids: readonly string[]) => {
         calls.push(ids.length);
         for (const id of ids) await addApp(id)(tx);
         return ids.map((id) => id.toUpperCase());
@@ -63,7 +63,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
 
     test("that are gathered fail each by itself", async () => {
       const called: string[] = [];
-      const add = opened().store.gather("app", async (tx, ids: readonly string[]) => {
+      const add = opened().store.batchWrites("app", async (tx, ids: readonly string[]) => {
         for (const id of ids) {
           await addApp(id)(tx);
           tx.afterCommit(() => called.push(id));

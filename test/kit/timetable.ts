@@ -57,7 +57,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
       await changed();
     },
     async start(over: FencedStore = store) {
-      scheduler = new Scheduler({ holding: holdAll(over), clock, relays, log, lookEveryMs });
+      scheduler = new Scheduler({ leases: holdAll(over), clock, relays, log, lookEveryMs });
       await scheduler.start();
     },
     async stop() {

@@ -17,7 +17,7 @@ import {
 import { deleteAccessSlug, findEntitlement, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/shop/people/entitlement.ts";
 import { addHoldings, listPersons } from "../../src/shop/people/person-list.ts";
 import { saveProduct } from "../../src/shop/selling/product.ts";
-import { undone } from "../../src/store/dry-run.ts";
+import { dryRun } from "../../src/store/dry-run.ts";
 import type { Writer } from "../../src/store/port.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
@@ -92,7 +92,7 @@ async function askEverywhere(personId: string, entitlement: string): Promise<boo
     ];
   });
   const refused = async (work: (tx: Writer) => Promise<unknown>) =>
-    ((await undone(store, "app", work).catch((error: unknown) => error)) as { code?: string } | null)?.code;
+    ((await dryRun(store, "app", work).catch((error: unknown) => error)) as { code?: string } | null)?.code;
   const change = { environmentId, by: "key:test", nowMs };
   const deleted = await refused((tx) => deleteAccessSlug(tx, environmentId, entitlement.slice("access:".length), nowMs));
   const moved = await refused((tx) => saveProduct(tx, change, "timed", { key: "access:members" }));

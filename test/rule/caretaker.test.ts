@@ -296,12 +296,12 @@ describe("the file", () => {
     other.exec("BEGIN");
     other.query("SELECT count(*) FROM event").get();
     await cared.put({ atMs: cared.clock.now() });
-    expect(await cared.store.tend()).toBe(false);
+    expect(await cared.store.vacuumStep()).toBe(false);
     expect(cared.size().log).toBeGreaterThan(0);
     other.exec("COMMIT");
     other.close();
     await cared.put({ atMs: cared.clock.now() });
-    await cared.store.tend();
+    await cared.store.vacuumStep();
     expect([cared.size().log, await cared.count("event")]).toEqual([0, 3]);
   });
 
@@ -309,7 +309,7 @@ describe("the file", () => {
     await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     const work = Array.from({ length: 40 }, (_, i) =>
-      i % 3 === 0 ? cared.store.tend() : i % 3 === 1 ? cared.put({ atMs: nowMs }) : cared.count("event"),
+      i % 3 === 0 ? cared.store.vacuumStep() : i % 3 === 1 ? cared.put({ atMs: nowMs }) : cared.count("event"),
     );
     await Promise.all(work);
     await settle();

@@ -111,7 +111,7 @@ describe("drafts", () => {
     // They take nothing, on a busy machine too.
     using _ = holdRealClock();
     const calls: number[] = [];
-    const add = store.gather("app", async (_tx, drafts: readonly number[]) => {
+    const add = store.batchWrites("app", async (_tx, drafts: readonly number[]) => {
       calls.push(drafts.length);
       return drafts;
     });
@@ -123,11 +123,11 @@ describe("drafts", () => {
   });
 
   test("that each take long hold the loop hardly longer than as many writes would, and those behind them come to their turn", async () => {
-    const add = store.gather("app", async (_tx, drafts: readonly number[]) => {
+    const add = store.batchWrites("app", async (_tx, drafts: readonly number[]) => {
       for (const _ of drafts) burn(3);
       return drafts;
     });
-    const quick = store.gather("app", async (_tx, drafts: readonly number[]) => drafts);
+    const quick = store.batchWrites("app", async (_tx, drafts: readonly number[]) => drafts);
     // Grown to the most by those that take nothing.
     await Promise.all(Array.from({ length: 200 }, (_, at) => quick(at)));
     const slow = () => Promise.all(Array.from({ length: 64 }, (_, at) => add(at)));
@@ -171,26 +171,26 @@ describe("any mixture of drafts and writes", () => {
         if (kind === "caught inside")
           await tx
             .attempt(async () => {
-              await tx.keys.keep(hashOf(`${id} inside`), 1);
+              await tx.keys.add(hashOf(`${id} inside`), 1);
               await addApp(tx, `${id} inside`);
               tx.afterCommit(() => called.push(`${id} inside`));
               throw new Error("inside");
             })
             .catch(() => undefined);
         if (kind === "throws") throw new Error(`no ${id}`);
-        await tx.keys.keep(hashOf(id), 1);
+        await tx.keys.add(hashOf(id), 1);
         tx.afterCommit(() => called.push(id));
         await addApp(tx, kind === "same row" ? "taken" : id);
         if (kind === "throws late") throw new Error(`no ${id}`);
         return `did ${id}`;
       };
       const roads = [
-        store.gather("app", async (tx, drafts: readonly { id: string; kind: Kind }[]) => {
+        store.batchWrites("app", async (tx, drafts: readonly { id: string; kind: Kind }[]) => {
           const done: string[] = [];
           for (const draft of drafts) done.push(await one(tx, draft));
           return done;
         }),
-        store.gather("relay", async (tx, drafts: readonly { id: string; kind: Kind }[]) => {
+        store.batchWrites("relay", async (tx, drafts: readonly { id: string; kind: Kind }[]) => {
           const done: string[] = [];
           for (const draft of drafts) done.push(await one(tx, draft));
           return done;
@@ -250,7 +250,7 @@ describe("any mixture of drafts and writes", () => {
 test("another process that writes between two groups is waited for and seen by the drafts behind it", async () => {
   // However long the other one holds the lock.
   using _ = holdRealClock();
-  const add = store.gather("app", async (tx, ids: readonly string[]) => {
+  const add = store.batchWrites("app", async (tx, ids: readonly string[]) => {
     const found: (string | null)[] = [];
     for (const id of ids) {
       const there = await tx.get("SELECT 1 FROM app WHERE id = ?1", id);
@@ -287,14 +287,14 @@ function groupOver(beginsAhead: boolean, commit: GroupDatabase["commit"], onGrou
     ...{ get: none, all: async () => [], run: async () => 0, runEach: async () => 0, post: nothing, postEach: nothing, settle: nothing },
     ...{ firstOf: (error: unknown) => error, exec: () => undefined, inTransaction: true },
   };
-  const keys = { mark: 0, undoTo: () => undefined, find: () => [], keep: () => undefined, forgetBefore: async () => false, forgetSlot: nothing };
+  const keys = { mark: 0, undoTo: () => undefined, find: () => [], add: () => undefined, deleteBefore: async () => false, deleteSlot: nothing };
   return new GroupCommit(
     {
       ...{ connection, keys, limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 }, begin: async () => 1, beginsAhead, isBegun: false },
       ...{ capture: () => undefined, rollBack: () => undefined, mayRunAgain: () => false, commit },
       watch: () => ({ over: (working) => working, stop: () => undefined }),
     },
-    { onGroup, onTouch: () => undefined },
+    { onGroup, onChanges: () => undefined },
   );
 }
 

@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { numberOfHash } from "../../src/base/id.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { makeFreeze } from "../../src/store/dedupe/flush.ts";
-import { KeyFilters } from "../../src/store/dedupe/segment.ts";
+import { SegmentFilters } from "../../src/store/dedupe/segment.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { rounds } from "../kit/rounds.ts";
@@ -89,7 +89,7 @@ async function keepKeys(tx: Writer, at: Case, count: number, done: [number, numb
   for (let index = 0; index < count; index++) {
     at.last += 1;
     const key = index % 3 === 2 ? at.last - 1 : at.last;
-    await tx.keys.keep(hashOf(key), at.last);
+    await tx.keys.add(hashOf(key), at.last);
     done.push([key, at.last]);
   }
 }
@@ -154,7 +154,7 @@ async function play(acts: readonly Act[]): Promise<void> {
         break;
       case "forget": {
         const before = at.last - 4 * KEYS_A_RUN;
-        while (await store.write("app", (tx) => tx.keys.forgetBefore(before)));
+        while (await store.write("app", (tx) => tx.keys.deleteBefore(before)));
         for (const [key, values] of at.kept) {
           for (const value of values) if (value < before) values.delete(value);
           if (values.size === 0) at.kept.delete(key);
@@ -265,7 +265,7 @@ test("what is in runs is deleted from the log, what is forgotten from the runs, 
   expect(before.runs).toBeGreaterThan(3);
   expect(before.log).toBeLessThan(400);
   await at.checkAll(store);
-  while (await store.write("app", (tx) => tx.keys.forgetBefore(at.last + 1)));
+  while (await store.write("app", (tx) => tx.keys.deleteBefore(at.last + 1)));
   expect(await count()).toMatchObject({ runs: 0 });
   await at.close();
 });
@@ -278,9 +278,9 @@ test("the key of the oldest event that is kept outlives every run but its own", 
   const [{ newest: oldest } = { newest: 0 }] = await runs();
   const kept = () => store.write("app", async (tx) => (await tx.keys.find(hashOf(oldest % 3 === 0 ? oldest - 1 : oldest))).includes(oldest));
   // The event of this number is the oldest there is.
-  expect(await store.write("app", (tx) => tx.keys.forgetBefore(oldest))).toBe(false);
+  expect(await store.write("app", (tx) => tx.keys.deleteBefore(oldest))).toBe(false);
   expect([await kept(), (await runs()).length]).toEqual([true, 2]);
-  while (await store.write("app", (tx) => tx.keys.forgetBefore(oldest + 1)));
+  while (await store.write("app", (tx) => tx.keys.deleteBefore(oldest + 1)));
   expect([await kept(), (await runs()).length]).toEqual([false, 1]);
   await at.close();
 });
@@ -302,7 +302,7 @@ test("twenty runs, some of which go and whose places others take, lose no key, a
   await fillUpTo(20);
   await at.checkAll(store);
   const before = Math.floor(at.last / 2);
-  while (await store.write("app", (tx) => tx.keys.forgetBefore(before)));
+  while (await store.write("app", (tx) => tx.keys.deleteBefore(before)));
   for (const [key, values] of at.kept) if (Math.max(...values) < before) at.kept.delete(key);
   expect(await runs()).toBeWithin(8, 13);
   await at.checkAll(store);
@@ -368,7 +368,7 @@ test("runs of an earlier version, whose filters are of another kind, hold their 
 });
 
 test("a key that is in none of eight whole runs is said to be in one of them once in 250 times at most", () => {
-  const filters = new KeyFilters();
+  const filters = new SegmentFilters();
   let count = 0;
   const next = (): number => numberOfHash(hashOf(count++));
   const size = 50_000;
@@ -392,7 +392,7 @@ test("what an earlier version kept is found until its event has gone", async () 
   await at.close();
   store = await at.open();
   expect(await store.write("app", async (tx) => await tx.keys.find(hash))).toEqual([7, 8]);
-  await store.write("app", (tx) => tx.keys.forgetSlot(hash, 7));
+  await store.write("app", (tx) => tx.keys.deleteSlot(hash, 7));
   expect(await store.write("app", async (tx) => await tx.keys.find(hash))).toEqual([8]);
   await at.close();
 });
@@ -402,7 +402,7 @@ test("what the first key would wait for is read in steps before it", async () =>
   let store = await at.open();
   for (let turn = 0; turn < 120; turn++) {
     await store.write("app", async (tx) => {
-      for (let index = 0; index < 8; index++) await tx.keys.keep(hashOf(turn * 8 + index), turn * 8 + index + 1);
+      for (let index = 0; index < 8; index++) await tx.keys.add(hashOf(turn * 8 + index), turn * 8 + index + 1);
     });
   }
   await at.close();
@@ -422,11 +422,11 @@ test("what the first key would wait for is read in steps before it", async () =>
 test("keys that come one by one share rows of the log, and none is lost when the transaction that added to a row is undone", async () => {
   const at = new Case();
   let store = await at.open();
-  const keep = (key: number) => store.write("app", async (tx) => await tx.keys.keep(hashOf(key), key + 1));
+  const keep = (key: number) => store.write("app", async (tx) => await tx.keys.add(hashOf(key), key + 1));
   for (let key = 0; key < 100; key++) {
     await keep(key);
     const undone = store.write("app", async (tx) => {
-      await tx.keys.keep(hashOf(1_000 + key), key + 1);
+      await tx.keys.add(hashOf(1_000 + key), key + 1);
       throw new Error("undone");
     });
     await expect(undone).rejects.toThrow("undone");

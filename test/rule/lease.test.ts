@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { RunnerLease } from "../../src/store/lease/directory-lease.ts";
+import { DirectoryLease } from "../../src/store/lease/directory-lease.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { DataDirectoryTaken, type DirectoryLock } from "../../src/store/sqlite/directory-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
@@ -24,7 +24,7 @@ async function openServers(count: number) {
   const stores: Store[] = [];
   for (let at = 0; at < count; at++) stores.push(await openSqlite(file, { clock: systemClock }));
   opened.push({ folder, stores });
-  return stores.map((store, at) => ({ store, take: () => RunnerLease.take({ store, file, lock: lockOf(at), clock: systemClock }) }));
+  return stores.map((store, at) => ({ store, take: () => DirectoryLease.take({ store, file, lock: lockOf(at), clock: systemClock }) }));
 }
 
 function lockOf(at: number): DirectoryLock {

@@ -1,8 +1,8 @@
 /** Several nodes over one database, each with a clock of its own that the test moves, beside the database's. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/platform/account/app.ts";
-import { HOUSE } from "../../src/store/lease/lease-holder.ts";
-import { NodeHolding } from "../../src/store/lease/node-lease-holder.ts";
+import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
+import { NodeLeaseManager } from "../../src/store/lease/node-lease-holder.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { tellApart } from "../../src/store/postgres/error.ts";
 import { openTestStore, type TestStore } from "../kit/fresh-store.ts";
@@ -19,7 +19,7 @@ const TABLES = [
 
 class Node {
   readonly clock: VirtualClock;
-  readonly holding: NodeHolding;
+  readonly leases: NodeLeaseManager;
   /** What its keeper was told: `+2` for a beginning, `-2` for an end, `=` where it has again what seemed over. */
   readonly told: string[] = [];
   /** Environments that it did not give back, and had no more. */
@@ -44,9 +44,9 @@ class Node {
       return result;
     };
     const store: Store = Object.assign(Object.create(fresh.store) as Store, { write });
-    for (const name of ["read", "behind", "listen"] as const) Object.assign(store, { [name]: fresh.store[name].bind(fresh.store) });
-    this.holding = new NodeHolding({ store, clock: this.clock, log: fresh.log, baseUrl: null, readNow: async () => databaseMs });
-    this.holding.watch({
+    for (const name of ["read", "withFence", "listen"] as const) Object.assign(store, { [name]: fresh.store[name].bind(fresh.store) });
+    this.leases = new NodeLeaseManager({ store, clock: this.clock, log: fresh.log, baseUrl: null, readNow: async () => databaseMs });
+    this.leases.watch({
       begin: async (id) => void this.told.push(`+${id}`),
       end: async (id, isLost) => {
         if (isLost) this.lost.push(id);
@@ -60,11 +60,11 @@ class Node {
   }
 
   get held(): number[] {
-    return all.filter((id) => this.holding.holds(id));
+    return all.filter((id) => this.leases.holds(id));
   }
 
   /** Whether a write of its environment passes now. */
-  async passes(store = this.holding.storeOf(1)): Promise<boolean> {
+  async passes(store = this.leases.storeOf(1)): Promise<boolean> {
     return await store.write("app", async () => true).catch(() => false);
   }
 }
@@ -80,20 +80,20 @@ beforeEach(async () => {
     for (const table of TABLES) await tx.run(table);
   });
   databaseMs = START_MS;
-  all = [HOUSE, 1, 2, 3];
+  all = [ALL_ENVIRONMENTS, 1, 2, 3];
   nodes = [];
 });
 
 afterEach(async () => {
   for (const node of nodes) node.busy = Promise.resolve();
-  for (const { holding } of nodes) await holding.release();
+  for (const { leases } of nodes) await leases.release();
   await fresh[Symbol.asyncDispose]();
 });
 
 async function join(startMs = START_MS): Promise<Node> {
   const node = new Node(startMs);
   nodes.push(node);
-  await node.holding.start(`http://127.0.0.1:${nodes.length}`);
+  await node.leases.start(`http://127.0.0.1:${nodes.length}`);
   return node;
 }
 
@@ -117,7 +117,7 @@ async function passUntil(mostMs: number, done: () => boolean): Promise<number> {
   throw new Error(`It did not come about within ${mostMs} ms.`);
 }
 
-const takeoversOf = (node: Node) => node.holding.count().takeovers;
+const takeoversOf = (node: Node) => node.leases.count().takeovers;
 
 describe("who holds what", () => {
   test("one node takes the house and every environment, and begins each", async () => {
@@ -151,11 +151,11 @@ describe("who holds what", () => {
   test("at a graceful stop the others have it at their next look, and nothing counts as taken over", async () => {
     const [one, other] = [await join(), await join()];
     await pass(7_000);
-    await one.holding.release();
+    await one.leases.release();
     nodes = [other];
     expect(await passUntil(1_000, () => other.held.length === 4)).toBeLessThanOrEqual(250);
     expect(takeoversOf(other)).toBe(0);
-    expect((await other.holding.listNodes()).map(({ own }) => own)).toEqual([true]);
+    expect((await other.leases.listNodes()).map(({ own }) => own)).toEqual([true]);
   });
 
   test("a new environment has a lease at once, and one that is gone has none", async () => {
@@ -165,10 +165,10 @@ describe("who holds what", () => {
     );
     const id = environments[0]?.id ?? 0;
     await pass(250);
-    expect(one.holding.holds(id)).toBe(true);
+    expect(one.leases.holds(id)).toBe(true);
     await fresh.store.write("app", (tx) => tx.run("DELETE FROM environment WHERE id = ?1", id));
     await pass(4_000);
-    expect(one.holding.holds(id)).toBe(false);
+    expect(one.leases.holds(id)).toBe(false);
     expect(one.told).toContain(`-${id}`);
   });
 
@@ -177,18 +177,18 @@ describe("who holds what", () => {
     await pass(7_000);
     other.runs = false;
     await pass(20_000);
-    const told = await one.holding.listNodes();
+    const told = await one.leases.listNodes();
     expect(told.map(({ live, own, house, environments, url }) => ({ live, own, house, environments, url }))).toEqual([
       { live: true, own: true, house: true, environments: [1, 2, 3], url: "http://127.0.0.1:1" },
       { live: false, own: false, house: false, environments: [], url: "http://127.0.0.1:2" },
     ]);
-    expect(one.holding.nodes.live).toBe(1);
+    expect(one.leases.nodes.live).toBe(1);
   });
 
   test("each knows how many serve", async () => {
     const three = [await join(), await join(), await join()];
     await pass(4_000);
-    expect(three.map(({ holding }) => holding.nodes.live)).toEqual([3, 3, 3]);
+    expect(three.map(({ leases }) => leases.nodes.live)).toEqual([3, 3, 3]);
   });
 });
 
@@ -248,8 +248,8 @@ describe("a node that was stopped and goes on", () => {
     const one = await join();
     const other = await join();
     await pass(7_000);
-    const [own = 0] = one.held.filter((id) => id !== HOUSE);
-    const store = one.holding.storeOf(own);
+    const [own = 0] = one.held.filter((id) => id !== ALL_ENVIRONMENTS);
+    const store = one.leases.storeOf(own);
     expect(await one.passes(store)).toBe(true);
     one.runs = false;
     await pass(20_000);
@@ -257,7 +257,7 @@ describe("a node that was stopped and goes on", () => {
     expect(await one.passes(store)).toBe(false);
     // Its clock went on without it.
     await one.clock.leap(20_000);
-    expect(one.holding.holds(own)).toBe(false);
+    expect(one.leases.holds(own)).toBe(false);
     expect(one.told).toContain(`-${own}`);
     one.runs = true;
     await pass(7_000);
@@ -282,14 +282,14 @@ describe("a node that was stopped and goes on", () => {
     one.runs = true;
     await pass(7_000);
     expect([one.held.length, other.held.length]).toEqual([2, 2]);
-    expect([one, other].map(({ holding }) => holding.count().takeovers)).toEqual([0, 4]);
+    expect([one, other].map(({ leases }) => leases.count().takeovers)).toEqual([0, 4]);
     expect(other.lost).toEqual([]);
   });
 
   test("within its lease goes on with what it had", async () => {
     const one = await join();
     await pass(3_000);
-    const store = one.holding.storeOf(1);
+    const store = one.leases.storeOf(1);
     one.runs = false;
     databaseMs += 8_000;
     await one.clock.leap(8_000);
@@ -329,7 +329,7 @@ describe("a node that cannot renew", () => {
 
   test("and is alone goes on with the same leases once it can", async () => {
     const one = await join();
-    const store = one.holding.storeOf(1);
+    const store = one.leases.storeOf(1);
     one.way = "cut";
     await pass(60_000);
     expect(one.held).toEqual([]);
@@ -359,7 +359,7 @@ describe("a node that cannot renew", () => {
     const one = new Node(START_MS);
     nodes.push(one);
     one.way = "deaf";
-    await one.holding.start("http://127.0.0.1:1");
+    await one.leases.start("http://127.0.0.1:1");
     await pass(7_000);
     expect([one.held, one.told]).toEqual([[], []]);
     one.way = "open";
@@ -371,10 +371,10 @@ describe("a node that cannot renew", () => {
 test("a write that began before the lease went is refused in its own transaction, and its room is told", async () => {
   const one = await join();
   await fresh.store.write("app", (tx) => tx.run("UPDATE node_lease SET node = 'nod_other', epoch = epoch + 1 WHERE environment_id = 1"));
-  expect(one.holding.holds(1)).toBe(true);
+  expect(one.leases.holds(1)).toBe(true);
   expect(await one.passes()).toBe(false);
   await settle();
-  expect(one.holding.holds(1)).toBe(false);
+  expect(one.leases.holds(1)).toBe(false);
   expect(one.told).toContain("-1");
-  expect(await one.passes(one.holding.storeOf(2))).toBe(true);
+  expect(await one.passes(one.leases.storeOf(2))).toBe(true);
 });

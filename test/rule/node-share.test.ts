@@ -331,9 +331,9 @@ test("an event of which nobody knows whether it is there has its place in the mi
       get(target, name) {
         const own: unknown = Reflect.get(target, name, target);
         if (typeof own !== "function") return own;
-        if (name !== "gather") return own.bind(target);
-        return (...given: Parameters<Store["gather"]>) => {
-          const write = target.gather(...given);
+        if (name !== "batchWrites") return own.bind(target);
+        return (...given: Parameters<Store["batchWrites"]>) => {
+          const write = target.batchWrites(...given);
           return async (draft: unknown) => {
             const failure = failures.shift();
             if (failure instanceof OutcomeUnknown) await write(draft);

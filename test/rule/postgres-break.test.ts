@@ -4,8 +4,8 @@ import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
-import { PostgresSilence } from "../../src/store/postgres/liveness.ts";
-import { TOUCHED_CHANNEL } from "../../src/store/postgres/notification.ts";
+import { PostgresLiveness } from "../../src/store/postgres/liveness.ts";
+import { CHANGES_CHANNEL } from "../../src/store/postgres/notification.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { Readers } from "../../src/store/postgres/reader-pool.ts";
 import { until } from "../kit/event-flow.ts";
@@ -70,7 +70,7 @@ for (const loss of [null, "unheard"] as const)
       };
       await store.write("app", async (tx) => {
         await addApp("slow")(tx);
-        tx.touch("call");
+        tx.notify("call");
       });
       await until("the other node is told", () => seen.length > 0, 20);
       expect(await seen[0]).toEqual(["slow"]);
@@ -93,7 +93,7 @@ test("a connection that broke before the commit, while others wait: each group i
         other = store.write("app", addApp(`two-${round}`));
         await terminate("writer");
         // What was posted is sent with it, and finds nobody.
-        tx.whole?.hush();
+        tx.shared?.suppressCapture();
         await Bun.sleep(50);
         return;
       }
@@ -281,7 +281,7 @@ test("where the server gives no more connections, reads share those that there a
   const role = `relay_few_${process.pid}`;
   await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 2`);
   const url = Object.assign(new URL(database.url), { username: role, password: "few" });
-  const readers = new Readers(new PostgresSilence(readDatabaseUrl(url.href) as DatabaseUrl));
+  const readers = new Readers(new PostgresLiveness(readDatabaseUrl(url.href) as DatabaseUrl));
   const read = (): Promise<unknown> => readers.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.1));
   try {
     const ends = await Promise.allSettled(Array.from({ length: 12 }, read));
@@ -305,8 +305,8 @@ test.each(["no JSON", "null", "[]", '{"topics":null}', '{"node":"other","topics"
     store.listen((topics) => touched.push(...topics.keys()));
     const seen: boolean[] = [];
     store.watch(({ foreignChange }) => seen.push(foreignChange));
-    await admin.unsafe("SELECT pg_notify($1, $2)", [TOUCHED_CHANNEL, notice]);
-    await admin.unsafe("SELECT pg_notify($1, $2)", [TOUCHED_CHANNEL, '{"node":"other","topics":{"relay":["1"]}}']);
+    await admin.unsafe("SELECT pg_notify($1, $2)", [CHANGES_CHANNEL, notice]);
+    await admin.unsafe("SELECT pg_notify($1, $2)", [CHANGES_CHANNEL, '{"node":"other","topics":{"relay":["1"]}}']);
     while (seen.length < 2) await Bun.sleep(50);
     expect(touched).toEqual(["relay"]);
     expect(seen).toContain(true);

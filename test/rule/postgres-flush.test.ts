@@ -299,7 +299,7 @@ test("a commit whose answer is lost in a failover to a server that never had it 
   const store = await openStore(proxy.url);
   await store.write("app", addApp("a"));
   await server.copy();
-  await store.write("app", async (tx) => tx.keepQuiet());
+  await store.write("app", async (tx) => tx.suppressWakeups());
   let number = 0n;
   proxy.loseCommit = (said) => {
     if (!said.includes("lost")) return null;

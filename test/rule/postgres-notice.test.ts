@@ -1,6 +1,6 @@
 /** What nodes of one PostgreSQL tell each other at once, and what they gather for a moment first. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Topic, Touched } from "../../src/store/port.ts";
+import type { ChangedTopics, Topic } from "../../src/store/port.ts";
 import { Notices, readNotice } from "../../src/store/postgres/notification.ts";
 import { holdRealClock } from "../kit/held-clock.ts";
 import { poll } from "../kit/patience.ts";
@@ -34,9 +34,9 @@ const untilRefused = () =>
     (left) => left === 0,
   );
 
-const touched = (...topics: [Topic, ...string[]][]): Touched => new Map(topics.map(([topic, ...ids]) => [topic, new Set(ids)]));
+const changes = (...topics: [Topic, ...string[]][]): ChangedTopics => new Map(topics.map(([topic, ...ids]) => [topic, new Set(ids)]));
 /** A transaction that tells nothing with its commit, and that commit's answer. */
-const commitsAlone = (what: Touched): void => {
+const commitsAlone = (what: ChangedTopics): void => {
   expect(notices.take(what)).toBeNull();
   notices.gather(what);
 };
@@ -49,11 +49,11 @@ const told = (text: string | undefined): Record<string, unknown> => {
 describe("what a transaction touched", () => {
   for (const topic of ["relay", "environment", "event", "record_change", "bulk_replay", "problem", "alert", "erasure", "lease"] as const)
     test(`is told with it, where another node acts upon it: ${topic}`, () => {
-      expect(told(notices.take(touched([topic, "7"]))?.text)).toEqual({ node: "node_1", [topic]: ["7"] });
+      expect(told(notices.take(changes([topic, "7"]))?.text)).toEqual({ node: "node_1", [topic]: ["7"] });
     });
 
   test("is gathered where it is only looked at, and told once", async () => {
-    for (let at = 0; at < 40; at++) commitsAlone(touched(["event_moved", String(at % 3)], ["record", "1"], ["event_left", "rly_1"]));
+    for (let at = 0; at < 40; at++) commitsAlone(changes(["event_moved", String(at % 3)], ["record", "1"], ["event_left", "rly_1"]));
     expect(sent).toEqual([]);
     await untilSent();
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["0", "1", "2"], record: ["1"], event_left: ["rly_1"] }]);
@@ -62,30 +62,30 @@ describe("what a transaction touched", () => {
   });
 
   test("goes with the next transaction that has something to tell at once, or that comes when it is due", async () => {
-    commitsAlone(touched(["event_moved", "1"]));
-    expect(told(notices.take(touched(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], event: ["rly_1"] });
-    commitsAlone(touched(["call", "1"]));
+    commitsAlone(changes(["event_moved", "1"]));
+    expect(told(notices.take(changes(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], event: ["rly_1"] });
+    commitsAlone(changes(["call", "1"]));
     // The transaction comes before the timer.
     using clock = holdRealClock();
     clock.pass(60);
-    expect(told(notices.take(touched(["audit", "2"]))?.text)).toEqual({ node: "node_1", call: ["1"], audit: ["2"] });
+    expect(told(notices.take(changes(["audit", "2"]))?.text)).toEqual({ node: "node_1", call: ["1"], audit: ["2"] });
     await Bun.sleep(100);
     expect(sent).toEqual([]);
   });
 
   test("is told to nobody while its commit is not answered: not by the timer, not by the next transaction", async () => {
-    const underWay = touched(["event_moved", "1"]);
+    const underWay = changes(["event_moved", "1"]);
     expect(notices.take(underWay)).toBeNull();
     await Bun.sleep(150);
     expect(sent).toEqual([]);
-    expect(told(notices.take(touched(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event: ["rly_1"] });
+    expect(told(notices.take(changes(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event: ["rly_1"] });
     notices.gather(underWay);
     await untilSent();
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
   test("is nothing: nobody is told", async () => {
-    expect(notices.take(touched())).toBeNull();
+    expect(notices.take(changes())).toBeNull();
     await Bun.sleep(80);
     expect(sent).toEqual([]);
   });
@@ -93,33 +93,33 @@ describe("what a transaction touched", () => {
 
 describe("what nobody was told", () => {
   test("as its transaction was undone is told later", async () => {
-    const notice = notices.take(touched(["event_moved", "1"], ["relay", "2"]));
+    const notice = notices.take(changes(["event_moved", "1"], ["relay", "2"]));
     if (notice === null) throw new Error("nothing is told");
-    notices.giveBack(notice.touched);
-    expect(told(notices.take(touched(["lease", ""]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], relay: ["2"], lease: [""] });
+    notices.giveBack(notice.changes);
+    expect(told(notices.take(changes(["lease", ""]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], relay: ["2"], lease: [""] });
   });
 
   test("as the database was away is told once it is there", async () => {
     refused = 1;
-    commitsAlone(touched(["event_moved", "1"]));
+    commitsAlone(changes(["event_moved", "1"]));
     await untilRefused();
     await untilSent();
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
   test("when the node ends is told then", async () => {
-    commitsAlone(touched(["event_moved", "1"]));
+    commitsAlone(changes(["event_moved", "1"]));
     await notices.close(true);
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
   test("when the node ends while the database is away is told to nobody, then or later", async () => {
     refused = 1;
-    commitsAlone(touched(["event_moved", "1"]));
+    commitsAlone(changes(["event_moved", "1"]));
     await untilRefused();
-    const late = notices.take(touched(["relay", "2"]));
+    const late = notices.take(changes(["relay", "2"]));
     await notices.close(false);
-    if (late !== null) notices.giveBack(late.touched);
+    if (late !== null) notices.giveBack(late.changes);
     await Bun.sleep(1_200);
     expect([sent, refused]).toEqual([[], 0]);
   });

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
-import { HOUSE } from "../../src/store/lease/lease-holder.ts";
+import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
 import { lookAtLeases } from "../../src/store/lease/node-lease.ts";
-import { NodeHolding } from "../../src/store/lease/node-lease-holder.ts";
+import { NodeLeaseManager } from "../../src/store/lease/node-lease-holder.ts";
 import { MigrationRefused } from "../../src/store/migrate/migrations.ts";
-import { type Ahead, type Store, StoreUnavailable, type Touched, type Writer } from "../../src/store/port.ts";
+import { type ChangedTopics, type PrefetchReader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { holdRealClock } from "../kit/held-clock.ts";
 import { poll } from "../kit/patience.ts";
@@ -120,8 +120,8 @@ describe("what is asked ahead", () => {
   const COUNT = "SELECT count(*) AS count FROM app";
   const AUDITED = "SELECT count(*) AS count FROM audit WHERE environment_id = ?1";
   const audit = "INSERT INTO audit (environment_id, at, actor, action, target) VALUES (?1, 0, 'a', 'b', 'c')";
-  const within = (work: (tx: Writer, ahead: Ahead) => Promise<unknown>) =>
-    store.write("app", (tx) => work(tx, tx.ahead ?? expect.unreachable("A PostgreSQL transaction takes reads ahead.")));
+  const within = (work: (tx: Writer, ahead: PrefetchReader) => Promise<unknown>) =>
+    store.write("app", (tx) => work(tx, tx.prefetch ?? expect.unreachable("A PostgreSQL transaction takes reads ahead.")));
 
   test("is answered without asking again, each time with rows of its own", async () => {
     await within(async (tx, ahead) => {
@@ -282,37 +282,37 @@ describe("another node", () => {
     await other.close();
   });
 
-  test("is told what a commit touched, and not what was undone; the one that wrote is told once", async () => {
+  test("is told what a commit changes, and not what was undone; the one that wrote is told once", async () => {
     const other = await open();
-    const heard: [string, Touched][] = [];
-    store.listen((touched) => heard.push(["own", touched]));
-    other.listen((touched) => heard.push(["other", touched]));
+    const heard: [string, ChangedTopics][] = [];
+    store.listen((changes) => heard.push(["own", changes]));
+    other.listen((changes) => heard.push(["other", changes]));
     await store
       .write("app", async (tx) => {
-        tx.touch("record", 7);
+        tx.notify("record", 7);
         throw new Error("undone");
       })
       .catch(() => undefined);
     await store.write("app", async (tx) => {
-      tx.touch("relay", 7);
-      tx.touch("event", "rly_1");
+      tx.notify("relay", 7);
+      tx.notify("event", "rly_1");
     });
     await until(() => heard.length === 2);
     await Bun.sleep(50);
     expect(heard.map(([who]) => who).toSorted()).toEqual(["other", "own"]);
-    for (const [, touched] of heard)
-      expect([...touched].map(([topic, ids]) => [topic, [...ids]])).toEqual([
+    for (const [, changes] of heard)
+      expect([...changes].map(([topic, ids]) => [topic, [...ids]])).toEqual([
         ["relay", ["7"]],
         ["event", ["rly_1"]],
       ]);
     await other.close();
   });
 
-  test("that touched what is only looked at is heard of a moment later, many of its writes at once", async () => {
+  test("that changes what is only looked at is heard of a moment later, many of its writes at once", async () => {
     const other = await open();
-    const heard: Touched[] = [];
-    other.listen((touched) => heard.push(touched));
-    const touch = (environmentId: number) => store.write("app", async (tx) => tx.touch("event_moved", environmentId));
+    const heard: ChangedTopics[] = [];
+    other.listen((changes) => heard.push(changes));
+    const touch = (environmentId: number) => store.write("app", async (tx) => tx.notify("event_moved", environmentId));
     {
       // The moment is over when all are written, however long they take.
       using _ = holdRealClock();
@@ -329,7 +329,7 @@ describe("another node", () => {
       for (const work of due) work();
     }
     await until(() => heard.length > 0);
-    expect(heard.map((touched) => [...(touched.get("event_moved") ?? [])].toSorted())).toEqual([["0", "1", "2", "3"]]);
+    expect(heard.map((changes) => [...(changes.get("event_moved") ?? [])].toSorted())).toEqual([["0", "1", "2", "3"]]);
     // One that ends tells what it has not told yet.
     await touch(7);
     await store.close();
@@ -337,12 +337,12 @@ describe("another node", () => {
     await other.close();
   });
 
-  test("that touched very much is told as any", async () => {
+  test("that changes very much is told as any", async () => {
     const other = await open();
-    const heard: Touched[] = [];
-    other.listen((touched) => heard.push(touched));
+    const heard: ChangedTopics[] = [];
+    other.listen((changes) => heard.push(changes));
     await store.write("app", async (tx) => {
-      for (let at = 0; at < 1_000; at++) tx.touch("event", `rly_${at}_of_many`);
+      for (let at = 0; at < 1_000; at++) tx.notify("event", `rly_${at}_of_many`);
     });
     await until(() => heard.length === 1);
     expect([...(heard[0]?.get("event") ?? [])]).toEqual([""]);
@@ -373,17 +373,17 @@ describe("another node", () => {
     const first = await version();
     await look();
     const taken = await version();
-    expect([held.get(HOUSE), taken === first]).toEqual([1, false]);
+    expect([held.get(ALL_ENVIRONMENTS), taken === first]).toEqual([1, false]);
     await look();
     const log = createLog({ clock: systemClock, format: "json", sink: () => undefined });
-    const node = new NodeHolding({ store: other, clock: systemClock, log, baseUrl: null });
+    const node = new NodeLeaseManager({ store: other, clock: systemClock, log, baseUrl: null });
     await other.write("app", (tx) => node.probe(tx));
     expect(await version()).toBe(taken);
     // One that wrote in the same transaction is heard.
     await Promise.all([look(), other.write("app", addApp("a"))]);
     const written = await version();
     expect(written).not.toBe(taken);
-    await look([[HOUSE, true]]);
+    await look([[ALL_ENVIRONMENTS, true]]);
     expect(await version()).not.toBe(written);
     await other.close();
   });
@@ -407,10 +407,10 @@ test("a listening connection that was cut listens again, and everything is looke
   });
   await terminate("listener");
   await until(() => changes > 0);
-  const heard: Touched[] = [];
-  store.listen((touched) => heard.push(touched));
+  const heard: ChangedTopics[] = [];
+  store.listen((changes) => heard.push(changes));
   const other = await open();
-  await other.write("app", async (tx) => tx.touch("record", 1));
+  await other.write("app", async (tx) => tx.notify("record", 1));
   await until(() => heard.length === 1);
   stop();
   await other.close();

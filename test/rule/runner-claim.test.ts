@@ -101,7 +101,7 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
     return result;
   };
   other = new Runner({
-    holding: holdAll(override(store, { write })),
+    leases: holdAll(override(store, { write })),
     clock,
     relays,
     ports: { caller, mailer },

@@ -362,7 +362,7 @@ describe("the relays cannot be read", () => {
     const current = relays.current.bind(relays);
     let readable = false;
     const runner = new Runner({
-      holding: holdAll(running.service.store),
+      leases: holdAll(running.service.store),
       clock: running.clock,
       relays: Object.create(relays, {
         current: { value: () => (readable ? current() : Promise.reject(new Error("a fault"))) },

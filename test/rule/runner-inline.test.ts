@@ -71,9 +71,9 @@ function within(touched: readonly [topic: Topic, id?: string] | null): void {
   runner.startInline = (tx, events) => {
     runner.startInline = startInline;
     const isIt = (topic: Topic, id?: string) => topic === touched?.[0] && (id === undefined || id === touched[1]);
-    const whole = tx.whole === null || touched === null ? null : { ...tx.whole, hasTouched: isIt };
+    const whole = tx.shared === null || touched === null ? null : { ...tx.shared, hasChanged: isIt };
     const get = (target: Writer, name: keyof Writer) => {
-      const value = name === "whole" ? whole : target[name];
+      const value = name === "shared" ? whole : target[name];
       return typeof value === "function" ? value.bind(target) : value;
     };
     return startInline(new Proxy(tx, { get } as ProxyHandler<Writer>), events);

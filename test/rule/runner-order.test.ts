@@ -88,7 +88,7 @@ describe("order", () => {
         await putEvents(running, numbers(5));
         await settle();
         expect(await written()).toEqual([]);
-        await running.service.store.write("app", async (tx) => tx.touch("lease"));
+        await running.service.store.write("app", async (tx) => tx.notify("lease"));
         await running.drain();
       } finally {
         systemClock.monotonicMs = monotonicMs;

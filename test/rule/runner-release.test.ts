@@ -217,7 +217,7 @@ describe("what cannot start now is not waited for", () => {
     const pausing = afterFirstRun(() =>
       running.service.store.write("app", async (tx) => {
         await tx.run("UPDATE relay SET state = 'paused' WHERE name = 'paused'");
-        tx.touch("relay");
+        tx.notify("relay");
       }),
     );
     await setHold(false);

@@ -24,10 +24,10 @@ afterEach(() => running[Symbol.asyncDispose]());
 
 /** What stands within the transaction before it is undone. */
 async function warmUp(): Promise<unknown> {
-  const { relays, holding, log } = running.service;
+  const { relays, leases, log } = running.service;
   const [relay] = (await relays.current()).relays;
   if (relay === undefined) throw new Error("There is no relay.");
-  const store = holding.storeOf(relay.environmentId);
+  const store = leases.storeOf(relay.environmentId);
   let seen: unknown;
   const write: FencedStore["write"] = (origin, work) =>
     store.write(origin, async (tx) => {
@@ -38,7 +38,7 @@ async function warmUp(): Promise<unknown> {
       }
     });
   const ports = { caller, mailer };
-  const deps = { store: { ...store, write }, holding, relays, clock: running.clock, log, limits: DEFAULT_LIMITS, ports };
+  const deps = { store: { ...store, write }, leases, relays, clock: running.clock, log, limits: DEFAULT_LIMITS, ports };
   await warmUpSending(relay, deps);
   return seen;
 }

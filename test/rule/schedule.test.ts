@@ -382,8 +382,8 @@ describe("whatever happens in the middle of a tick", () => {
     const steps: number[] = [];
     const dyingAfter = (most: number): FencedStore => ({
       read: (work) => table.store.read(work),
-      tend: () => table.store.tend(),
-      letsPass: (tx) => table.store.letsPass(tx),
+      vacuumStep: () => table.store.vacuumStep(),
+      fenceHolds: (tx) => table.store.fenceHolds(tx),
       async write(origin, work) {
         if (steps.length === most) throw new StoreUnavailable("killed");
         const before = await countTicks(table);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Store, Touched, Writer } from "../../src/store/port.ts";
+import type { ChangedTopics, Store, Writer } from "../../src/store/port.ts";
 import { openDatabaseFile } from "../../src/store/sqlite/database-file.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { bytes, defineTable, flag, given, integer, json, type NewRowOf, orNull, text } from "../../src/store/table.ts";
@@ -35,7 +35,7 @@ const ROW: NewRowOf<typeof THING> = {
 
 let folder: string;
 let store: Store;
-const told: Touched[] = [];
+const told: ChangedTopics[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "relay-table-"));
@@ -44,7 +44,7 @@ beforeAll(async () => {
     tx.run(`CREATE TABLE thing (seq INTEGER PRIMARY KEY, environment_id INTEGER NOT NULL, name TEXT NOT NULL, body BLOB,
       is_new INTEGER NOT NULL, data TEXT NOT NULL, note TEXT, UNIQUE (environment_id, name))`),
   );
-  store.listen((touched) => told.push(new Map(touched)));
+  store.listen((changes) => told.push(new Map(changes)));
 });
 
 afterAll(async () => {
@@ -131,39 +131,39 @@ test("what is written is told once it is durable, with the environment of its ro
   told.length = 0;
   await store.write("app", async (tx) => {
     await THING.insert(tx, { ...ROW, name: "three" });
-    tx.touch("event", "rly_1");
+    tx.notify("event", "rly_1");
   });
   expect(told).toEqual([
     new Map([
       ["relay", new Set(["1"])],
       ["event", new Set(["rly_1"])],
-    ]) as Touched,
+    ]) as ChangedTopics,
   ]);
 });
 
 test("nothing is told of what was undone, whole or in part", async () => {
   told.length = 0;
   const failed = store.write("app", async (tx) => {
-    tx.touch("relay");
+    tx.notify("relay");
     throw new Error("no");
   });
   await failed.catch(() => undefined);
   await store.write("app", async (tx) => {
-    tx.touch("event", "kept");
+    tx.notify("event", "kept");
     const undone = tx.attempt(async () => {
-      tx.touch("event", "undone");
+      tx.notify("event", "undone");
       throw new Error("no");
     });
     await undone.catch(() => undefined);
   });
-  expect(told).toEqual([new Map([["event", new Set(["kept"])]]) as Touched]);
+  expect(told).toEqual([new Map([["event", new Set(["kept"])]]) as ChangedTopics]);
 });
 
 test("a record that a relay wrote is told, and change capture is not woken for it", async () => {
   told.length = 0;
-  await store.write("relay", async (tx) => tx.touch("record"));
-  await store.write("app", async (tx) => tx.touch("record"));
-  expect(told.map((touched) => [...touched.keys()])).toEqual([["record"], ["record", "record_change"]]);
+  await store.write("relay", async (tx) => tx.notify("record"));
+  await store.write("app", async (tx) => tx.notify("record"));
+  expect(told.map((changes) => [...changes.keys()])).toEqual([["record"], ["record", "record_change"]]);
 });
 
 test("a row is found by the values it has, and one that must be there is missed in the caller's sentence", async () => {

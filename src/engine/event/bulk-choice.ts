@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { oneOf, time } from "../../base/schema.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../../store/time-index.ts";
@@ -133,7 +133,7 @@ export async function countMatches(
     const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, max(seq) AS last, max(ended_at) FILTER (WHERE fits) AS ended
       FROM (${scanSql(state, `seq, ${ENDED} AS ended_at`)})`;
     const row = await store.read((tx) => tx.get<CountedPart>(sql, { ...at, limit: COUNT_STEP }));
-    await turnLoop();
+    await yieldToEventLoop();
     matched += row?.found ?? 0;
     endedUntil = Math.max(endedUntil, row?.ended ?? 0);
     const last = row === null || row.looked < COUNT_STEP ? null : row.last;
@@ -179,7 +179,7 @@ async function* outlineAll(store: Store, environmentId: number, events: readonly
         outlines.push(await outlineReplay(tx, { environmentId, id: eventIdOf(event) }));
       return outlines;
     });
-    await turnLoop();
+    await yieldToEventLoop();
   }
 }
 
@@ -212,7 +212,7 @@ export async function planBulkReplay(
         actions.set(key, { type, will, events: (actions.get(key)?.events ?? 0) + 1 });
       }
     }
-    await turnLoop();
+    await yieldToEventLoop();
     selection = end ? null : { ...at, cursor };
   }
   return {

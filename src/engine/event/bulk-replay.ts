@@ -118,7 +118,7 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
     finishedAt: chosen === null ? nowMs : null,
   };
   await BULK_REPLAY.insert(tx, row);
-  tx.touch("bulk_replay", environmentId);
+  tx.notify("bulk_replay", environmentId);
   const after = { filter, perSecond, matched, ...(moves ? { move: true } : {}) };
   await writeAudit(tx, { environmentId, by, nowMs, action: "replay.began", target: targetOf(row), after });
   return view(row);

@@ -3,7 +3,7 @@
  * count is the rest of all events, or, if that is not known, a count among the newest events.
  */
 import { type Static, Type } from "typebox";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { firstSeqAbout } from "../../store/time-index.ts";
 import {
@@ -128,7 +128,7 @@ async function countSteps(
     if (step.last === null) return { count, isMore: false };
     if (looked >= MAX_READ) return { count, isMore: true };
     part = { ...range, below: step.last };
-    await turnLoop();
+    await yieldToEventLoop();
   }
 }
 

@@ -3,7 +3,7 @@
  * these walks.
  */
 import type { Page } from "../../base/page.ts";
-import { readPage, turnLoop } from "../../store/index-scan.ts";
+import { readPage, yieldToEventLoop } from "../../store/index-scan.ts";
 import type { SqlNames, Store } from "../../store/port.ts";
 import type { EventState } from "./event.ts";
 import { ANY_REASON, type EventFilter, leadOfTrigger, listEvents } from "./list.ts";
@@ -109,7 +109,7 @@ export async function visitPersonEvents(
     for (const { fits: isMatch, ...event } of rows) if (isMatch === 1) visit(event);
     if (rows.length < PERSON_STEP) return false;
     below = rows.at(-1)?.seq ?? 0;
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return true;
 }

@@ -78,8 +78,8 @@ export async function expungeManually(store: Store, request: ExpungeRequest): Pr
     const from: number = after;
     after = await store.write("erasure", async (tx) => {
       const next = await expungeRuns(tx, eventSeq, from);
-      // Touched at the end, because the file may be vacuumed only after the last run is rewritten.
-      if (next === null) tx.touch("erasure");
+      // ChangedTopics at the end, because the file may be vacuumed only after the last run is rewritten.
+      if (next === null) tx.notify("erasure");
       return next;
     });
   }

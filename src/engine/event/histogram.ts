@@ -7,7 +7,7 @@ import { toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { time } from "../../base/schema.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { firstSeqAbout, listFirstSeqs } from "../../store/time-index.ts";
 import { findFirstMatches, visitPersonEvents } from "./counted-walk.ts";
@@ -141,7 +141,7 @@ async function addAll(store: Store, filter: HistogramFilter, bars: readonly Bar[
     const counted = await store.read((tx) => countSpan(tx, filter, { ...bar, to: Math.min(bar.to, end) }));
     Object.assign(bar, counted.counts);
     exact &&= counted.exact;
-    if (at % BAR_STEP === BAR_STEP - 1) await turnLoop();
+    if (at % BAR_STEP === BAR_STEP - 1) await yieldToEventLoop();
   }
   return exact;
 }

@@ -11,7 +11,7 @@ import {
   MAX_STORED_PAYLOAD_BYTES,
 } from "../../base/limit.ts";
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../../base/text.ts";
-import type { Ahead, SqlNames, Writer } from "../../store/port.ts";
+import type { PrefetchReader, SqlNames, Writer } from "../../store/port.ts";
 import { CLOCK_STEP_MS } from "../../store/time-index.ts";
 import {
   type BufferedEvent,
@@ -97,12 +97,12 @@ export class EventInserter {
   }
 
   /** Reads ahead what inserts of these events need. */
-  static lookAhead(
-    ahead: Ahead,
+  static prefetch(
+    reader: PrefetchReader,
     drafts: readonly (EventDraft & { dedupe: DedupeKey })[],
   ): readonly Promise<unknown>[] {
     const keys = drafts.map(({ dedupe }) => dedupe.hash);
-    return [ahead.keys.expect?.(keys) ?? Promise.resolve(), ahead.get(NEWEST, 0)];
+    return [reader.keys.prefetch?.(keys) ?? Promise.resolve(), reader.get(NEWEST, 0)];
   }
 
   async insert(draft: EventDraft): Promise<StoredEvent> {
@@ -153,12 +153,12 @@ export class EventInserter {
     await tx.post(INSERT, result === null ? row : { ...row, ...changeOf(result) });
     this.#newest = { seq, atMs: nowMs };
     if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
-    const keeping = dedupe === null ? undefined : tx.keys.keep(dedupe.hash, seq);
+    const keeping = dedupe === null ? undefined : tx.keys.add(dedupe.hash, seq);
     if (keeping !== undefined) await keeping;
-    tx.touch("event_moved", draft.environmentId);
+    tx.notify("event_moved", draft.environmentId);
     if (result !== null) return { id, seq, duplicate: false };
     if (buffered !== null) tx.afterCommit(() => dispatcher?.enqueue(buffered));
-    else if (dead === undefined) tx.touch(draft.dispatch === null ? "event_left" : "event", draft.relayId);
+    else if (dead === undefined) tx.notify(draft.dispatch === null ? "event_left" : "event", draft.relayId);
     return { id, seq, duplicate: false };
   }
 }

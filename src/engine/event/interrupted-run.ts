@@ -84,7 +84,7 @@ async function rescue(
     const end = { reason: "interrupted", nextAttemptAt, finishedAt: dead ? nowMs : null };
     await EVENT.change(tx, { seq }, { state, ...end });
     const id = eventIdOf(event);
-    tx.touch("event_moved", environmentId);
+    tx.notify("event_moved", environmentId);
     await writeAudit(tx, auditOf({ ...event, id }, before?.results ?? [], nowMs));
     if (dead) rescued.dead.push({ environmentId, relayName, eventId: id });
     else rescued.queued += 1;

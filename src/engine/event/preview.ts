@@ -5,7 +5,7 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
 import { PERSON_KEYS } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import type { EventItem } from "./view.ts";
 
@@ -42,7 +42,7 @@ export async function addPreviews<Item extends { person: unknown }>(
       const text = texts.get(seq);
       items.push({ ...item, ...(text === undefined ? EMPTY : previewOf(text, item.person !== null)) });
     }
-    if (items.length < found.length) await turnLoop();
+    if (items.length < found.length) await yieldToEventLoop();
   }
   return items;
 }

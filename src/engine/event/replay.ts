@@ -234,8 +234,8 @@ async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> 
     })),
   );
   await writeAudits(tx, queued.map(auditOf));
-  for (const one of queued) tx.touch("event", idOf(one));
-  for (const { request } of queued) tx.touch("event_moved", request.environmentId);
+  for (const one of queued) tx.notify("event", idOf(one));
+  for (const { request } of queued) tx.notify("event_moved", request.environmentId);
 }
 
 function auditOf({ event, relay, request, chosen }: Queued) {

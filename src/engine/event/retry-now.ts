@@ -178,8 +178,8 @@ async function makeDue(
     after: { nextAttemptAt: null },
   }));
   await writeAudits(tx, audits);
-  tx.touch("event", relayId);
-  tx.touch("event_moved", environmentId);
+  tx.notify("event", relayId);
+  tx.notify("event_moved", environmentId);
   return events.length;
 }
 

@@ -13,7 +13,7 @@ export async function promoteDueRetries(tx: Writer, limit: number, nowMs: number
     nowMs,
     limit,
   );
-  for (const { relayId } of due) if (relayId !== null) tx.touch("event", relayId);
+  for (const { relayId } of due) if (relayId !== null) tx.notify("event", relayId);
   return due.length;
 }
 

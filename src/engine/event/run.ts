@@ -182,7 +182,7 @@ export async function recordResults(tx: Writer, results: readonly AttemptResult[
   ]);
   requireOpen(runs, saved.length);
   if (buffered + read !== saved.length) throw new Error("An event was run that is not as it was.");
-  for (const { event } of results) tx.touch("event_moved", event.environmentId);
+  for (const { event } of results) tx.notify("event_moved", event.environmentId);
 }
 
 function runOf({ event, startedAtMs, finishedAtMs, outcome, results, ran }: AttemptResult): SqlNames {

@@ -109,8 +109,8 @@ export async function deleteApp(tx: Writer, deletion: Deletion): Promise<void> {
   for (const { id } of environments) {
     await tx.run("UPDATE environment SET deleted_at = $nowMs WHERE id = $id", { nowMs, id });
     await tx.run("DELETE FROM bulk_replay WHERE environment_id = ?1 AND state = 'running'", id);
-    tx.touch("environment", id);
-    tx.touch("problem", id);
+    tx.notify("environment", id);
+    tx.notify("problem", id);
   }
   await writeAudit(tx, {
     environmentId: SERVER_SCOPE,

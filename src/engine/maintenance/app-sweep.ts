@@ -55,7 +55,8 @@ export class AppSweep {
       // Something was still running, or came behind: the next look finds it.
       if (!isEmpty) return LATE_MS;
       log.info("a deleted app is emptied", { app: id });
-      while (this.#loop.running && (await store.tend({ everything: true }))) await this.#loop.pause(PAUSE_MS);
+      while (this.#loop.running && (await store.vacuumStep({ everything: true })))
+        await this.#loop.pause(PAUSE_MS);
     }
     return undefined;
   }

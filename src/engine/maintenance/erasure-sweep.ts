@@ -103,7 +103,7 @@ export class ErasureSweep {
 
   async #giveBack(): Promise<void> {
     this.#isFreed = false;
-    while (this.#loop.running && (await this.#deps.store.tend({ everything: true })))
+    while (this.#loop.running && (await this.#deps.store.vacuumStep({ everything: true })))
       await this.#loop.pause(PAUSE_MS);
   }
 

@@ -87,7 +87,7 @@ export class MaintenanceJobs {
     for (const [name, step] of Object.entries(RETENTION)) {
       await this.#guard(name, () => this.#walk(step));
     }
-    await this.#guard("file", () => this.#tend());
+    await this.#guard("file", () => this.#vacuumStep());
   }
 
   /** One that fails leaves the others their work; it comes again in an hour. */
@@ -110,7 +110,7 @@ export class MaintenanceJobs {
     }
   }
 
-  async #tend(): Promise<void> {
-    while (this.#loop.running && (await this.#deps.store.tend())) await this.#loop.pause(PAUSE_MS);
+  async #vacuumStep(): Promise<void> {
+    while (this.#loop.running && (await this.#deps.store.vacuumStep())) await this.#loop.pause(PAUSE_MS);
   }
 }

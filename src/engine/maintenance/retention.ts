@@ -223,7 +223,7 @@ export async function dropEvents(
   events: readonly { seq: number; dedupeHash: Uint8Array | null }[],
 ): Promise<void> {
   for (const { seq, dedupeHash } of events)
-    if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
+    if (dedupeHash !== null) await tx.keys.deleteSlot(dedupeHash, seq);
   const rows = events.map(({ seq }) => ({ seq }));
   await tx.postEach("DELETE FROM run WHERE event_seq = $seq", rows);
   await tx.postEach("DELETE FROM effect WHERE event_seq = $seq", rows);
@@ -247,5 +247,5 @@ async function notifyDropped(tx: Writer, dropped: readonly OldRow[], nowMs: numb
 /** Keys whose events are all gone; those of an event that stays keep their neighbours. */
 async function forgetKeys(tx: Writer): Promise<boolean> {
   const oldest = await tx.get<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
-  return await tx.keys.forgetBefore(oldest?.seq ?? Number.MAX_SAFE_INTEGER);
+  return await tx.keys.deleteBefore(oldest?.seq ?? Number.MAX_SAFE_INTEGER);
 }

@@ -4,7 +4,7 @@
  */
 
 import { listOpenAlerts, type OpenAlert } from "../../platform/audit/alert.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { FencedStore } from "../../store/port.ts";
 import { findNameKey } from "../event/list.ts";
 
@@ -53,7 +53,7 @@ async function leaveClear(
     for (const { nameKey } of found) if (nameKey !== null) left.delete(nameKey);
     if (found.reduce((sum, { looked }) => sum + looked, 0) < STEP) return left.values();
     before = Math.min(...found.map(({ last }) => last));
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return [];
 }

@@ -11,7 +11,7 @@ import type { ClosedReason } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { rejectUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
 import { isErasedAddress } from "../../shop/people/person-erase.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Origin, Store, Writer } from "../../store/port.ts";
 import type { EventWay } from "../event/event.ts";
 import { findDuplicate, insertEvent, makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
@@ -99,9 +99,9 @@ export async function importEvents(
     for (const { line, bytes } of step) {
       judged.push(judge(relay, line, bytes, change.nowMs, way));
       // A large one is a stretch of its own.
-      if (bytes.byteLength > STEP_BYTES) await turnLoop();
+      if (bytes.byteLength > STEP_BYTES) await yieldToEventLoop();
     }
-    await turnLoop();
+    await yieldToEventLoop();
     const done = await store.write(origin, async (tx) => {
       // The work may be run twice.
       const after = planned.fork();
@@ -118,7 +118,7 @@ export async function importEvents(
     planned = done.after;
     lines.push(...done.told);
     nextLine = (step.at(-1)?.line ?? nextLine) + 1;
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return { relay: name, version, dryRun, nextLine, lines };
 }

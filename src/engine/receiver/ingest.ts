@@ -21,7 +21,7 @@ import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../../rul
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody, ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
-import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../../store/port.ts";
+import { OutcomeUnknown, type PrefetchReader, type Store, type Writer } from "../../store/port.ts";
 import {
   type DedupeKey,
   type EventDispatcher,
@@ -67,7 +67,7 @@ export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
     events: readonly EventDraft[],
   ): { run: EventDispatcher["runInline"]; finalize(): Promise<void> };
   /** Asks for what runs of these events would read. */
-  lookAhead(ahead: Ahead, events: readonly EventDraft[]): readonly Promise<unknown>[];
+  prefetch(reader: PrefetchReader, events: readonly EventDraft[]): readonly Promise<unknown>[];
 }
 
 interface IngestionDeps {
@@ -119,10 +119,10 @@ export class Ingestion {
   constructor(deps: IngestionDeps) {
     this.#deps = deps;
     this.#uses = new DurableUses(deps.store);
-    this.#write = deps.store.gather(
+    this.#write = deps.store.batchWrites(
       "app",
       (tx, drafts) => this.#storeAll(tx, drafts),
-      (ahead, drafts) => this.#lookAhead(ahead, drafts),
+      (reader, drafts) => this.#prefetch(reader, drafts),
     );
     const limiter = (kind: string, limit: number, drawing: "blocks" | "blocks above") =>
       new Limiter(deps.clock, limit, CAP_WINDOW_MS, { kind, places: deps.places, drawing });
@@ -278,9 +278,9 @@ export class Ingestion {
     return stored;
   }
 
-  #lookAhead(ahead: Ahead, drafts: readonly Draft[]): readonly Promise<unknown>[] {
+  #prefetch(reader: PrefetchReader, drafts: readonly Draft[]): readonly Promise<unknown>[] {
     const events = drafts.map(({ event }) => event);
-    return [...EventInserter.lookAhead(ahead, events), ...this.#deps.runner.lookAhead(ahead, events)];
+    return [...EventInserter.prefetch(reader, events), ...this.#deps.runner.prefetch(reader, events)];
   }
 
   /** Whether nothing but its key can stand against storing it: most calls await no more than their row. */

@@ -12,7 +12,7 @@ import { relayTarget } from "../../rules/relay/relay.ts";
 import type { ReceivedRequest } from "../../rules/verify/contract.ts";
 import type { HeaderList } from "../../rules/verify/signature-candidate.ts";
 import { diagnoseSignature, formatDiagnosis } from "../../rules/verify/signature-diagnosis.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import type { UnverifiedRejection } from "./rejection.ts";
 
@@ -69,7 +69,7 @@ export class CauseFinder {
     this.#waiting += 1;
     this.#waitingBytes += bytes;
     this.#last = this.#last.then(async () => {
-      await turnLoop();
+      await yieldToEventLoop();
       await this.#diagnose(receipt);
       this.#waiting -= 1;
       this.#waitingBytes -= bytes;
@@ -89,7 +89,7 @@ export class CauseFinder {
       if (trigger.kind !== "receiver") throw new Error("The relay receives nothing.");
       const secrets = await store.read((tx) => listKnownSecrets(tx, sealer, relay));
       const rejected = { verify: trigger.verify, call, headers, secrets };
-      const diagnosis = await diagnoseSignature(rejected, turnLoop);
+      const diagnosis = await diagnoseSignature(rejected, yieldToEventLoop);
       this.#workUs -= OPENING_US + diagnosis.spentUs;
       const text = `${cause}${formatDiagnosis(diagnosis, unmatched)}`;
       if (diagnosis.changes !== null) {

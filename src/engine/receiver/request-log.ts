@@ -239,7 +239,7 @@ export class RequestLog {
         const seqs: number[][] = [];
         for (const { environmentId, calls } of written) {
           seqs.push(await writeRecentRequests(tx, environmentId, calls));
-          tx.touch("call", environmentId);
+          tx.notify("call", environmentId);
         }
         await writeUnknownRequests(tx, found.unknown);
         return seqs;

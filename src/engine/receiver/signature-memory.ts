@@ -87,7 +87,7 @@ export class DurableUses {
     if (seen === null || !seen.sameBody || seen.eventId === null || this.#events.has(seen.eventId))
       return seen;
     const durable = await this.#store.write("app", (tx) => {
-      tx.keepQuiet();
+      tx.suppressWakeups();
       return findEarlierUse(tx, use);
     });
     if (durable?.sameBody && durable.eventId !== null) this.remember(durable.eventId);

@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../base/clock.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
-import type { Holder } from "../../store/lease/lease-holder.ts";
+import type { LeaseHolder } from "../../store/lease/lease-holder.ts";
 import { type FencedStore, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { type BufferedEvent, countAttempt, listDueEvents } from "../event/event.ts";
 import type { AttemptResult, EventSource } from "../event/run.ts";
@@ -23,13 +23,13 @@ export const MAX_READ = 64;
 export const MAX_RUNS = 384;
 
 /** A batch starts no event after so many milliseconds, because every receiver waits for its transaction. */
-export function maxBatchMs({ whole }: Holder): number {
-  return whole ? 8 : 40;
+export function maxBatchMs({ holdsAll }: LeaseHolder): number {
+  return holdsAll ? 8 : 40;
 }
 
 interface BatchDeps extends AttemptDeps {
   store: FencedStore;
-  holding: Holder;
+  leases: LeaseHolder;
   clock: Clock;
   relays: LiveRelays;
   buffer: ReadyBuffer;
@@ -85,11 +85,11 @@ class Batch {
     this.#deps = deps;
     this.#isCareful = isCareful;
     this.#nowMs = deps.clock.now();
-    this.#endMs = deps.clock.monotonicMs() + maxBatchMs(deps.holding);
+    this.#endMs = deps.clock.monotonicMs() + maxBatchMs(deps.leases);
   }
 
   async run(relays: readonly LiveRelay[]): Promise<RunReport[]> {
-    const { buffer, holding } = this.#deps;
+    const { buffer, leases } = this.#deps;
     buffer.invalidateAfterForeignCommit(this.#tx.foreignVersion);
     const current = await filterCurrent(this.#tx, relays, this.#deps.relays);
     for (const relay of relays) if (!current.includes(relay)) buffer.invalidate(relay.id);
@@ -100,7 +100,7 @@ class Batch {
       await this.#runPages(pages);
       cursors = this.#listUnfinished(pages);
       // In a cluster no event runs inline while the relay has a due one, so a batch goes on until none is left.
-    } while (!holding.whole && cursors.length > 0 && !this.#isOver() && !this.#isFull());
+    } while (!leases.holdsAll && cursors.length > 0 && !this.#isOver() && !this.#isFull());
     return [...this.#reports, ...(await finalizeAttempts(this.#tx, this.#results))];
   }
 
@@ -155,7 +155,7 @@ class Batch {
     const { buffer } = this.#deps;
     const ranAll = through === (events.at(-1)?.event.seq ?? through);
     const isComplete = source === "buffer" || (!hasMore && ranAll);
-    buffer.recordRun(this.#tx.whole, relay.id, through);
+    buffer.recordRun(this.#tx.shared, relay.id, through);
     this.#tx.afterCommit(() => buffer.confirm(relay.id, through, { isComplete, invalidations }));
     return isComplete;
   }

@@ -85,9 +85,9 @@ export class HoldReleases {
 
   /** `careful`: each event has its own savepoint, so that an event that breaks fails by itself. */
   async #commit(environmentId: number, snapshot: Snapshot, careful: boolean): Promise<ReleaseStep> {
-    const { holding, poller } = this.#deps;
+    const { leases, poller } = this.#deps;
     const waitingSince = this.#waiting.get(environmentId) ?? new Map<string, number>();
-    const store = holding.storeOf(environmentId);
+    const store = leases.storeOf(environmentId);
     let step: Step | null = null;
     try {
       return await store.write("relay", async (tx) => {
@@ -152,8 +152,8 @@ class Step {
 
   /** Returns the relays that may have more due events. */
   async #runInOrder(environmentId: number): Promise<string[]> {
-    const { clock, holding, relays, poller } = this.#deps;
-    const endMs = clock.monotonicMs() + maxBatchMs(holding);
+    const { clock, leases, relays, poller } = this.#deps;
+    const endMs = clock.monotonicMs() + maxBatchMs(leases);
     const through = await findHoldRelease(this.#tx, environmentId);
     if (through === null) {
       relays.invalidate();

@@ -4,15 +4,15 @@
  */
 
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import type { Holder } from "../../store/lease/lease-holder.ts";
-import type { Ahead, Reader } from "../../store/port.ts";
+import type { LeaseHolder } from "../../store/lease/lease-holder.ts";
+import type { PrefetchReader, Reader } from "../../store/port.ts";
 import type { EventDraft } from "../event/insert.ts";
 
 /** An event that a transaction is about to store. */
 export type IncomingEvent = Pick<EventDraft, "relayId" | "dispatch">;
 
 interface AheadDeps {
-  holding: Holder;
+  leases: LeaseHolder;
   isOpen: (environmentId: number) => boolean;
   relays: LiveRelays;
 }
@@ -21,18 +21,18 @@ interface AheadDeps {
  * Reads ahead what inline runs of these events need: which of their relays are idle, what their actions act on, and whether this node holds the
  * environments of relays that send.
  */
-export function lookAhead(
-  ahead: Ahead,
+export function prefetch(
+  reader: PrefetchReader,
   events: readonly IncomingEvent[],
-  { holding, isOpen, relays: { cached: relays } }: AheadDeps,
+  { leases, isOpen, relays: { cached: relays } }: AheadDeps,
 ): readonly Promise<unknown>[] {
   return [
-    listIdle(ahead, events, relays),
+    listIdle(reader, events, relays),
     ...listSending(events, relays)
       .filter(isOpen)
-      .map((environmentId) => holding.storeOf(environmentId).letsPass(ahead)),
+      .map((environmentId) => leases.storeOf(environmentId).fenceHolds(reader)),
     ...listRunnable(events, relays).flatMap(({ actions, environmentId }) =>
-      actions.flatMap((action) => action.prefetch(ahead, environmentId)),
+      actions.flatMap((action) => action.prefetch(reader, environmentId)),
     ),
   ];
 }

@@ -6,8 +6,8 @@
 
 import type { Clock } from "../../base/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import type { Holder } from "../../store/lease/lease-holder.ts";
-import type { FencedStore, WholeTransaction, Writer } from "../../store/port.ts";
+import type { LeaseHolder } from "../../store/lease/lease-holder.ts";
+import type { FencedStore, SharedTransaction, Writer } from "../../store/port.ts";
 import { type BufferedEvent, countAttempt } from "../event/event.ts";
 import type { AttemptResult } from "../event/run.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
@@ -20,7 +20,7 @@ import type { RunReport } from "./run-report.ts";
 const MAX_INLINE_MS = { whole: 12, shared: 40 } as const;
 
 export interface InlineDeps extends AttemptDeps {
-  holding: Holder;
+  leases: LeaseHolder;
   clock: Clock;
   relays: LiveRelays;
   buffer: ReadyBuffer;
@@ -32,7 +32,7 @@ export interface InlineDeps extends AttemptDeps {
 
 /** What all runs of one transaction share, read before the first of them. */
 interface InlineScope {
-  transaction: WholeTransaction;
+  transaction: SharedTransaction;
   relays: Snapshot;
   /** The versions of relays without a due event, by relay id; null: this process stores every event, and the buffer knows. */
   idleVersions: ReadonlyMap<string, number> | null;
@@ -56,12 +56,12 @@ export class InlineRunner {
     if (!isAccepting) this.#scope = null;
     // No event may overtake one that is stored without being dispatched.
     for (const { relayId, dispatch } of events)
-      if (dispatch == null) deps.buffer.recordUnrun(tx.whole, relayId);
+      if (dispatch == null) deps.buffer.recordUnrun(tx.shared, relayId);
     this.#tx = tx;
     this.#events = events;
     this.#deps = deps;
     this.#nowMs = deps.clock.now();
-    this.#endMs = deps.clock.monotonicMs() + MAX_INLINE_MS[deps.holding.whole ? "whole" : "shared"];
+    this.#endMs = deps.clock.monotonicMs() + MAX_INLINE_MS[deps.leases.holdsAll ? "whole" : "shared"];
   }
 
   /** Runs an event that is about to be stored; null: it must be stored as `queued`. `finalize` must follow the last run. */
@@ -74,11 +74,11 @@ export class InlineRunner {
       (relay !== null && scope?.idleVersions != null) || (await this.#fenceHolds(event.environmentId));
     if (scope === null || relay === null || !isOwn) {
       // The commit wakes the process that runs the environment.
-      if (!isOwn && !this.#deps.holding.whole) tx.touch("event", relayId);
-      this.#deps.buffer.recordUnrun(tx.whole, relayId);
+      if (!isOwn && !this.#deps.leases.holdsAll) tx.notify("event", relayId);
+      this.#deps.buffer.recordUnrun(tx.shared, relayId);
       return null;
     }
-    scope.transaction.hush();
+    scope.transaction.suppressCapture();
     const begin = () => new Attempt(countAttempt(event), relay, this.#nowMs, this.#deps, { payload });
     const result = await tx.attempt(() => runToEnd(tx, begin(), "unsaved", this.#nowMs));
     this.#results.push(result);
@@ -93,12 +93,12 @@ export class InlineRunner {
   }
 
   async #readScope(): Promise<InlineScope | null> {
-    const { whole: transaction, foreignVersion } = this.#tx;
-    const { buffer, holding } = this.#deps;
+    const { shared: transaction, foreignVersion } = this.#tx;
+    const { buffer, leases } = this.#deps;
     const relays = this.#deps.relays.cached;
     if (transaction === null || relays === null) return null;
-    if (transaction.hasTouched("relay") || transaction.hasTouched("environment")) return null;
-    if (!holding.whole)
+    if (transaction.hasChanged("relay") || transaction.hasChanged("environment")) return null;
+    if (!leases.holdsAll)
       return { transaction, relays, idleVersions: await listIdle(this.#tx, this.#events, relays) };
     buffer.invalidateAfterForeignCommit(foreignVersion);
     return { transaction, relays, idleVersions: null };
@@ -106,10 +106,10 @@ export class InlineRunner {
 
   /** Whether this process holds the environment's lease in this transaction. Each store is asked once. */
   async #fenceHolds(environmentId: number): Promise<boolean> {
-    const { isOpen, holding } = this.#deps;
+    const { isOpen, leases } = this.#deps;
     if (!isOpen(environmentId)) return false;
-    const store = holding.storeOf(environmentId);
-    const holds = this.#fences.get(store) ?? (await store.letsPass(this.#tx));
+    const store = leases.storeOf(environmentId);
+    const holds = this.#fences.get(store) ?? (await store.fenceHolds(this.#tx));
     this.#fences.set(store, holds);
     return holds;
   }
@@ -121,7 +121,7 @@ export class InlineRunner {
     const relay = relays.findRelay(relayId);
     if (relay === null || relay.waiting || relay.releasing || relay.sends) return null;
     if (relay.version !== mapVersion) return null;
-    if (transaction.hasTouched("event", relayId) || transaction.hasTouched("event_left", relayId))
+    if (transaction.hasChanged("event", relayId) || transaction.hasChanged("event_left", relayId))
       return null;
     const idleBefore = idleVersions && idleVersions.get(relayId) === relay.version;
     if (!buffer.isIdle(transaction, relayId, idleBefore)) return null;

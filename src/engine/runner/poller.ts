@@ -6,7 +6,7 @@
 import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { endInterruptedMails } from "../../platform/mail/interrupted-mail.ts";
-import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
+import { ALL_ENVIRONMENTS, type LeaseHolder } from "../../store/lease/lease-holder.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { alertDead } from "../event/alert.ts";
 import { listReadyRelays } from "../event/event.ts";
@@ -20,7 +20,7 @@ const RESCUE_SIZE = 100;
 const RETRY_SIZE = 500;
 
 interface PollerDeps {
-  holding: Holder;
+  leases: LeaseHolder;
   clock: Clock;
   log: Log;
 }
@@ -58,8 +58,8 @@ export class Poller {
 
   /** If this process holds everything, rescues the events that a dead process left `running`. Throws StoreUnavailable. */
   async rescue(): Promise<void> {
-    const { holding } = this.#deps;
-    if (holding.whole) await this.#rescue(holding.storeOf(HOUSE), null);
+    const { leases } = this.#deps;
+    if (leases.holdsAll) await this.#rescue(leases.storeOf(ALL_ENVIRONMENTS), null);
   }
 
   async #rescue(store: FencedStore, environmentId: number | null): Promise<void> {
@@ -80,7 +80,7 @@ export class Poller {
 
   /** Takes over the environment: its events run after those that another process left `running` are rescued. */
   take(environmentId: number): void {
-    this.#unrescued.set(environmentId, this.#deps.holding.storeOf(environmentId));
+    this.#unrescued.set(environmentId, this.#deps.leases.storeOf(environmentId));
     this.#loop.wake();
   }
 
@@ -139,13 +139,13 @@ export class Poller {
 
   /** Returns in how many milliseconds the next retry is due. */
   async #poll(): Promise<number | undefined> {
-    const { holding, clock } = this.#deps;
-    const store = holding.storeOf(HOUSE);
+    const { leases, clock } = this.#deps;
+    const store = leases.storeOf(ALL_ENVIRONMENTS);
     await this.#rescueCutOff();
     await this.#rescueTakenOver();
     if (this.#clockWatch.look() < 0) this.#clockMayBeBack = true;
     // Only the leader promotes retries. The commit wakes the process that runs them.
-    const isLeader = holding.holds(HOUSE);
+    const isLeader = leases.holds(ALL_ENVIRONMENTS);
     if (isLeader && this.#clockMayBeBack) await this.#shortenRetries(store);
     const nowMs = clock.now();
     const nextRetry = isLeader ? await store.read(findNextRetry) : null;
@@ -160,7 +160,7 @@ export class Poller {
   }
 
   async #rescueTakenOver(): Promise<void> {
-    const { holding, clock, log } = this.#deps;
+    const { leases, clock, log } = this.#deps;
     for (const [environmentId, store] of [...this.#unrescued]) {
       try {
         const mails = await store.write("relay", (tx) =>
@@ -169,10 +169,10 @@ export class Poller {
         if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
         await this.#rescue(store, environmentId);
       } catch (error) {
-        if (holding.holds(environmentId)) throw error;
+        if (leases.holds(environmentId)) throw error;
       }
       // The lease may have been lost and taken again in the meantime.
-      if (this.#unrescued.get(environmentId) !== store || !holding.holds(environmentId)) continue;
+      if (this.#unrescued.get(environmentId) !== store || !leases.holds(environmentId)) continue;
       this.#unrescued.delete(environmentId);
       this.#open.add(environmentId);
     }
@@ -204,14 +204,14 @@ export class Poller {
   }
 
   async #rescueCutOff(): Promise<void> {
-    const { holding, clock } = this.#deps;
+    const { leases, clock } = this.#deps;
     for (const run of [...this.#cutOff.values()]) {
       const { environmentId } = run;
       const nowMs = clock.now();
       // If the environment is lost, the process that takes it over rescues the attempt.
-      if (holding.whole || this.#open.has(environmentId)) {
-        if (!holding.holds(environmentId)) continue;
-        await holding
+      if (leases.holdsAll || this.#open.has(environmentId)) {
+        if (!leases.holds(environmentId)) continue;
+        await leases
           .storeOf(environmentId)
           .write("relay", async (tx) => alertRescued(tx, await rescueRun(tx, run, nowMs), nowMs));
       }

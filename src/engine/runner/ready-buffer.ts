@@ -5,7 +5,7 @@
  * before it runs, so the end of its run checks the row.
  */
 
-import type { WholeTransaction } from "../../store/port.ts";
+import type { SharedTransaction } from "../../store/port.ts";
 import type { BufferedEvent } from "../event/event.ts";
 
 /** Both limits together bound the buffer to some megabytes: an event that is not truncated takes up to 32 KB. */
@@ -63,12 +63,12 @@ export class ReadyBuffer {
   }
 
   /** Records that an open transaction ran the relay's events up to the number `through`. */
-  recordRun(transaction: WholeTransaction | null, relayId: string, through: number): void {
+  recordRun(transaction: SharedTransaction | null, relayId: string, through: number): void {
     this.#bufferOf(relayId).lastRun = { transaction, through };
   }
 
   /** Records that an open transaction stored an event of the relay without running it. */
-  recordUnrun(transaction: WholeTransaction | null, relayId: string): void {
+  recordUnrun(transaction: SharedTransaction | null, relayId: string): void {
     this.#bufferOf(relayId).unrunIn = transaction;
   }
 
@@ -76,7 +76,7 @@ export class ReadyBuffer {
    * Whether the open transaction sees no due event of the relay, so that the relay's next event may run at once. `idleBefore`: what the
    * database says of the time before this transaction; null: it was not asked, and the buffer decides.
    */
-  isIdle(transaction: WholeTransaction, relayId: string, idleBefore: boolean | null): boolean {
+  isIdle(transaction: SharedTransaction, relayId: string, idleBefore: boolean | null): boolean {
     const { isComplete, events, lastRun, unrunIn } = this.#bufferOf(relayId);
     if (unrunIn === transaction) return false;
     if (idleBefore !== null) return idleBefore;
@@ -136,7 +136,7 @@ class RelayBuffer {
   /** Counts invalidations, so that a batch that began before one of them cannot make the buffer complete again. */
   invalidations = 0;
   /** The last transaction that ran events of the relay. It is compared with the open transaction only. */
-  lastRun: { transaction: WholeTransaction | null; through: number } | null = null;
+  lastRun: { transaction: SharedTransaction | null; through: number } | null = null;
   /** The last transaction that left a stored event unrun. */
-  unrunIn: WholeTransaction | null = null;
+  unrunIn: SharedTransaction | null = null;
 }

@@ -11,19 +11,19 @@ import type { Log } from "../../base/log.ts";
 import type { RunNotice } from "../../platform/audit/notifier.ts";
 import type { ActionPorts } from "../../rules/action/contract.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
+import { ALL_ENVIRONMENTS, type LeaseHolder } from "../../store/lease/lease-holder.ts";
 import {
-  type Ahead,
   ANYWHERE,
+  type ChangedTopics,
   type FencedStore,
+  type PrefetchReader,
   StoreUnavailable,
-  type Touched,
   type Writer,
 } from "../../store/port.ts";
 import type { BufferedEvent, EventToRun } from "../event/event.ts";
 import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { HoldReleases } from "./hold-release.ts";
-import { type IncomingEvent, lookAhead } from "./idle-relays.ts";
+import { type IncomingEvent, prefetch } from "./idle-relays.ts";
 import { InFlight } from "./in-flight.ts";
 import { type InlineDeps, InlineRunner } from "./inline-run.ts";
 import { failOrphanedEvents } from "./orphaned-events.ts";
@@ -36,7 +36,7 @@ import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
 const STOP_WAIT_MS = 12_000;
 
 interface RunnerDeps {
-  holding: Holder;
+  leases: LeaseHolder;
   clock: Clock;
   relays: LiveRelays;
   ports: ActionPorts;
@@ -88,8 +88,8 @@ export class Runner {
 
   /** Whether this process may run the environment's events now. */
   #isOpen(environmentId: number): boolean {
-    const { holding } = this.#deps;
-    return holding.holds(environmentId) && (holding.whole || this.#poller.hasRescued(environmentId));
+    const { leases } = this.#deps;
+    return leases.holds(environmentId) && (leases.holdsAll || this.#poller.hasRescued(environmentId));
   }
 
   /** Makes the relay ready, and has its due events read from the database. */
@@ -112,15 +112,15 @@ export class Runner {
   }
 
   /** Reads ahead what inline runs of these events would read. */
-  lookAhead(ahead: Ahead, events: readonly IncomingEvent[]): readonly Promise<unknown>[] {
-    return this.#stopped ? [] : lookAhead(ahead, events, this.#inlineDeps);
+  prefetch(reader: PrefetchReader, events: readonly IncomingEvent[]): readonly Promise<unknown>[] {
+    return this.#stopped ? [] : prefetch(reader, events, this.#inlineDeps);
   }
 
-  /** Runs the environment's events from now on; for HOUSE, the tasks of the leader. */
+  /** Runs the environment's events from now on; for ALL_ENVIRONMENTS, the tasks of the leader. */
   take(environmentId: number): void {
     // Another process may have stored events in the meantime.
     this.#buffer.invalidateAll();
-    if (environmentId === HOUSE) this.#poller.takeHouse();
+    if (environmentId === ALL_ENVIRONMENTS) this.#poller.takeHouse();
     else this.#poller.take(environmentId);
   }
 
@@ -148,9 +148,9 @@ export class Runner {
   }
 
   /** Listens to the store: wakes the relays whose events a write touched. */
-  readonly hear = (touched: Touched): void => {
+  readonly hear = (changes: ChangedTopics): void => {
     for (const topic of ["event", "event_left"] as const)
-      for (const relayId of touched.get(topic) ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
+      for (const relayId of changes.get(topic) ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
   };
 
   /** Whether it runs and reaches its store. */
@@ -190,7 +190,7 @@ export class Runner {
   }
 
   async #launch(): Promise<void> {
-    const { holding } = this.#deps;
+    const { leases } = this.#deps;
     let snapshot: Snapshot;
     try {
       snapshot = await this.#deps.relays.current();
@@ -203,8 +203,8 @@ export class Runner {
       if (this.#stopped) return;
       if (this.#busy.has(relayId) || this.#poller.unsure.has(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
-      if (relay === null && holding.holds(HOUSE))
-        this.#begin(HOUSE, [relayId], () => this.#failDeleted(relayId));
+      if (relay === null && leases.holds(ALL_ENVIRONMENTS))
+        this.#begin(ALL_ENVIRONMENTS, [relayId], () => this.#failDeleted(relayId));
       else if (relay === null || relay.waiting || !this.#isOpen(relay.environmentId)) {
         this.#ready.delete(relayId);
         this.#buffer.invalidate(relayId);
@@ -223,14 +223,14 @@ export class Runner {
       this.#begin(environmentId, ids, () => this.#runRelease(environmentId, snapshot));
     }
     // One lease covers all environments of a store, so they share a batch.
-    for (const [store, relays] of Map.groupBy(inBatch, (relay) => holding.storeOf(relay.environmentId)))
+    for (const [store, relays] of Map.groupBy(inBatch, (relay) => leases.storeOf(relay.environmentId)))
       if (!this.#batching.has(store)) this.#beginBatch(store, relays.slice(0, BATCH_SIZE));
   }
 
   #beginBatch(store: FencedStore, relays: readonly LiveRelay[]): void {
     this.#batching.add(store);
     const ids = relays.map(({ id }) => id);
-    this.#begin(relays[0]?.environmentId ?? HOUSE, ids, () => this.#runBatch(store, relays));
+    this.#begin(relays[0]?.environmentId ?? ALL_ENVIRONMENTS, ids, () => this.#runBatch(store, relays));
   }
 
   /** Ready relays, those with the fewest slots first, so that a free slot goes to a relay that has none. */
@@ -259,9 +259,9 @@ export class Runner {
     this.#inFlight.track(environmentId, ending);
   }
 
-  #onTrouble(error: unknown, environmentId = HOUSE): void {
-    const { holding } = this.#deps;
-    const isLost = !holding.whole && !holding.holds(environmentId);
+  #onTrouble(error: unknown, environmentId = ALL_ENVIRONMENTS): void {
+    const { leases } = this.#deps;
+    const isLost = !leases.holdsAll && !leases.holds(environmentId);
     if (isLost && error instanceof StoreUnavailable) return;
     this.#poller.recordTrouble();
     if (error instanceof StoreUnavailable) {
@@ -293,7 +293,7 @@ export class Runner {
     this.#slots.take(relay.id, slots);
     let claimed: Claimed[] = [];
     let more = false;
-    const store = this.#deps.holding.storeOf(relay.environmentId);
+    const store = this.#deps.leases.storeOf(relay.environmentId);
     const onUnknown = (events: readonly EventToRun[]) => this.#poller.recordUnsure(relay.id, events);
     try {
       ({ claimed, more } = await claimSending(
@@ -314,10 +314,10 @@ export class Runner {
 
   /** Runs a claimed event in its slot. It stops before the next send if this process no longer holds the environment. */
   async #runSending(store: FencedStore, relay: LiveRelay, claimed: Claimed): Promise<void> {
-    const { holding } = this.#deps;
+    const { leases } = this.#deps;
     const { environmentId } = relay;
     const maySend = (): boolean =>
-      !this.#stopped && holding.holds(environmentId) && holding.storeOf(environmentId) === store;
+      !this.#stopped && leases.holds(environmentId) && leases.storeOf(environmentId) === store;
     try {
       const report = await runSending(relay, claimed, { ...this.#deps, store }, maySend);
       if (report !== null) this.#onReport(report);
@@ -337,9 +337,9 @@ export class Runner {
 
   async #failDeleted(relayId: string): Promise<readonly string[]> {
     this.#buffer.forget(relayId);
-    const { holding, clock, relays } = this.#deps;
-    const reports = await holding
-      .storeOf(HOUSE)
+    const { leases, clock, relays } = this.#deps;
+    const reports = await leases
+      .storeOf(ALL_ENVIRONMENTS)
       .write("relay", (tx) => failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()));
     if (reports === null) {
       // The relay is newer than the relays in memory. Its events run after they are read again.

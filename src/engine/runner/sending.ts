@@ -7,8 +7,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { ActionOutcome, ActionPorts, ActionTime } from "../../rules/action/contract.ts";
 import type { Intended } from "../../rules/action/registry.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
-import { undone } from "../../store/dry-run.ts";
-import type { Holder } from "../../store/lease/lease-holder.ts";
+import { dryRun } from "../../store/dry-run.ts";
+import type { LeaseHolder } from "../../store/lease/lease-holder.ts";
 import { type FencedStore, OutcomeUnknown, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { insertEvent, makeReceiverPayload } from "../event/insert.ts";
@@ -25,7 +25,7 @@ const MAX_CLAIM_MS = 8;
 
 export interface SendingDeps extends AttemptDeps {
   store: FencedStore;
-  holding: Holder;
+  leases: LeaseHolder;
   clock: Clock;
   relays: LiveRelays;
   ports: ActionPorts;
@@ -130,7 +130,7 @@ export async function warmUpSending(relay: LiveRelay, deps: SendingDeps): Promis
     unsigned: false,
     dedupe: null,
   };
-  await undone(deps.store, "relay", async (tx) => {
+  await dryRun(deps.store, "relay", async (tx) => {
     if ((await listDueEvents(tx, relayId, 1)).length > 0) return;
     await insertEvent(tx, { ...of, payload: makeReceiverPayload("{}", {}), nowMs: deps.clock.now() });
     await claimDue(tx, relay, 1, { claimOnly: false }, deps);

@@ -13,7 +13,7 @@ import type { Log } from "../../base/log.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import { RELAY } from "../../rules/relay/relay.ts";
 import { periodOf } from "../../rules/trigger/schedule.ts";
-import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
+import { ALL_ENVIRONMENTS, type LeaseHolder } from "../../store/lease/lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { alertMissed, type Missed } from "../event/alert.ts";
@@ -29,7 +29,7 @@ const RETRY_AFTER_MS = MINUTE_MS;
 const STEP_TICKS = 200;
 
 interface SchedulerDeps {
-  holding: Holder;
+  leases: LeaseHolder;
   clock: Clock;
   relays: LiveRelays;
   log: Log;
@@ -96,15 +96,15 @@ export class Scheduler {
 
   /** Ticks every due schedule. Returns when to look again, in milliseconds since the epoch. */
   async #tickDue(): Promise<number> {
-    const { holding, clock, relays } = this.#deps;
+    const { leases, clock, relays } = this.#deps;
     const { relays: all } = await relays.current();
-    const marks = await holding.storeOf(HOUSE).read(listMarks);
+    const marks = await leases.storeOf(ALL_ENVIRONMENTS).read(listMarks);
     const nowMs = clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const relay of all) {
       const { id, environmentId, definition } = relay;
       if (definition.trigger.kind !== "schedule") continue;
-      if (!holding.holds(environmentId)) {
+      if (!leases.holds(environmentId)) {
         // This process may get the environment's lease soon.
         nextAt = Math.min(nextAt, nowMs + LOOK_EVERY_MS);
         continue;
@@ -121,17 +121,17 @@ export class Scheduler {
 
   /** Returns false after an unexpected error, so that one broken schedule does not stop the others. */
   async #tick({ id, environmentId, name }: LiveRelay, nowMs: number): Promise<boolean> {
-    const { holding, log } = this.#deps;
+    const { leases, log } = this.#deps;
     try {
       const { steadyMs } = this.#clockWatch;
       const setAgoMs = steadyMs > TRUSTED_AFTER_MS + LOOK_EVERY_MS ? 0 : steadyMs;
-      const store = holding.storeOf(environmentId);
+      const store = leases.storeOf(environmentId);
       const missed = await catchUp((step) => store.write("relay", step), { id, nowMs, setAgoMs });
       if (missed > 0) log.warn("ticks were missed", { relay: name, count: missed });
       return true;
     } catch (error) {
       // Another node took the lease, and ticks it from now on.
-      if (error instanceof StoreUnavailable && !holding.holds(environmentId)) return true;
+      if (error instanceof StoreUnavailable && !leases.holds(environmentId)) return true;
       if (error instanceof StoreUnavailable) throw error;
       log.error("a schedule failed to tick", { relay: name, error });
       return false;
@@ -313,7 +313,7 @@ async function requeueTick(tx: Writer, relay: ScheduledRelay, eventSeq: number):
     eventSeq,
   );
   if (revived === 0) return false;
-  tx.touch("event", relay.id);
-  tx.touch("event_moved", relay.environmentId);
+  tx.notify("event", relay.id);
+  tx.notify("event_moved", relay.environmentId);
   return true;
 }

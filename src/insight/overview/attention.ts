@@ -11,7 +11,7 @@ import { type AlertView, listOpenAlertCauses, listResolvedTimes } from "../../pl
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionItem, explain, makeItem, relayOf } from "./attention-item.ts";
 import { countOnce } from "./count-cache.ts";
@@ -151,7 +151,7 @@ async function itemsOfDead(
         : null;
     const alert = alerts.find(({ code, target: of }) => code === FAILED && of === target) ?? null;
     items.push(await store.read((tx) => makeDeadItem(tx, one, view, alert)));
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return items;
 }

@@ -7,7 +7,7 @@ import { toIso } from "../../base/clock.ts";
 import { textOrNull, time } from "../../base/schema.ts";
 import { EVENT, eventIdOf } from "../../engine/event/event.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import {
   causeView,
@@ -51,7 +51,7 @@ export async function countDead(
     }
     if (rows.reduce((sum, { count }) => sum + count, 0) < STEP)
       return { relays: [...found.values()], all: true };
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return { relays: [...found.values()], all: false };
 }

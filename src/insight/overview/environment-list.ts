@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { oneOf, timeOrNull } from "../../base/schema.ts";
 import { listApps } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES, listEnvironments } from "../../platform/account/environment.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import { type AttentionContext, findAttention } from "./attention.ts";
 
@@ -35,7 +35,7 @@ export async function listEnvironmentSummaries(
       const items = all.filter(({ target }) => target !== "server");
       const since = items.map((item) => item.since).sort()[0] ?? null;
       summaries.push({ app, environment: environment.name, needs: items.length, since, relays });
-      await turnLoop();
+      await yieldToEventLoop();
     }
   }
   return summaries;

@@ -7,7 +7,7 @@ import { cutToLine } from "../../base/text.ts";
 import { EVENT } from "../../engine/event/event.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { formatFailure } from "./failure-cause.ts";
 
@@ -125,7 +125,7 @@ async function countAll(store: Store, nameKey: number, from: number): Promise<nu
     all += row?.count ?? 0;
     if (row === null || row.last === null || row.count < STEP) break;
     after = row.last + 1;
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return all;
 }
@@ -178,7 +178,7 @@ async function findUnhappy(
     const last = rows.at(-1);
     if (last === undefined || rows.length < UNHAPPY_STEP) return { count, newest, isMore: false };
     before = last.seq;
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return { count, newest, isMore: true };
 }
@@ -238,7 +238,7 @@ async function readEnds(store: Store, seqs: readonly number[], types: readonly s
         return read;
       })),
     );
-    await turnLoop();
+    await yieldToEventLoop();
   }
   return ends;
 }

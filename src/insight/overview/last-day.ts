@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { HOUR_MS } from "../../base/limit.ts";
 import { time } from "../../base/schema.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { listFirstSeqs } from "../../store/time-index.ts";
 
@@ -71,7 +71,7 @@ export async function countDay(store: Store, environmentId: number, nowMs: numbe
       const span = { environmentId, from, to: Math.min(to, from + width) };
       const rows = await store.read((tx) => tx.all<Counted>(ALL, { ...span, most: STEP + 1 }));
       const all = rows.reduce((sum, { count }) => sum + count, 0);
-      await turnLoop();
+      await yieldToEventLoop();
       if (all > STEP) {
         width = Math.max(1, Math.floor(width / 2));
         continue;
@@ -115,7 +115,7 @@ async function addInSlices(
       for (const { nameKey, count } of rows) all.set(nameKey, (all.get(nameKey) ?? 0) + count);
       await addSpan(tx, slice, rows, some, someByKey);
     });
-    await turnLoop();
+    await yieldToEventLoop();
   }
   const most = await store.read((tx) => tx.get<{ count: number }>(TROUBLED, { ...span, most: STEP }));
   if ((most?.count ?? 0) < STEP) {

@@ -7,7 +7,7 @@ import type { EventTrigger } from "../../engine/event/event.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import { describeNextTick, findLastEventAt } from "../../rules/relay/relay-view.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionContext, findAttention } from "./attention.ts";
 import { type AttentionItem, attentionItemView } from "./attention-item.ts";
@@ -78,7 +78,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   const { id } = environment;
   const nowMs = clock.now();
   const rows = await store.read((tx) => tx.all<RelayRow>(RELAYS, id));
-  await turnLoop();
+  await yieldToEventLoop();
   const { items: needs, more } = await findAttention(store, context, rows.length, true);
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
   const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));

@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../../base/schema.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import { firstSeqAbout } from "../../store/time-index.ts";
 
@@ -68,7 +68,7 @@ async function readTimes(
         for (const one of RUN_RESULTS.read({ results }).results)
           if (one.type === "call_url" && "tookMs" in one && typeof one.tookMs === "number")
             times.push(one.tookMs);
-    await turnLoop();
+    await yieldToEventLoop();
     const last = rows.at(-1);
     if (last === undefined || new Set(rows.map(({ seq }) => seq)).size < STEP) break;
     before = last.seq;

@@ -11,7 +11,7 @@ import { type Rehearsal, rehearse } from "../../engine/runner/rehearse.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import { rejectUnknownRelay } from "../../rules/relay/relay.ts";
 import { findPerson } from "../../shop/people/person.ts";
-import { undone } from "../../store/dry-run.ts";
+import { dryRun } from "../../store/dry-run.ts";
 import type { Writer } from "../../store/port.ts";
 import { writeChange } from "./simulated-record.ts";
 import { receiveGivenRequest, replayStoredEvent } from "./simulated-request.ts";
@@ -39,7 +39,7 @@ export async function simulateRelay(
   const given = { receiver: input.body, data_change: input.record, schedule: undefined }[trigger.kind];
   const from = input.event !== undefined ? "event" : given === undefined ? "sample" : "body";
   const occurrence = await makeOccurrence(deps, relay, input, steps);
-  const { all, warnings } = await undone(deps.store, "relay", async (tx) => {
+  const { all, warnings } = await dryRun(deps.store, "relay", async (tx) => {
     const later = steps.fork();
     return { all: later, warnings: await simulateOccurrence(tx, deps, relay, occurrence, later) };
   });

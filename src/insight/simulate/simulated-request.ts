@@ -13,7 +13,7 @@ import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/rela
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import { makeSampleEvent } from "./sample.ts";
 import { type GivenRequest, simulateSignature } from "./signature.ts";
@@ -50,7 +50,7 @@ export async function receiveGivenRequest(
   const secrets = await deps.store.read((tx) => listKnownSecrets(tx, deps.sealer, relay));
   const { headers = null, search = "" } = input;
   const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search };
-  const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
+  const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: yieldToEventLoop };
   const { call, verdict } = await simulateSignature(steps, question);
   if (verdict !== null) await simulateReuse(deps, steps, relay, call, verdict);
   if (isHandshake(relay.receiver, call))
@@ -59,7 +59,7 @@ export async function receiveGivenRequest(
       "ignore",
       "It is the sender's handshake: it is answered once it verifies, and makes no event.",
     );
-  await turnLoop();
+  await yieldToEventLoop();
   const parsed = call.parsed();
   if (!parsed.ok) {
     steps.stop("map", "refuse", parsed.message);

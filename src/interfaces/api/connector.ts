@@ -11,7 +11,7 @@ import { fields, oneOf } from "../../base/schema.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { connectorWrites } from "../../rules/settings/settings.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import { addressOf } from "../http/address.ts";
 import { answerError, answerJson } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -81,13 +81,13 @@ function requireOwnPage({ baseUrl }: HttpDeps, { headers }: Request): void {
 /** In pieces, each a stretch of the loop: together they take more than a tenth of a second. */
 async function loadPieces() {
   await import("@modelcontextprotocol/sdk/server/zod-compat.js");
-  await turnLoop();
+  await yieldToEventLoop();
   await import("@modelcontextprotocol/sdk/validation/ajv-provider.js");
-  await turnLoop();
+  await yieldToEventLoop();
   await import("@modelcontextprotocol/sdk/server/zod-json-schema-compat.js");
-  await turnLoop();
+  await yieldToEventLoop();
   const types = await import("@modelcontextprotocol/sdk/types.js");
-  await turnLoop();
+  await yieldToEventLoop();
   const { Server } = await import("@modelcontextprotocol/sdk/server/index.js");
   const { WebStandardStreamableHTTPServerTransport: Transport } = await import(
     "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"

@@ -45,7 +45,7 @@ import { invitePerson } from "../../shop/people/person-invite.ts";
 import { addHoldings, findPersons, listPersons, personItem } from "../../shop/people/person-list.ts";
 import { currentPlan } from "../../shop/selling/plan-sale.ts";
 import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
@@ -163,7 +163,7 @@ export const personRoutes = [
         const namesake = (await findNamesake(tx, row))?.id ?? null;
         return { person: viewPerson(row), access: viewAccess(row.status, access), namesake };
       });
-      await turnLoop();
+      await yieldToEventLoop();
       const more = await deps.store.read(async (tx) => {
         const { plan, subscription } = await currentPlan(tx, environmentId, personId);
         return {
@@ -174,7 +174,7 @@ export const personRoutes = [
           mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId })),
         };
       });
-      await turnLoop();
+      await yieldToEventLoop();
       return { ...held, ...more };
     },
   }),

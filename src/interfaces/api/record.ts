@@ -32,7 +32,7 @@ import {
 import { auditRecord } from "../../shop/records/record-audit.ts";
 import { appStorer, withinStorage } from "../../shop/records/record-budget.ts";
 import { listRecords } from "../../shop/records/record-right.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
@@ -61,7 +61,7 @@ type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: 
 
 /** Deletes the records in steps, so that a large collection holds nobody up; cut off in the middle, it has fewer records and stands. */
 async function emptyCollection({ deps, environment, origin }: CollectionCall, name: string): Promise<number> {
-  for (let deleted = 0; ; await turnLoop()) {
+  for (let deleted = 0; ; await yieldToEventLoop()) {
     const step = await deps.store.write(origin, (tx) => deleteRecordsOf(tx, environment.id, name));
     deleted += step.deleted;
     if (step.ended) return deleted;

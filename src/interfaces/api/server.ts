@@ -124,8 +124,8 @@ const nodeView = Type.Object({
 });
 export type NodesView = Static<typeof nodeView>[];
 
-async function viewNodes({ store, holding }: HttpDeps): Promise<NodesView> {
-  const nodes = await holding.listNodes();
+async function viewNodes({ store, leases }: HttpDeps): Promise<NodesView> {
+  const nodes = await leases.listNodes();
   if (nodes === null) return [];
   const all = await store.read((tx) => listEnvironments(tx, null));
   const names = new Map(all.map(({ id, appId, name }) => [id, { app: appId, environment: name }]));

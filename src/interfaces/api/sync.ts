@@ -16,7 +16,7 @@ import { appliedView, type Files, type PlanResult, planView } from "../../operat
 import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
 import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";
 import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
 import { relayContext, settleBefore } from "./relay.ts";
@@ -182,7 +182,7 @@ export async function readSent(
         message: `\`${place}\` stands here twice: send one definition of each name.`,
       });
     } else checkeds.set(name, checked);
-    await turnLoop();
+    await yieldToEventLoop();
   }
   const read = catalog === null ? null : checkCatalog(catalog);
   if (read !== null && "problems" in read) problems.push(...placeProblems("catalog", read.problems));

@@ -12,7 +12,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import { openSealer } from "../../rules/relay/master-key-proof.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { openPostgres } from "../../store/postgres/postgres.ts";
-import { refuseLostDatabase } from "../../store/sqlite/database-file.ts";
+import { requireDatabaseFile } from "../../store/sqlite/database-file.ts";
 import {
   DataDirectoryTaken,
   type DirectoryLock,
@@ -63,7 +63,7 @@ export async function withStore<Result>(
       `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
     );
   }
-  refuseLostDatabase(folder);
+  requireDatabaseFile(folder);
   const isNew = !existsSync(file);
   let store: Store;
   try {

@@ -14,11 +14,11 @@ import { StoreUnavailable } from "../../store/port.ts";
 import { adviseOn } from "../../store/postgres/connection-advice.ts";
 import { NotReached, ReadOnly } from "../../store/postgres/error.ts";
 import { UnfitServer } from "../../store/postgres/inspection.ts";
-import { NoCopyKept } from "../../store/sqlite/database-copy.ts";
+import { UpgradeBackupFailed } from "../../store/sqlite/database-copy.ts";
 import { DatabaseRefused } from "../../store/sqlite/database-file.ts";
 import { DataDirectoryTaken } from "../../store/sqlite/directory-lock.ts";
-import { MovedAway } from "../../store/transfer/mark.ts";
-import { MoveRefused } from "../../store/transfer/tables.ts";
+import { DatabaseTransferred } from "../../store/transfer/mark.ts";
+import { TransferRefused } from "../../store/transfer/tables.ts";
 import { readProfiles } from "./api/profile.ts";
 import { CommandFailure, type Input, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
@@ -114,10 +114,10 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
     return { code: error.code, message: error.message };
   if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
   if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
-  if (error instanceof NoCopyKept) return { code: "backup_refused", message: error.message };
+  if (error instanceof UpgradeBackupFailed) return { code: "backup_refused", message: error.message };
   if (
-    error instanceof MovedAway ||
-    error instanceof MoveRefused ||
+    error instanceof DatabaseTransferred ||
+    error instanceof TransferRefused ||
     error instanceof UnfitServer ||
     error instanceof SchemaDiffers
   )

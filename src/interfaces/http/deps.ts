@@ -19,7 +19,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { ClientWrites } from "../../shop/portal/client-write-cap.ts";
 import type { PersonSignin } from "../../shop/portal/person-signin.ts";
-import type { AccessQuery, HeldCount } from "../../store/lease/lease-holder.ts";
+import type { LeaseCount, LeaseManager } from "../../store/lease/lease-holder.ts";
 import type { Store } from "../../store/port.ts";
 import type { Docs } from "../docs/docs.ts";
 import type { BodyRoom } from "./body.ts";
@@ -67,9 +67,9 @@ export interface HttpDeps {
   /** Records what schedules are due; ticks are made of a clock that is believed alone: one that was set is waited out first. */
   scheduler: Pick<Scheduler, "trustsClock" | "recordDue">;
   /** What this process runs by itself, and what others do. */
-  holding: Pick<AccessQuery, "listNodes">;
+  leases: Pick<LeaseManager, "listNodes">;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. Of several nodes: what this one holds. */
   checkReady(): Promise<
-    { ready: true; node?: string; holds?: Omit<HeldCount, "node"> } | { ready: false; problem: string }
+    { ready: true; node?: string; holds?: Omit<LeaseCount, "node"> } | { ready: false; problem: string }
   >;
 }

@@ -13,7 +13,7 @@ import { listAccessSlugs } from "../../shop/people/entitlement.ts";
 import { listCollections } from "../../shop/records/collection.ts";
 import { plans } from "../../shop/selling/plan.ts";
 import { products } from "../../shop/selling/product.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { checkCatalog } from "./catalog-file.ts";
 import { hashCatalog } from "./catalog-item.ts";
@@ -83,7 +83,7 @@ export async function readEnvironmentFiles(
       const message = checked.problems.slice(0, MAX_SHOWN_PROBLEMS).map((problem) => problem.message);
       invalidRelays.push({ name, message: message.join(" ") });
     } else checkedRelays.push(checked);
-    await turnLoop();
+    await yieldToEventLoop();
   }
   const read = checkCatalog(catalog);
   if ("problems" in read) throw refuseDefinition(placeProblems("catalog", read.problems));

@@ -12,8 +12,8 @@ import { relayTarget } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings, refreshMisfitProblem } from "../../rules/relay/relay-problem.ts";
 import { listSoldThroughWarnings, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../../rules/relay/relay-save.ts";
-import { undone } from "../../store/dry-run.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { dryRun } from "../../store/dry-run.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store, Writer } from "../../store/port.ts";
 import { type Item, listDetachments, listOffers, listResources } from "./catalog-item.ts";
 import { requirePlan } from "./environment-files.ts";
@@ -55,17 +55,17 @@ export async function previewPlan(
   most: number,
 ): Promise<PlanResult & { read: Plan }> {
   const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
-  await turnLoop();
+  await yieldToEventLoop();
   const carried = plan.entries.filter((entry) => isChange(entry, replacesEdited));
   const lost = await listRemovedFieldWarnings(store, context.environment.id, carried);
-  const carrier = await undone(store, "dashboard", async (tx) => {
+  const carrier = await dryRun(store, "dashboard", async (tx) => {
     // A preview records no ticks: none changes its result, and a month of ticks is thousands of rows.
     const trying = { ...context, recordDue: async () => undefined };
     const tried = new PlanApplier(tx, trying, files, plan, replacesEdited, true);
     if (tried.changes > 0 && tried.changes <= most) await tried.apply();
     return tried;
   });
-  await turnLoop();
+  await yieldToEventLoop();
   return { ...carrier.toResult(lost), read: plan };
 }
 

@@ -7,7 +7,7 @@ import { type Page, readCursor } from "../../base/page.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import { listRecords } from "../../shop/records/record-right.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import type { Entry } from "./plan.ts";
 import { syncTarget } from "./synced.ts";
@@ -67,7 +67,7 @@ async function countValues(
     for (const field of page.items.flat()) held.set(field, (held.get(field) ?? 0) + 1);
     looked += page.items.length;
     after = page.next === null ? null : readCursor(page.next);
-    await turnLoop();
+    await yieldToEventLoop();
   } while (after !== null && looked < MAX_RECORDS);
   return { held, looked, all: after === null };
 }

@@ -133,7 +133,7 @@ export async function saveSettings(
   }
   const sql = "UPDATE environment SET settings = ?2, version = version + 1 WHERE id = ?1";
   await tx.run(sql, environment.id, writeJson(settings));
-  tx.touch("environment", environment.id);
+  tx.notify("environment", environment.id);
   return { ...environment, settings, version: environment.version + 1 };
 }
 
@@ -160,7 +160,7 @@ export async function setHold(
 ): Promise<boolean> {
   const sql = `UPDATE environment SET held_at = ?2, released_through = coalesce(?3, released_through), version = version + 1
     WHERE id = ?1 AND (held_at IS NULL) <> (?2 IS NULL)`;
-  tx.touch("environment", environmentId);
+  tx.notify("environment", environmentId);
   const values = held ? [nowMs, null] : [null, newestArrival];
   const changed = (await tx.run(sql, environmentId, ...values)) > 0;
   if (changed && !held)
@@ -182,7 +182,7 @@ export async function findHoldRelease(tx: Reader, environmentId: number): Promis
 export async function endHoldRelease(tx: Writer, environmentId: number, through: number): Promise<void> {
   const sql = "UPDATE environment SET released_through = NULL WHERE id = ?1 AND released_through = ?2";
   await tx.run(sql, environmentId, through);
-  tx.touch("environment", environmentId);
+  tx.notify("environment", environmentId);
 }
 
 /** A processor secret as it is stored: sealed, with its fingerprint for display and its keyed hash for comparison. */
@@ -207,7 +207,7 @@ export async function setProcessorSecret(
     processor_secret_digest = $digest, processor_secret_set_at = $setAt, version = version + 1 WHERE id = $id`;
   const stored = secret ?? { sealed: null, fingerprint: null, digest: null };
   await tx.run(sql, { ...stored, setAt: secret === null ? null : nowMs, id: environment.id });
-  tx.touch("environment", environment.id);
+  tx.notify("environment", environment.id);
 }
 
 async function requireUniqueProcessorSecret(

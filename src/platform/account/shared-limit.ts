@@ -98,7 +98,7 @@ export class SharedPlaces implements Places {
   }
 
   async #drawIn(tx: Writer, waiting: readonly Waiting[], returned: readonly Place[]): Promise<Drawn[]> {
-    tx.keepQuiet();
+    tx.suppressWakeups();
     const nowMs = await this.#deps.readNow(tx);
     await tx.run(FORGET, nowMs);
     const known = new Map<string, Promise<Drawn>>();

@@ -217,7 +217,7 @@ export async function resolveAlert(
   const alert = await ALERT.require(tx, { environmentId, id }, sentence);
   if (alert.resolvedAt !== null) return { alert: viewAlert(alert), resolved: false };
   const cause = { environmentId, code: alert.code, target: alert.target, nowMs };
-  tx.touch("alert", environmentId);
+  tx.notify("alert", environmentId);
   await resolveAlertsOf(tx, { ...cause, by });
   await clearProblem(tx, cause);
   return { alert: viewAlert({ ...alert, resolvedAt: nowMs, resolvedBy: by }), resolved: true };

@@ -107,7 +107,7 @@ export async function writeAudits(tx: Writer, entries: readonly (Change & AuditE
 
 /** Publishes the change to live streams. Runs are published with their events instead. */
 function publishChange(tx: Writer, { environmentId, eventId }: Change & AuditEntry): void {
-  if (!eventId) tx.touch("audit", environmentId === SERVER_SCOPE ? undefined : environmentId);
+  if (!eventId) tx.notify("audit", environmentId === SERVER_SCOPE ? undefined : environmentId);
 }
 
 function toRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {

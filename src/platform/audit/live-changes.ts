@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { ANYWHERE, type Store, type Topic, type Touched } from "../../store/port.ts";
+import { ANYWHERE, type ChangedTopics, type Store, type Topic } from "../../store/port.ts";
 
 /** `event`: an event arrived or ran. `audit`: a management change was audited. */
 export const CHANGE_KINDS = [
@@ -103,7 +103,7 @@ export class LiveChanges {
   #listen(): () => void {
     const { store } = this.#deps;
     const stops = [
-      store.listen((touched) => this.#recordTouched(touched)),
+      store.listen((changes) => this.#recordTouched(changes)),
       // Another process does not say what it changed, so every kind may have changed.
       store.watch(({ foreignChange }) => {
         if (foreignChange) for (const kind of CHANGE_KINDS) this.#record(kind, null);
@@ -114,8 +114,8 @@ export class LiveChanges {
     };
   }
 
-  #recordTouched(touched: Touched): void {
-    for (const [topic, ids] of touched) {
+  #recordTouched(changes: ChangedTopics): void {
+    for (const [topic, ids] of changes) {
       const kind = KINDS[topic];
       if (kind === undefined) continue;
       for (const id of ids) this.#record(kind, id === ANYWHERE ? null : Number(id));

@@ -63,7 +63,7 @@ export async function raiseProblem(
   const standing = await PROBLEM.get(tx, OPEN, key);
   if (standing === null) {
     await PROBLEM.insert(tx, { ...key, id: newId("prb", nowMs), message, raisedAt: nowMs, clearedAt: null });
-    tx.touch("problem", environmentId);
+    tx.notify("problem", environmentId);
     return true;
   }
   if (standing.message !== message) await PROBLEM.change(tx, standing, { message });
@@ -84,7 +84,7 @@ export async function clearProblem(
 ): Promise<boolean> {
   const sql = `UPDATE problem SET cleared_at = $nowMs ${OPEN}`;
   if ((await tx.run(sql, { environmentId, code, target, nowMs })) === 0) return false;
-  tx.touch("problem", environmentId);
+  tx.notify("problem", environmentId);
   await resolveAlertsOf(tx, { environmentId, code, target, nowMs });
   return true;
 }
@@ -109,7 +109,7 @@ export async function clearProblemsOf(
 ): Promise<void> {
   const sql =
     "UPDATE problem SET cleared_at = ?3 WHERE environment_id = ?1 AND target = ?2 AND cleared_at IS NULL";
-  tx.touch("problem", environmentId);
+  tx.notify("problem", environmentId);
   await tx.run(sql, environmentId, target, nowMs);
   await resolveAlertsOf(tx, { environmentId, target, nowMs });
 }

@@ -140,7 +140,7 @@ interface ActionBase<Action> {
   check(action: Action): Problem[];
   references(action: Action): Reference[];
   /** Reads ahead what the action will certainly read. */
-  prefetch?(ahead: Reader, action: Action, environmentId: number): readonly Promise<unknown>[];
+  prefetch?(reader: Reader, action: Action, environmentId: number): readonly Promise<unknown>[];
   /** The name of what it acts on. With the type, it identifies an edited action in later attempts. */
   target(action: Action): string;
   /** Valid examples, the first one minimal. */

@@ -51,7 +51,7 @@ export interface BoundAction {
   /** Whether every attempt and replay sends it again. */
   repeats: boolean;
   /** Reads ahead what the action will certainly read. */
-  prefetch(ahead: Reader, environmentId: number): readonly Promise<unknown>[];
+  prefetch(reader: Reader, environmentId: number): readonly Promise<unknown>[];
   /** Runs the action, or intends what is sent after the commit. */
   start(tx: Writer, run: ActionRun): Promise<ActionOutcome | Intended>;
   /** null: nothing of it can stay unfinished. */
@@ -79,7 +79,7 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
     action,
     target: type.target(action),
     needsPerson: type.needsPerson(action),
-    prefetch: (ahead: Reader, environmentId: number) => type.prefetch?.(ahead, action, environmentId) ?? [],
+    prefetch: (reader: Reader, environmentId: number) => type.prefetch?.(reader, action, environmentId) ?? [],
   };
   if (!type.sends)
     return { ...bound, sends: false, repeats: false, start: type.bind(action), conclude: null };

@@ -51,7 +51,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
   needsPerson: (action) => action.to === "person",
   check: (action) => checkData("data", action.data as Json, 0),
   references: (action) => [{ kind: "collection", name: action.collection, field: "collection" }],
-  prefetch: (ahead, action, environmentId) => [findCollection(ahead, environmentId, action.collection)],
+  prefetch: (reader, action, environmentId) => [findCollection(reader, environmentId, action.collection)],
   target: (action) => action.collection,
   examples: [
     { type: "write_record", collection: "orders", data: { number: "{{mapped.order_id}}" } },

@@ -10,7 +10,7 @@ import { type Page, type PageRequest, readCursor } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { json, oneOf, orNull, time } from "../../base/schema.ts";
 import { listChangesOf } from "../../platform/audit/audit.ts";
-import { turnLoop } from "../../store/index-scan.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { relayTarget, requireRelay } from "./relay.ts";
 
@@ -104,7 +104,7 @@ export async function readVersion(
     const found = page.items.find((one) => one.version === version);
     if (found !== undefined) return found.definition as Json;
     after = page.next === null ? null : readCursor(page.next);
-    await turnLoop();
+    await yieldToEventLoop();
   } while (after !== null);
   throw new Refusal(
     "not_found",

@@ -223,7 +223,7 @@ export async function deleteCollection(
     environmentId,
     name,
   );
-  tx.touch("record", environmentId);
+  tx.notify("record", environmentId);
   transactionCache.delete(tx);
   await COLLECTION.delete(tx, before);
   return { before, recordsDeleted };
@@ -246,7 +246,7 @@ export async function deleteRecordsOf(
   );
   const { floor, ended } = reach(oldest, MAX_DELETED);
   if (floor === null) return { deleted: 0, ended };
-  tx.touch("record", environmentId);
+  tx.notify("record", environmentId);
   const sql = "DELETE FROM record WHERE environment_id = ?1 AND collection = ?2 AND seq <= ?3";
   return { deleted: await tx.run(sql, environmentId, name, floor), ended };
 }

@@ -1,7 +1,7 @@
 /** A table of keys that takes no more and is on its way to the disk: written as a run, a part of it behind each of the groups that follow. */
 
 import type { SqliteConnection } from "../sqlite/connection.ts";
-import { encodeNumbers, KeyFilter, type KeyRun, pieceId, pieceOf } from "./segment.ts";
+import { type DedupeSegment, encodeNumbers, pieceId, pieceOf, SegmentFilter } from "./segment.ts";
 
 /** Keys in a piece, on average: two pieces stand in a page of the file. */
 const PIECE_KEYS = 112;
@@ -20,12 +20,12 @@ interface FrozenKeys {
 }
 
 /** A table that takes no more keys and is on its way to the disk. */
-export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends Omit<KeyRun, "filter"> {
+export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends Omit<DedupeSegment, "filter"> {
   /** 0 until its first step. */
   run: number;
   table: Table;
   order: PieceOrder;
-  filter: KeyFilter;
+  filter: SegmentFilter;
   /** The last row of the log whose keys it holds. */
   untilId: number;
   /** Steps that are durable. */
@@ -34,7 +34,7 @@ export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends Omit<KeyR
 
 export function makeFreeze<Table extends FrozenKeys>(table: Table, untilId: number): Freeze<Table> {
   const pieces = 2 ** Math.ceil(Math.log2(Math.max(FREEZE_STEPS, table.size / PIECE_KEYS)));
-  const filter = new KeyFilter(table.size);
+  const filter = new SegmentFilter(table.size);
   const order = new PieceOrder(table, pieces);
   return { run: 0, newest: table.greatestValue, pieces, order, filter, table, untilId, done: 0 };
 }

@@ -5,22 +5,22 @@
  * What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
 import { numberOfHash } from "../../base/id.ts";
-import type { KeyMemory } from "../port.ts";
+import type { DedupeKeys } from "../port.ts";
 import type { SqliteConnection } from "../sqlite/connection.ts";
 import { type Freeze, makeFreeze, writeFreezeStep } from "./flush.ts";
 import {
+  type DedupeSegment,
   decodeNumbers,
   deleteRun,
   deleteSlot,
   findInRun,
   findInSlots,
   hasSlots,
-  KeyFilters,
-  type KeyRun,
   listCutOff,
   listRuns,
   mayBeIn,
   readFilter,
+  SegmentFilters,
 } from "./segment.ts";
 
 /** Keys of one run, unless a start finds more that no run holds. */
@@ -43,16 +43,16 @@ interface Wrote {
   /** Bytes of the row. */
   row?: number;
   step?: "sorted" | "part" | "whole" | "again";
-  gone?: KeyRun;
+  gone?: DedupeSegment;
 }
 
-export class KeyLog implements KeyMemory {
+export class DedupeLog implements DedupeKeys {
   readonly #connection: SqliteConnection;
   readonly #runKeys: number;
   #recent = new KeyTable();
   #freeze: Freeze<KeyTable> | null = null;
-  #runs: KeyRun[] = [];
-  readonly #filters = new KeyFilters();
+  #runs: DedupeSegment[] = [];
+  readonly #filters = new SegmentFilters();
   /** The last row of the log that memory holds, and the bytes of its keys. */
   #lastId = 0;
   #lastBytes = 0;
@@ -107,8 +107,8 @@ export class KeyLog implements KeyMemory {
     return found;
   }
 
-  keep(hash: Uint8Array, value: number): undefined | Promise<void> {
-    if (!this.#isReady) return this.#makeReady().then(() => this.keep(hash, value));
+  add(hash: Uint8Array, value: number): undefined | Promise<void> {
+    if (!this.#isReady) return this.#makeReady().then(() => this.add(hash, value));
     const key = numberOfHash(hash);
     this.#open.push(key, value);
     const values = this.#openByKey.get(key);
@@ -117,7 +117,7 @@ export class KeyLog implements KeyMemory {
     return undefined;
   }
 
-  async forgetBefore(value: number): Promise<boolean> {
+  async deleteBefore(value: number): Promise<boolean> {
     if (!this.#isReady) await this.#makeReady();
     const gone = this.#runs.find(({ newest }) => newest < value);
     if (gone === undefined) return false;
@@ -125,7 +125,7 @@ export class KeyLog implements KeyMemory {
     return true;
   }
 
-  async forgetSlot(hash: Uint8Array, value: number): Promise<void> {
+  async deleteSlot(hash: Uint8Array, value: number): Promise<void> {
     if (!this.#isReady) await this.#makeReady();
     if (this.#hasSlots) await deleteSlot(this.#connection, hash, value);
   }
@@ -266,7 +266,7 @@ export class KeyLog implements KeyMemory {
   }
 
   /** A run that has none any more has gone. */
-  async #readFilter(run: KeyRun): Promise<void> {
+  async #readFilter(run: DedupeSegment): Promise<void> {
     if (!(await readFilter(this.#connection, run, this.#filters)))
       this.#runs = this.#filters.without(run, this.#runs);
   }

@@ -15,7 +15,7 @@ const BITS_OF_A_KEY = 8;
 const BLOCK_BITS = 512;
 const LAST_BIT = BLOCK_BITS - 1;
 
-export interface KeyRun {
+export interface DedupeSegment {
   run: number;
   /** The greatest number that any of its keys was kept for. */
   newest: number;
@@ -25,9 +25,9 @@ export interface KeyRun {
 }
 
 /** The runs that count, their filters unread. */
-export async function listRuns(connection: SqliteConnection): Promise<KeyRun[]> {
+export async function listRuns(connection: SqliteConnection): Promise<DedupeSegment[]> {
   const sql = "SELECT run, newest, pieces FROM key_run ORDER BY run";
-  const rows = await connection.all<Omit<KeyRun, "filter">>(sql);
+  const rows = await connection.all<Omit<DedupeSegment, "filter">>(sql);
   return rows.map((row) => ({ ...row, filter: null }));
 }
 
@@ -47,8 +47,8 @@ export async function listCutOff(connection: SqliteConnection): Promise<number[]
 /** Puts the run's filter beside the others; answers whether it is there. */
 export async function readFilter(
   connection: SqliteConnection,
-  run: KeyRun,
-  filters: KeyFilters,
+  run: DedupeSegment,
+  filters: SegmentFilters,
 ): Promise<boolean> {
   const sql = "SELECT filter FROM key_run WHERE run = ?1";
   const row = await connection.get<{ filter: Uint8Array }>(sql, run.run);
@@ -61,7 +61,7 @@ export async function readFilter(
 /** The numbers that the run holds for the key. */
 export async function findInRun(
   connection: SqliteConnection,
-  { run, pieces }: KeyRun,
+  { run, pieces }: DedupeSegment,
   key: number,
 ): Promise<number[]> {
   const id = pieceId(run, pieceOf(key, pieces));
@@ -122,7 +122,7 @@ function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
  * Which keys are surely not in a run: 16 bits a key, eight of them in one block of 512 for each key. About one key in 2,300 that is not in
  * the run is said to be. Source: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters" (2007).
  */
-export class KeyFilter {
+export class SegmentFilter {
   readonly words: Uint32Array;
 
   /** An empty one for so many keys. */
@@ -179,7 +179,7 @@ interface FilterPlace {
  * The filters of all runs, bit beside bit: each byte of a group holds the same bit of eight of them. A key that is in none of forty runs is known
  * by some eighteen bytes; a filter for itself each cost it forty lines that the processor's cache had lost again (measured: 4 µs of an event's 58).
  */
-export class KeyFilters {
+export class SegmentFilters {
   #groups: FilterGroup[] = [];
   /** Of runs. */
   #count = 0;
@@ -194,7 +194,7 @@ export class KeyFilters {
   }
 
   /** The runs without one that goes. */
-  without(gone: KeyRun, runs: readonly KeyRun[]): KeyRun[] {
+  without(gone: DedupeSegment, runs: readonly DedupeSegment[]): DedupeSegment[] {
     if (gone.filter !== null) {
       gone.filter.group.remove(gone.filter.mask);
       this.#count -= 1;
@@ -212,7 +212,7 @@ export class KeyFilters {
   }
 }
 
-export function mayBeIn({ filter }: KeyRun, key: number): boolean {
+export function mayBeIn({ filter }: DedupeSegment, key: number): boolean {
   return filter === null || (filter.group.suspects(key | 0, strideOf(key)) & filter.mask) !== 0;
 }
 

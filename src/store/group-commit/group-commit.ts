@@ -5,30 +5,30 @@
  */
 import { systemClock } from "../../base/clock.ts";
 import {
+  type BatchWork,
+  type ChangedTopics,
   type Fence,
-  type GatheredWork,
-  type LookAhead,
   type Origin,
+  type Prefetch,
   StoreUnavailable,
-  type Touched,
   WorkUndone,
   type Writer,
 } from "../port.ts";
-import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
-import { Turn } from "./group-transaction.ts";
-import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./queued-work.ts";
-import { Committed, GroupWriter, type Shared } from "./transaction.ts";
+import type { CommitResult, GroupDatabase, WorkWatch } from "./group-database.ts";
+import { GroupTransaction } from "./group-transaction.ts";
+import { type Outcome, type QueuedWork, rejectAll, settleAll, takeBatch } from "./queued-work.ts";
+import { CommitEffects, GroupWriter, type Shared } from "./transaction.ts";
 
-interface Ran extends Kept {
+interface GroupResult extends CommitResult {
   outcomes: readonly Outcome[];
 }
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
 /** Where a group begins behind the one before it, half of those who wait are one: they are written while the others are read. So few are one whole. */
-const FEW = 64;
+const SMALL_GROUP = 64;
 /** Of a group that its database lost: with the first one. */
-const MAX_RUNS = 3;
+const MAX_COMMIT_ATTEMPTS = 3;
 
 /** Writes of these origins are not captured; what is written by another connection's SQL is. */
 const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure"]);
@@ -37,9 +37,9 @@ export class GroupCommit {
   readonly #database: GroupDatabase;
   readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
   readonly #onGroup: (size: number) => void;
-  readonly #onTouch: (touched: Touched) => void;
+  readonly #onChanges: (changes: ChangedTopics) => void;
   readonly #onEnd: (error: unknown) => void;
-  #waiting: Waiting[] = [];
+  #waiting: QueuedWork[] = [];
   /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
   #drafts: number;
   /** Of the open transaction: whether what is written now is captured. */
@@ -52,18 +52,18 @@ export class GroupCommit {
   /** Resolves once the last of them was told. */
   #told: Promise<void> = Promise.resolve();
   /** The next group's transaction, where it was begun already. */
-  #begun: Turn | null = null;
+  #begun: GroupTransaction | null = null;
 
   /** `onEnd` receives what a group failed with, all of it undone, and null for each group that is durable. */
   constructor(
     database: GroupDatabase,
     {
       onGroup,
-      onTouch,
+      onChanges,
       onEnd = () => undefined,
     }: {
       onGroup: (size: number) => void;
-      onTouch: (touched: Touched) => void;
+      onChanges: (changes: ChangedTopics) => void;
       onEnd?: (error: unknown) => void;
     },
   ) {
@@ -71,7 +71,7 @@ export class GroupCommit {
     this.#onEnd = onEnd;
     this.#drafts = database.limit.firstDrafts;
     this.#onGroup = onGroup;
-    this.#onTouch = onTouch;
+    this.#onChanges = onChanges;
   }
 
   add<Result>(
@@ -85,15 +85,15 @@ export class GroupCommit {
   /** Drafts that wait side by side for the same `work` are one call of it, unless it fails. */
   addDraft<Draft, Result>(
     origin: Origin,
-    work: GatheredWork<Draft, Result>,
+    work: BatchWork<Draft, Result>,
     draft: Draft,
-    { fence = null, lookAhead }: { fence?: Fence | null; lookAhead?: LookAhead<Draft> | undefined } = {},
+    { fence = null, prefetch }: { fence?: Fence | null; prefetch?: Prefetch<Draft> | undefined } = {},
   ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<unknown>((resolve, reject) => {
       const gathered = {
-        work: work as Waiting["work"],
-        lookAhead: lookAhead as LookAhead<unknown> | undefined,
+        work: work as QueuedWork["work"],
+        prefetch: prefetch as Prefetch<unknown> | undefined,
       };
       this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject, losses: 0 });
       if (this.#begun === null) this.#schedule();
@@ -126,7 +126,9 @@ export class GroupCommit {
   /** As many as the next group takes. */
   get #most(): number {
     const all = this.#waiting.length + this.#untold;
-    return this.#database.beginsAhead && all > FEW ? Math.min(MAX_GROUP, Math.ceil(all / 2)) : MAX_GROUP;
+    return this.#database.beginsAhead && all > SMALL_GROUP
+      ? Math.min(MAX_GROUP, Math.ceil(all / 2))
+      : MAX_GROUP;
   }
 
   async #commitGroup(): Promise<void> {
@@ -136,30 +138,34 @@ export class GroupCommit {
       await this.#begun.version.catch(() => undefined);
     }
     const group = this.#waiting.splice(0, this.#most);
-    const committed = new Committed();
+    const committed = new CommitEffects();
     try {
-      const { outcomes, durable } = await this.#runUntilKept(group, committed);
+      const { outcomes, durable } = await this.#runWithRetry(group, committed);
       this.#waiting.unshift(...group.splice(outcomes.length));
       const tell = (): void => {
         this.#onEnd(null);
-        answer(group, outcomes);
-        committed.tell(this.#onTouch);
+        settleAll(group, outcomes);
+        committed.tell(this.#onChanges);
       };
       if (durable === null && this.#settling === 0) tell();
       else void this.#settle(group, durable, tell);
     } catch (error) {
       this.#onEnd(error);
-      refuse(group, error);
+      rejectAll(group, error);
     } finally {
       this.#writer.running = false;
     }
     this.#onGroup(group.length);
     if (this.#begun !== null) void this.#commitGroup();
-    else this.#goOn();
+    else this.#continue();
   }
 
   /** The next group runs meanwhile, as another process's would. */
-  async #settle(group: readonly Waiting[], durable: Promise<void> | null, tell: () => void): Promise<void> {
+  async #settle(
+    group: readonly QueuedWork[],
+    durable: Promise<void> | null,
+    tell: () => void,
+  ): Promise<void> {
     this.#settling += 1;
     this.#untold += group.length;
     // Whoever remembers what came last is told of groups in their order.
@@ -172,10 +178,10 @@ export class GroupCommit {
     } catch (error) {
       await before;
       const again = this.#database.mayRunAgain(error)
-        ? group.filter(({ losses }) => losses + 1 < MAX_RUNS)
+        ? group.filter(({ losses }) => losses + 1 < MAX_COMMIT_ATTEMPTS)
         : [];
       for (const waiting of again) waiting.losses += 1;
-      refuse(
+      rejectAll(
         group.filter((waiting) => !again.includes(waiting)),
         error,
       );
@@ -184,10 +190,10 @@ export class GroupCommit {
     over.resolve();
     this.#settling -= 1;
     this.#untold -= group.length;
-    this.#goOn();
+    this.#continue();
   }
 
-  #goOn(): void {
+  #continue(): void {
     if (this.#waiting.length > 0) this.#schedule();
     else if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
   }
@@ -197,7 +203,7 @@ export class GroupCommit {
   }
 
   /** Runs it again where its database lost it whole and would take it now. */
-  async #runUntilKept(group: readonly Waiting[], committed: Committed): Promise<Ran> {
+  async #runWithRetry(group: readonly QueuedWork[], committed: CommitEffects): Promise<GroupResult> {
     for (let run = 1; ; run++) {
       try {
         return (
@@ -205,7 +211,7 @@ export class GroupCommit {
           (await this.#runGroup(group, { careful: true }, committed)) ?? { outcomes: [], durable: null }
         );
       } catch (error) {
-        if (run === MAX_RUNS || !this.#database.mayRunAgain(error)) throw error;
+        if (run === MAX_COMMIT_ATTEMPTS || !this.#database.mayRunAgain(error)) throw error;
       }
     }
   }
@@ -216,15 +222,15 @@ export class GroupCommit {
    * lost; nothing is kept then either.
    */
   async #runGroup(
-    group: readonly Waiting[],
+    group: readonly QueuedWork[],
     { careful }: { careful: boolean },
-    committed: Committed,
-  ): Promise<Ran | null> {
+    committed: CommitEffects,
+  ): Promise<GroupResult | null> {
     const outcomes: Outcome[] = [];
     const passed = new Set<Fence>();
     committed.clear();
     const database = this.#database;
-    const turn = this.#begun ?? (database.beginsAhead ? new Turn(database) : null);
+    const turn = this.#begun ?? (database.beginsAhead ? new GroupTransaction(database) : null);
     this.#begun = null;
     turn?.close(group);
     const version = await (turn?.version ?? database.begin());
@@ -232,13 +238,13 @@ export class GroupCommit {
     // Real time under any clock, as that is what is held.
     const endMs = systemClock.monotonicMs() + database.limit.groupMs;
     this.#captured = true;
-    const whole = careful ? null : committed.whole(() => this.#setCaptured(false));
-    const shared = { version, committed, whole };
+    const transaction = careful ? null : committed.sharedTransaction(() => this.#setCaptured(false));
+    const shared = { version, committed, transaction };
     try {
       while (outcomes.length < group.length) {
         const beganMs = systemClock.monotonicMs();
         if (outcomes.length > 0 && beganMs >= endMs) break;
-        const { origin, fence, work, drafts } = takeAlike(group, outcomes.length, careful ? 1 : this.#drafts);
+        const { origin, fence, work, drafts } = takeBatch(group, outcomes.length, careful ? 1 : this.#drafts);
         const refused = fence === null || passed.has(fence) ? null : await this.#ask(fence);
         if (refused !== null) {
           for (const _ of drafts) outcomes.push(refused);
@@ -253,7 +259,7 @@ export class GroupCommit {
           // A work that failed alone has its answer already.
           return group.length === 1 && outcome !== null ? { outcomes: [outcome], durable: null } : null;
         }
-        this.#weigh(drafts.length, systemClock.monotonicMs() - beganMs);
+        this.#adaptBatchSize(drafts.length, systemClock.monotonicMs() - beganMs);
         if (!outcome.ok) outcomes.push(outcome);
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
@@ -266,8 +272,8 @@ export class GroupCommit {
     try {
       const works = outcomes.length;
       const isFollowed = works < group.length || this.#waiting.length > 0;
-      const kept = database.commit(committed.touched, { isQuiet: committed.isQuiet, isFollowed, works });
-      if (works === group.length) this.#beginAhead();
+      const kept = database.commit(committed.changes, { isQuiet: committed.isQuiet, isFollowed, works });
+      if (works === group.length) this.#beginNext();
       return { outcomes, ...(await kept) };
     } catch (error) {
       // Something that a work had posted.
@@ -278,17 +284,17 @@ export class GroupCommit {
   }
 
   /** The next group's transaction begins behind the commit, without waiting for its answer. */
-  #beginAhead(): void {
+  #beginNext(): void {
     if (this.#database.beginsAhead && this.#waiting.length > 0) this.#begun = this.#begin();
   }
 
-  #begin(): Turn {
-    const turn = new Turn(this.#database);
+  #begin(): GroupTransaction {
+    const turn = new GroupTransaction(this.#database);
     turn.ask(this.#waiting.slice(0, this.#most));
     return turn;
   }
 
-  #weigh(drafts: number, tookMs: number): void {
+  #adaptBatchSize(drafts: number, tookMs: number): void {
     const { groupMs, mostDrafts } = this.#database.limit;
     const fit = Math.floor((drafts * groupMs) / 2 / tookMs);
     if (drafts > 1 && fit < drafts) this.#drafts = Math.max(1, fit);
@@ -316,17 +322,17 @@ export class GroupCommit {
     const writer = new GroupWriter(connection, keys, shared);
     const run = () => watch.over(work(writer));
     try {
-      const value = await (shared.whole === null ? writer.attempt(run) : run());
-      if (writer.passedOver) return null;
+      const value = await (shared.transaction === null ? writer.attempt(run) : run());
+      if (writer.failedAttempt) return null;
       shared.committed.add(writer, { captured: this.#captured });
       return { ok: true, value };
     } catch (error) {
       // A careful attempt has found it out by itself.
-      const first = shared.whole === null ? error : connection.firstOf(error);
+      const first = shared.transaction === null ? error : connection.firstOf(error);
       // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
       if (!connection.inTransaction) throw first;
       // It may have failed of what the attempt left behind.
-      if (writer.passedOver) return null;
+      if (writer.failedAttempt) return null;
       if (first instanceof StoreUnavailable && !(first instanceof WorkUndone)) throw first;
       return { ok: false, error: first };
     } finally {

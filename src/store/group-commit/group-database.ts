@@ -1,5 +1,5 @@
 /** What group commit needs of its database: how the one transaction begins and ends, and when what was written is durable. */
-import type { Touched } from "../port.ts";
+import type { ChangedTopics } from "../port.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 export interface GroupDatabase {
@@ -18,7 +18,7 @@ export interface GroupDatabase {
   /** Whether what is written from here on is captured; it is when a transaction begins. */
   capture(captured: boolean): void;
   /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. */
-  commit(touched: Touched, ending: Ending): Promise<Kept>;
+  commit(changes: ChangedTopics, ending: CommitOptions): Promise<CommitResult>;
   rollBack(): void;
   /** Whether a group that ended with this error, with nothing kept, is worth another run. */
   mayRunAgain(error: unknown): boolean;
@@ -26,7 +26,7 @@ export interface GroupDatabase {
   watch(): WorkWatch;
 }
 
-export interface Ending {
+export interface CommitOptions {
   /** No other process has to look anew. */
   isQuiet: boolean;
   /** Others wait for the next transaction. */
@@ -41,6 +41,6 @@ export interface WorkWatch {
 }
 
 /** `durable`: resolves once it is, and throws where it was lost before; null: it is. */
-export interface Kept {
+export interface CommitResult {
   durable: Promise<void> | null;
 }

@@ -3,17 +3,17 @@
  * for behind it, also for those who come meanwhile, so that the answers are there with the lock.
  */
 import type { GroupDatabase } from "./group-database.ts";
-import type { Waiting } from "./queued-work.ts";
-import { lookingAhead } from "./transaction.ts";
+import type { QueuedWork } from "./queued-work.ts";
+import { makePrefetchReader } from "./transaction.ts";
 
 /** Of those who come while the lock is waited for. */
 const ASKED_AT_ONCE = 8;
 
-export class Turn {
+export class GroupTransaction {
   /** As `begin` answers it. */
   readonly version: Promise<number>;
   readonly #database: GroupDatabase;
-  readonly #asked = new Set<Waiting>();
+  readonly #asked = new Set<QueuedWork>();
   #isOver = false;
   #asksSoon = false;
 
@@ -24,24 +24,24 @@ export class Turn {
   }
 
   /** Asks for what these will read, where there is such a thing as asking ahead. */
-  ask(group: readonly Waiting[]): void {
+  ask(group: readonly QueuedWork[]): void {
     const database = this.#database;
     const some = this.#asked.size === 0 ? group : group.filter((waiting) => !this.#asked.has(waiting));
     if (!database.isBegun || some.length === 0) return;
-    const ahead = lookingAhead(database.connection, database.keys);
-    if (ahead === undefined) return;
+    const reader = makePrefetchReader(database.connection, database.keys);
+    if (reader === undefined) return;
     const fences = new Set(some.flatMap(({ fence }) => fence ?? []));
-    const asked = [...fences].map((fence): Promise<unknown> => fence(ahead));
-    for (const [lookAhead, alike] of Map.groupBy(some, ({ lookAhead }) => lookAhead)) {
-      const drafts = alike.map(({ draft }) => draft);
-      asked.push(...(lookAhead?.(ahead, drafts) ?? []));
+    const asked = [...fences].map((fence): Promise<unknown> => fence(reader));
+    for (const [prefetch, batch] of Map.groupBy(some, ({ prefetch }) => prefetch)) {
+      const drafts = batch.map(({ draft }) => draft);
+      asked.push(...(prefetch?.(reader, drafts) ?? []));
     }
     void Promise.allSettled(asked);
     for (const waiting of some) this.#asked.add(waiting);
   }
 
   /** Another one came: it joins the group with those who come in the same moment. `all`: who waits. */
-  join(all: readonly Waiting[]): void {
+  join(all: readonly QueuedWork[]): void {
     if (this.#asksSoon || all.length < this.#asked.size + ASKED_AT_ONCE) return;
     this.#asksSoon = true;
     setImmediate(() => {
@@ -51,7 +51,7 @@ export class Turn {
   }
 
   /** The group is made: asks for those of it that came last, and for nobody else any more. */
-  close(group: readonly Waiting[]): void {
+  close(group: readonly QueuedWork[]): void {
     this.ask(group);
     this.#isOver = true;
   }

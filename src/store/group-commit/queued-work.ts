@@ -1,11 +1,11 @@
 /** Who waits for a group, and how each work of it ended. */
-import { type Fence, type GatheredWork, type LookAhead, type Origin, StoreUnavailable } from "../port.ts";
+import { type BatchWork, type Fence, type Origin, type Prefetch, StoreUnavailable } from "../port.ts";
 
-export interface Waiting {
+export interface QueuedWork {
   readonly origin: Origin;
   readonly fence: Fence | null;
-  readonly work: GatheredWork<unknown, unknown>;
-  readonly lookAhead: LookAhead<unknown> | undefined;
+  readonly work: BatchWork<unknown, unknown>;
+  readonly prefetch: Prefetch<unknown> | undefined;
   readonly draft: unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -17,15 +17,15 @@ export interface Waiting {
 export type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** The work that is next, with the drafts side by side that it may be given together. */
-export function takeAlike(group: readonly Waiting[], from: number, most: number) {
-  const { origin, fence, work } = group[from] as Waiting;
+export function takeBatch(group: readonly QueuedWork[], from: number, most: number) {
+  const { origin, fence, work } = group[from] as QueuedWork;
   let end = from + 1;
   while (end < from + most && group[end]?.work === work) end += 1;
   return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
 }
 
 /** Answers each of the group with its outcome. */
-export function answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
+export function settleAll(group: readonly QueuedWork[], outcomes: readonly Outcome[]): void {
   group.forEach((waiting, index) => {
     const outcome = outcomes[index] as Outcome;
     if (outcome.ok) waiting.resolve(outcome.value);
@@ -34,7 +34,7 @@ export function answer(group: readonly Waiting[], outcomes: readonly Outcome[]):
 }
 
 /** Rejects every work of a group of which nothing is kept. */
-export function refuse(group: readonly Waiting[], error: unknown): void {
+export function rejectAll(group: readonly QueuedWork[], error: unknown): void {
   const unavailable =
     error instanceof StoreUnavailable
       ? error

@@ -3,15 +3,15 @@
  * decides when a transaction begins or ends.
  */
 import {
-  type Ahead,
   ANYWHERE,
-  type KeyMemory,
+  type ChangedTopics,
+  type DedupeKeys,
+  type PrefetchReader,
   type Reader,
+  type SharedTransaction,
   type SqlArguments,
   type SqlNames,
   type Topic,
-  type Touched,
-  type WholeTransaction,
   type Writer,
 } from "../port.ts";
 
@@ -26,7 +26,7 @@ export interface GroupConnection extends Reader {
   /** What failed first, of an error that may only follow from it. */
   firstOf(error: unknown): unknown;
   /** Reads that are sent before anybody waits for their answers; absent where an answer is at hand. */
-  readonly ahead?: Reader;
+  readonly prefetch?: Reader;
   /** Runs a statement that answers nothing; those that follow come behind it. */
   exec(sql: string): void;
   /** No more once the database undid the whole of it by itself. */
@@ -34,7 +34,7 @@ export interface GroupConnection extends Reader {
 }
 
 /** Keys whose keeping is undone with a part of the transaction. */
-export interface UndoableKeys extends KeyMemory {
+export interface UndoableKeys extends DedupeKeys {
   readonly mark: number;
   undoTo(mark: number): void;
 }
@@ -42,31 +42,31 @@ export interface UndoableKeys extends KeyMemory {
 /** What the works of a transaction share. */
 export interface Shared {
   version: number;
-  committed: Committed;
+  committed: CommitEffects;
   /** null: they may be undone one by one. */
-  whole: WholeTransaction | null;
+  transaction: SharedTransaction | null;
 }
 
 /** The writing side: adds nested attempts and what is to happen after the commit. */
 export class GroupWriter implements Writer {
   readonly #connection: GroupConnection;
   readonly committed: (() => void)[] = [];
-  readonly touched: (readonly [topic: Topic, id: string])[] = [];
+  readonly changes: (readonly [topic: Topic, id: string])[] = [];
   isQuiet = false;
   readonly #shared: Shared;
   readonly #keys: UndoableKeys;
   #depth = 0;
   #open = true;
-  #passedOver = false;
+  #failedAttempt = false;
 
-  /** Where works are whole, an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
+  /** Where works are whole, an attempt that fails is not undone; `failedAttempt` tells, and the whole transaction has to be. */
   constructor(connection: GroupConnection, keys: UndoableKeys, shared: Shared) {
     this.#connection = connection;
     this.#keys = keys;
     this.#shared = shared;
   }
 
-  keepQuiet(): void {
+  suppressWakeups(): void {
     this.isQuiet = true;
   }
 
@@ -74,16 +74,16 @@ export class GroupWriter implements Writer {
     return this.#shared.version;
   }
 
-  get whole(): WholeTransaction | null {
-    return this.#shared.whole;
+  get shared(): SharedTransaction | null {
+    return this.#shared.transaction;
   }
 
-  get passedOver(): boolean {
-    return this.#passedOver;
+  get failedAttempt(): boolean {
+    return this.#failedAttempt;
   }
 
-  get ahead(): Ahead | undefined {
-    return this.#open ? lookingAhead(this.#connection, this.#keys) : undefined;
+  get prefetch(): PrefetchReader | undefined {
+    return this.#open ? makePrefetchReader(this.#connection, this.#keys) : undefined;
   }
 
   get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
@@ -118,13 +118,13 @@ export class GroupWriter implements Writer {
 
   attempt<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#open) return Promise.reject(ended());
-    return this.#shared.whole === null ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
+    return this.#shared.transaction === null ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
   }
 
   async #attemptCarefully<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#depth += 1;
     const savepoint = `attempt_${this.#depth}`;
-    const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];
+    const [callbacks, changes, keys] = [this.committed.length, this.changes.length, this.#keys.mark];
     this.#connection.exec(`SAVEPOINT ${savepoint}`);
     try {
       const result = await work();
@@ -134,7 +134,7 @@ export class GroupWriter implements Writer {
     } catch (error) {
       const first = this.#connection.firstOf(error);
       this.committed.length = callbacks;
-      this.touched.length = touched;
+      this.changes.length = changes;
       this.#keys.undoTo(keys);
       if (this.#connection.inTransaction) {
         this.#connection.exec(`ROLLBACK TO ${savepoint}`);
@@ -150,12 +150,12 @@ export class GroupWriter implements Writer {
     try {
       return await work();
     } catch (error) {
-      this.#passedOver = true;
+      this.#failedAttempt = true;
       throw error;
     }
   }
 
-  get keys(): KeyMemory {
+  get keys(): DedupeKeys {
     if (!this.#open) throw ended();
     return this.#keys;
   }
@@ -165,12 +165,12 @@ export class GroupWriter implements Writer {
     this.committed.push(work);
   }
 
-  touch(topic: Topic, id?: string | number): void {
+  notify(topic: Topic, id?: string | number): void {
     if (!this.#open) throw ended();
     const named = id === undefined ? ANYWHERE : String(id);
-    const last = this.touched.at(-1);
+    const last = this.changes.at(-1);
     // Many rows of one kind follow each other.
-    if (last?.[0] !== topic || last[1] !== named) this.touched.push([topic, named]);
+    if (last?.[0] !== topic || last[1] !== named) this.changes.push([topic, named]);
   }
 
   /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
@@ -180,11 +180,14 @@ export class GroupWriter implements Writer {
 }
 
 /** undefined where there is no way to be ahead of. */
-export function lookingAhead({ ahead }: GroupConnection, keys: KeyMemory): Ahead | undefined {
-  if (ahead === undefined) return undefined;
+export function makePrefetchReader(
+  { prefetch }: GroupConnection,
+  keys: DedupeKeys,
+): PrefetchReader | undefined {
+  if (prefetch === undefined) return undefined;
   return {
-    get: (sql, ...values) => ahead.get(sql, ...values),
-    all: (sql, ...values) => ahead.all(sql, ...values),
+    get: (sql, ...values) => prefetch.get(sql, ...values),
+    all: (sql, ...values) => prefetch.all(sql, ...values),
     keys,
   };
 }
@@ -194,49 +197,49 @@ function ended(): Error {
 }
 
 /** What a group's works left to be done once it is durable. */
-export class Committed {
+export class CommitEffects {
   readonly works: (() => void)[] = [];
-  readonly #touched = new Map<Topic, Set<string>>();
+  readonly #changes = new Map<Topic, Set<string>>();
   /** Whether each of them kept quiet. */
   isQuiet = true;
 
   add(writer: GroupWriter, { captured }: { captured: boolean }): void {
     this.works.push(...writer.committed);
     this.isQuiet &&= writer.isQuiet;
-    for (const [topic, id] of writer.touched) {
-      const ids = this.#touched.get(topic) ?? new Set();
-      this.#touched.set(topic, ids.add(id));
-      if (topic === "record" && captured) this.#touched.set("record_change", new Set());
+    for (const [topic, id] of writer.changes) {
+      const ids = this.#changes.get(topic) ?? new Set();
+      this.#changes.set(topic, ids.add(id));
+      if (topic === "record" && captured) this.#changes.set("record_change", new Set());
     }
   }
 
   /** The transaction as works see it that are kept or undone as one. */
-  whole(hush: () => void): WholeTransaction {
-    const hasTouched = (topic: Topic, id?: string): boolean => {
-      const ids = this.#touched.get(topic);
+  sharedTransaction(suppressCapture: () => void): SharedTransaction {
+    const hasChanged = (topic: Topic, id?: string): boolean => {
+      const ids = this.#changes.get(topic);
       return ids !== undefined && (id === undefined || ids.has(id));
     };
-    return { hasTouched, hush };
+    return { hasChanged, suppressCapture };
   }
 
   clear(): void {
     this.works.length = 0;
-    this.#touched.clear();
+    this.#changes.clear();
     this.isQuiet = true;
   }
 
-  get touched(): Touched {
-    return this.#touched;
+  get changes(): ChangedTopics {
+    return this.#changes;
   }
 
-  tell(onTouch: (touched: Touched) => void): void {
-    if (this.#touched.size > 0) onTouch(this.#touched);
+  tell(onChanges: (changes: ChangedTopics) => void): void {
+    if (this.#changes.size > 0) onChanges(this.#changes);
     for (const work of this.works) work();
   }
 }
 
 interface Listener {
-  work: (touched: Touched) => void;
+  work: (changes: ChangedTopics) => void;
   topics: readonly Topic[] | undefined;
 }
 
@@ -245,14 +248,14 @@ export class CommitListeners {
   readonly #listeners = new Set<Listener>();
 
   /** `topics`: by default any of them. The answer stops it. */
-  add(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+  add(work: (changes: ChangedTopics) => void, topics?: readonly Topic[]): () => void {
     const listener = { work, topics };
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  tell(touched: Touched): void {
+  tell(changes: ChangedTopics): void {
     for (const { work, topics } of [...this.#listeners])
-      if (topics === undefined || topics.some((topic) => touched.has(topic))) work(touched);
+      if (topics === undefined || topics.some((topic) => changes.has(topic))) work(changes);
   }
 }

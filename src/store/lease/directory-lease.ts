@@ -15,10 +15,10 @@ import {
   StoreUnavailable,
   type Writer,
 } from "../port.ts";
-import { type DirectoryLock, refuseTaken } from "../sqlite/directory-lock.ts";
+import { type DirectoryLock, takenError } from "../sqlite/directory-lock.ts";
 import { identityOf } from "../sqlite/sqlite.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
-import { type AccessQuery, HOUSE, type Keeper } from "./lease-holder.ts";
+import { ALL_ENVIRONMENTS, type LeaseListener, type LeaseManager } from "./lease-holder.ts";
 
 /** How long one that asks waits for an answer: a holder that runs looks every second. */
 const ANSWER_WITHIN_MS = 3_000;
@@ -51,31 +51,31 @@ interface LeaseDeps {
   clock: Clock;
 }
 
-export class RunnerLease implements AccessQuery {
-  readonly whole = true;
+export class DirectoryLease implements LeaseManager {
+  readonly holdsAll = true;
   readonly nodes = { live: 1 };
   readonly #deps: LeaseDeps;
   readonly #epoch: number;
   readonly #store: FencedStore;
-  #keeper: Pick<Keeper, "begin" | "lost" | "renewed"> | null = null;
+  #keeper: Pick<LeaseListener, "begin" | "lost" | "renewed"> | null = null;
   #lostTo: string | null = null;
   #unwatch: () => void = () => undefined;
 
   private constructor(deps: LeaseDeps, epoch: number) {
     this.#deps = deps;
     this.#epoch = epoch;
-    this.#store = deps.store.behind(this.#fence);
+    this.#store = deps.store.withFence(this.#fence);
   }
 
   /**
    * Takes the lease. A holder that did not give it back is gone where its lock file is the one held now, where it had another database
    * file open (this one is a copy), or where its process is; else it is asked, and who answers is named in a DataDirectoryTaken.
    */
-  static async take(deps: LeaseDeps): Promise<RunnerLease> {
+  static async take(deps: LeaseDeps): Promise<DirectoryLease> {
     const { store, file, lock } = deps;
     const before = await store.read(readLease);
     if (before.holder !== null && !isGone(before, deps) && (await answers(before, deps)))
-      throw refuseTaken(dirname(file), before.holder);
+      throw takenError(dirname(file), before.holder);
     const epoch = before.epoch + 1;
     const taken = await store.write("app", (tx) =>
       tx.run(
@@ -92,8 +92,8 @@ export class RunnerLease implements AccessQuery {
         },
       ),
     );
-    if (taken !== 1) throw refuseTaken(dirname(file), "another process that started at the same time");
-    return new RunnerLease(deps, epoch);
+    if (taken !== 1) throw takenError(dirname(file), "another process that started at the same time");
+    return new DirectoryLease(deps, epoch);
   }
 
   /** Throws StoreUnavailable unless the lease is this server's; asked in the transaction that it guards. */
@@ -119,7 +119,7 @@ export class RunnerLease implements AccessQuery {
   }
 
   /** Looks every second from now on. */
-  watch(keeper: Pick<Keeper, "begin" | "lost" | "renewed">): void {
+  watch(keeper: Pick<LeaseListener, "begin" | "lost" | "renewed">): void {
     this.#keeper = keeper;
     // A store that cannot be used now says so by itself; the next look comes.
     const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
@@ -129,7 +129,7 @@ export class RunnerLease implements AccessQuery {
   }
 
   async start(): Promise<void> {
-    await this.#keeper?.begin(HOUSE);
+    await this.#keeper?.begin(ALL_ENVIRONMENTS);
   }
 
   probe(tx: Writer): Promise<unknown> {

@@ -7,10 +7,10 @@ import type { Nodes } from "../../base/limiter.ts";
 import type { FencedStore, Writer } from "../port.ts";
 
 /** Stands among the environments' numbers for what is done once for all of them. */
-export const HOUSE = 0;
+export const ALL_ENVIRONMENTS = 0;
 
 /** Begins and ends what happens by itself, as it is told. */
-export interface Keeper {
+export interface LeaseListener {
   /** The environment's, or the house's, is this process's from now on. */
   begin(environmentId: number): Promise<void>;
   /** It is not any more, where it is lost; or soon, once this resolves: then nothing of it runs here. */
@@ -24,13 +24,13 @@ export interface Keeper {
 }
 
 /** What a room needs that works for each environment. */
-export interface Holder {
+export interface LeaseHolder {
   /** Whether the environment's own work may be begun here now. */
   holds(environmentId: number): boolean;
   /** For writes of the environment's own work: each is refused once it is another's. The same one for as long as it stays this process's. */
   storeOf(environmentId: number): FencedStore;
   /** Whether everything is this process's until it ends or loses it all. */
-  readonly whole: boolean;
+  readonly holdsAll: boolean;
 }
 
 /** A node as an owner sees it. */
@@ -53,7 +53,7 @@ export interface NodeView {
 }
 
 /** For metrics and /readyz: what this node holds. */
-export interface HeldCount {
+export interface LeaseCount {
   node: string;
   house: boolean;
   environments: number;
@@ -61,19 +61,19 @@ export interface HeldCount {
   takeovers: number;
 }
 
-export interface AccessQuery extends Holder {
+export interface LeaseManager extends LeaseHolder {
   /** Who runs everything instead of this process, in words; null while it may run. */
   readonly lostTo: string | null;
   /** With whom limits are shared. */
   readonly nodes: Nodes;
   /** Whom to tell from now on. */
-  watch(keeper: Keeper): void;
+  watch(keeper: LeaseListener): void;
   /** Begins; `url` is where this process listens. */
   start(url: string): Promise<void>;
   /** A write that reaches the disk. */
   probe(tx: Writer): Promise<unknown>;
   /** null: one process does it all. */
-  count(): HeldCount | null;
+  count(): LeaseCount | null;
   /** Every node and what it holds; null: there are none. */
   listNodes(): Promise<NodeView[] | null>;
   /** Gives back what is held. */

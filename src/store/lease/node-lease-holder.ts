@@ -17,7 +17,13 @@ import {
   type Writer,
 } from "../port.ts";
 import { adviseOn } from "../postgres/connection-advice.ts";
-import { type AccessQuery, type HeldCount, HOUSE, type Keeper, type NodeView } from "./lease-holder.ts";
+import {
+  ALL_ENVIRONMENTS,
+  type LeaseCount,
+  type LeaseListener,
+  type LeaseManager,
+  type NodeView,
+} from "./lease-holder.ts";
 import {
   type Found,
   giveBackAll,
@@ -49,8 +55,8 @@ interface NodeDeps {
   readNow?: (tx: Reader) => Promise<number>;
 }
 
-export class NodeHolding implements AccessQuery {
-  readonly whole = false;
+export class NodeLeaseManager implements LeaseManager {
+  readonly holdsAll = false;
   readonly lostTo = null;
   readonly #id: string;
   readonly #deps: Required<NodeDeps>;
@@ -63,7 +69,7 @@ export class NodeHolding implements AccessQuery {
   readonly #nobodys: FencedStore;
   readonly #houseStore: FencedStore;
   readonly #unlisten: () => void;
-  #keeper: Keeper | null = null;
+  #keeper: LeaseListener | null = null;
   #url: string | null = null;
   #validUntilMs = Number.NEGATIVE_INFINITY;
   #takeovers = 0;
@@ -83,16 +89,16 @@ export class NodeHolding implements AccessQuery {
           todo: adviseOn(error),
         }),
     });
-    this.#nobodys = store.behind(async () => {
+    this.#nobodys = store.withFence(async () => {
       throw new StoreUnavailable("This node runs that environment no more.");
     });
     // The house's rooms are handed theirs once.
-    const house = (): FencedStore => this.#held.get(HOUSE)?.store ?? this.#nobodys;
+    const house = (): FencedStore => this.#held.get(ALL_ENVIRONMENTS)?.store ?? this.#nobodys;
     this.#houseStore = {
       read: (work) => store.read(work),
       write: (origin, work) => house().write(origin, work),
-      tend: (options) => house().tend(options),
-      letsPass: (tx) => house().letsPass(tx),
+      vacuumStep: (options) => house().vacuumStep(options),
+      fenceHolds: (tx) => house().fenceHolds(tx),
     };
     this.#unlisten = store.listen(() => this.#loop.wake(), ["environment", "lease"]);
   }
@@ -102,7 +108,7 @@ export class NodeHolding implements AccessQuery {
   }
 
   storeOf(environmentId: number): FencedStore {
-    if (environmentId === HOUSE) return this.#houseStore;
+    if (environmentId === ALL_ENVIRONMENTS) return this.#houseStore;
     return this.#held.get(environmentId)?.store ?? this.#nobodys;
   }
 
@@ -115,7 +121,7 @@ export class NodeHolding implements AccessQuery {
     };
   }
 
-  watch(keeper: Keeper): void {
+  watch(keeper: LeaseListener): void {
     this.#keeper = keeper;
   }
 
@@ -127,13 +133,15 @@ export class NodeHolding implements AccessQuery {
   }
 
   probe(tx: Writer): Promise<unknown> {
-    tx.keepQuiet();
+    tx.suppressWakeups();
     return tx.run("UPDATE node SET probes = probes + 1 WHERE id = ?1", this.#id);
   }
 
-  count(): HeldCount {
-    const environments = [...this.#held.keys()].filter((id) => id !== HOUSE && this.holds(id)).length;
-    return { node: this.#id, house: this.holds(HOUSE), environments, takeovers: this.#takeovers };
+  count(): LeaseCount {
+    const environments = [...this.#held.keys()].filter(
+      (id) => id !== ALL_ENVIRONMENTS && this.holds(id),
+    ).length;
+    return { node: this.#id, house: this.holds(ALL_ENVIRONMENTS), environments, takeovers: this.#takeovers };
   }
 
   listNodes(): Promise<NodeView[]> {
@@ -191,7 +199,7 @@ export class NodeHolding implements AccessQuery {
         "This node runs that environment no more, because another one took it over.",
       );
     };
-    this.#held.set(environmentId, { epoch, store: this.#deps.store.behind(fence) });
+    this.#held.set(environmentId, { epoch, store: this.#deps.store.withFence(fence) });
     this.#tell(environmentId, (keeper) => keeper.begin(environmentId));
   }
 
@@ -213,7 +221,7 @@ export class NodeHolding implements AccessQuery {
     });
   }
 
-  #tell(environmentId: number, word: (keeper: Keeper) => Promise<void>): void {
+  #tell(environmentId: number, word: (keeper: LeaseListener) => Promise<void>): void {
     const keeper = this.#keeper;
     if (keeper === null) return;
     const before = this.#told.get(environmentId) ?? Promise.resolve();

@@ -8,7 +8,7 @@ import { VERSION } from "../../base/release/change.ts";
 import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import { type Reader, StoreUnavailable, type Writer } from "../port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
-import { HOUSE, type NodeView } from "./lease-holder.ts";
+import { ALL_ENVIRONMENTS, type NodeView } from "./lease-holder.ts";
 import { type SharedLease, shareOf } from "./lease-share.ts";
 
 export const LEASE_MS = 10_000;
@@ -93,7 +93,7 @@ export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found>
   const until = nowMs + LEASE_MS;
   await showUp(tx, looking);
   // The others give it its share.
-  if (!looking.known) tx.touch("lease");
+  if (!looking.known) tx.notify("lease");
   await keepLeases(tx, until);
   for (const [environmentId, mayGo] of leaving)
     if (mayGo) await giveBackLease(tx, environmentId, held.get(environmentId));
@@ -108,7 +108,7 @@ export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found>
   ).map((node) => node.id);
   const { take, giveBack } = shareOf(shared, live, id, new Set(leaving.keys()));
   const found: Found = { own: new Map(), takeovers: 0, giveBack, nextEndMs: null, live };
-  if (looking.known && take.length === 0 && ![...leaving.values()].includes(true)) tx.keepQuiet();
+  if (looking.known && take.length === 0 && ![...leaving.values()].includes(true)) tx.suppressWakeups();
   for (const [at, lease] of leases.entries()) {
     const { environmentId, node } = lease;
     const isTaken = take.includes(environmentId);
@@ -138,7 +138,7 @@ async function showUp(tx: Writer, { id, url, baseUrl, nowMs, clockAt }: Looking)
 /** A lease for the house and for each environment there is, and none for others. */
 async function keepLeases(tx: Writer, latest: number): Promise<void> {
   const nobodys = "INSERT INTO node_lease (environment_id, node, epoch, until)";
-  await tx.run(`${nobodys} VALUES (?1, NULL, 0, 0) ON CONFLICT DO NOTHING`, HOUSE);
+  await tx.run(`${nobodys} VALUES (?1, NULL, 0, 0) ON CONFLICT DO NOTHING`, ALL_ENVIRONMENTS);
   await tx.run(
     `${nobodys} SELECT id, NULL, 0, 0 FROM environment WHERE NOT EXISTS (
        SELECT 1 FROM node_lease WHERE node_lease.environment_id = environment.id) ON CONFLICT DO NOTHING`,
@@ -146,7 +146,7 @@ async function keepLeases(tx: Writer, latest: number): Promise<void> {
   await tx.run(
     `DELETE FROM node_lease WHERE environment_id <> ?1
        AND NOT EXISTS (SELECT 1 FROM environment WHERE environment.id = node_lease.environment_id)`,
-    HOUSE,
+    ALL_ENVIRONMENTS,
   );
   await tx.run("UPDATE node_lease SET until = ?1 WHERE until > ?1", latest);
 }
@@ -156,14 +156,14 @@ async function giveBackLease(tx: Writer, environmentId: number, epoch: number | 
   if (epoch === undefined) return;
   const sql = "UPDATE node_lease SET node = NULL, until = 0 WHERE environment_id = ?1 AND epoch = ?2";
   await tx.run(sql, environmentId, epoch);
-  tx.touch("lease");
+  tx.notify("lease");
 }
 
 /** The node ends. */
 export async function giveBackAll(tx: Writer, id: string): Promise<void> {
   await tx.run("UPDATE node_lease SET node = NULL, until = 0 WHERE node = ?1", id);
   await NODE.delete(tx, { id });
-  tx.touch("lease");
+  tx.notify("lease");
 }
 
 /** Whether the lease is the node's still, with this epoch. */
@@ -188,8 +188,8 @@ export async function listNodes(tx: Reader, own: string, nowMs: number): Promise
       ...node,
       live: node.seenAt > nowMs - LEASE_MS,
       own: node.id === own,
-      house: held.includes(HOUSE),
-      environments: held.filter((environmentId) => environmentId !== HOUSE),
+      house: held.includes(ALL_ENVIRONMENTS),
+      environments: held.filter((environmentId) => environmentId !== ALL_ENVIRONMENTS),
     };
   });
 }

@@ -28,7 +28,7 @@ import {
   tellApart,
 } from "./error.ts";
 import { Posted } from "./pending-insert.ts";
-import { ReadsAhead } from "./prefetch.ts";
+import { PrefetchedReads } from "./prefetch.ts";
 import { arrange, asSqliteGives } from "./value.ts";
 
 /** A number is given again, on a server of another address too. */
@@ -58,7 +58,7 @@ export class PostgresConnection implements GroupConnection {
   #part: Part = { failed: null };
   #posted: Promise<void> = Promise.resolve();
   #toPost = new Posted();
-  readonly #ahead = new ReadsAhead<SqlRows>();
+  readonly #prefetched = new PrefetchedReads<SqlRows>();
   /** Statements without an answer yet, and since when there is any. */
   #unanswered = 0;
   #sinceMs = 0;
@@ -126,12 +126,12 @@ export class PostgresConnection implements GroupConnection {
   }
 
   async run(sql: string, ...values: SqlArguments): Promise<number> {
-    this.#ahead.written(sql);
+    this.#prefetched.written(sql);
     return (await this.#ask(sql, values)).count ?? 0;
   }
 
   /** Answers only what is asked for again by `get` and `all`. */
-  readonly ahead: Reader = {
+  readonly prefetch: Reader = {
     get: async <Row>(sql: string, ...values: SqlArguments) =>
       ((await this.#askAhead(sql, values))[0] as Row | undefined) ?? null,
     all: async <Row>(sql: string, ...values: SqlArguments) => (await this.#askAhead(sql, values)) as Row[],
@@ -148,7 +148,7 @@ export class PostgresConnection implements GroupConnection {
 
   #post(sql: string, more: readonly SqlArguments[]): void {
     if (more.length === 0) return;
-    this.#ahead.written(sql);
+    this.#prefetched.written(sql);
     this.#toPost.add(sql, more);
   }
 
@@ -174,7 +174,7 @@ export class PostgresConnection implements GroupConnection {
   /** Of what is undone now: what was posted is not sent any more, and what the rest of it may yet answer is nobody's. */
   discard(): void {
     this.#toPost.clear();
-    this.#ahead.clear();
+    this.#prefetched.clear();
     this.endPart();
   }
 
@@ -194,7 +194,7 @@ export class PostgresConnection implements GroupConnection {
 
   async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
     if (rows.length === 0) return 0;
-    this.#ahead.written(sql);
+    this.#prefetched.written(sql);
     this.#flush();
     const answers = await Promise.all(
       this.#toPost.write(sql, eachAlone(rows)).map(({ text, values }) => this.#send(text, values)),
@@ -203,7 +203,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   exec(sql: string, ...values: SqlArguments): void {
-    if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#ahead.clear();
+    if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#prefetched.clear();
     this.#flush();
     const { text, places } = toPostgres(sql);
     this.#send(text, places.length === 0 ? [] : arrange(sql, places, values)).catch(this.#noteFailure());
@@ -211,14 +211,14 @@ export class PostgresConnection implements GroupConnection {
 
   /** Several statements without values in one go; answers the rows of each. */
   async script(sql: string): Promise<SqlRows[]> {
-    this.#ahead.clear();
+    this.#prefetched.clear();
     this.#flush();
     return await this.#send<SqlRows[]>(sql, null);
   }
 
   /** Ends the transaction; answers what came of it. It goes out with what was sent before, and so does what is asked next. */
   async commit(): Promise<"COMMIT" | "ROLLBACK"> {
-    this.#ahead.clear();
+    this.#prefetched.clear();
     this.#flush();
     return (await this.#send("COMMIT", [])).command as "COMMIT" | "ROLLBACK";
   }
@@ -280,9 +280,9 @@ export class PostgresConnection implements GroupConnection {
   async #ask(sql: string, values: SqlArguments): Promise<SqlRows> {
     const { text, places } = toPostgres(sql);
     const arranged = places.length === 0 ? [] : arrange(sql, places, values);
-    const asked = this.#ahead.find(text, arranged);
+    const asked = this.#prefetched.find(text, arranged);
     if (asked !== undefined) return (await asked).map((row) => ({ ...row })) as SqlRows;
-    if (!/^\s*SELECT\b/i.test(text)) this.#ahead.written(text);
+    if (!/^\s*SELECT\b/i.test(text)) this.#prefetched.written(text);
     this.#flush();
     const rows = await this.#send(text, arranged);
     for (const row of rows) asSqliteGives(row);
@@ -293,11 +293,11 @@ export class PostgresConnection implements GroupConnection {
   async #askAhead(sql: string, values: SqlArguments): Promise<SqlRows> {
     const { text, places } = toPostgres(sql);
     const arranged = places.length === 0 ? [] : arrange(sql, places, values);
-    const asked = this.#ahead.find(text, arranged);
+    const asked = this.#prefetched.find(text, arranged);
     if (asked !== undefined) return await asked;
     if (this.#toPost.isReadBy(text)) return await this.#ask(sql, values);
     const sent = this.#send(text, arranged);
-    this.#ahead.keep(text, arranged, sent);
+    this.#prefetched.add(text, arranged, sent);
     const rows = await sent;
     for (const row of rows) asSqliteGives(row);
     return rows;

@@ -1,6 +1,6 @@
 /** Whether the disk of a PostgreSQL has room: asked by a file that the server makes for a moment and that leaves nothing behind. */
 import { systemClock } from "../../base/clock.ts";
-import { Room } from "../disk-space.ts";
+import { DiskSpace } from "../disk-space.ts";
 import type { Store } from "../port.ts";
 import { causesOf } from "./error.ts";
 
@@ -15,8 +15,8 @@ const ROWS = 60_000;
 const FILE_REFUSED = "53400";
 
 /** The room of the server that `read` reads. `onChange` receives the trouble when a group finds no room, and null when it ends. */
-export function roomOf(read: Store["read"], onChange: (trouble: string | null) => void): Room {
-  return new Room({
+export function makeDiskSpace(read: Store["read"], onChange: (trouble: string | null) => void): DiskSpace {
+  return new DiskSpace({
     clock: systemClock,
     ask: () => takesFile(read),
     everyMs: ASK_EVERY_MS,

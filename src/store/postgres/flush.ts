@@ -6,7 +6,7 @@
 import { sleep, systemClock } from "../../base/clock.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
-import type { PostgresSilence } from "./liveness.ts";
+import type { PostgresLiveness } from "./liveness.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 /** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */
@@ -30,7 +30,7 @@ export async function askOnDisk(own: PostgresConnection, connection: string): Pr
 }
 
 export class PostgresFlush {
-  readonly #server: Pick<PostgresSilence, "connect" | "isCutOff">;
+  readonly #server: Pick<PostgresLiveness, "connect" | "isCutOff">;
   #own: PostgresConnection | null = null;
   #opening: Promise<PostgresConnection> | null = null;
   /** When it answered last. */
@@ -39,7 +39,7 @@ export class PostgresFlush {
   #sent: Promise<unknown> = Promise.resolve();
   #next: { connection: string; number: Promise<number> } | null = null;
 
-  constructor(server: Pick<PostgresSilence, "connect" | "isCutOff">) {
+  constructor(server: Pick<PostgresLiveness, "connect" | "isCutOff">) {
     this.#server = server;
   }
 

@@ -3,18 +3,23 @@
  * the other nodes what was touched.
  */
 import { systemClock } from "../../base/clock.ts";
-import type { Ending, GroupDatabase, Kept, WorkWatch } from "../group-commit/group-database.ts";
+import type {
+  CommitOptions,
+  CommitResult,
+  GroupDatabase,
+  WorkWatch,
+} from "../group-commit/group-database.ts";
 import type { GroupConnection, UndoableKeys } from "../group-commit/transaction.ts";
-import { OutcomeUnknown, StoreUnavailable, type Touched } from "../port.ts";
+import { type ChangedTopics, OutcomeUnknown, StoreUnavailable } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
 import { askOnDisk, NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
-import type { PostgresSilence } from "./liveness.ts";
-import { Notices, TOUCHED_CHANNEL } from "./notification.ts";
+import type { PostgresLiveness } from "./liveness.ts";
+import { CHANGES_CHANNEL, Notices } from "./notification.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 interface GroupOptions {
-  server: Pick<PostgresSilence, "connect" | "isCutOff">;
+  server: Pick<PostgresLiveness, "connect" | "isCutOff">;
   /** Tells this process's writes from those of others. */
   node: string;
   /** Told how long it waited until it had the lock. */
@@ -63,7 +68,7 @@ export class PostgresGroup implements GroupDatabase {
   constructor(options: GroupOptions) {
     this.#options = options;
     this.#flush = new PostgresFlush(options.server);
-    this.#notices = new Notices(options.node, (text) => this.#flush.tell(TELL, TOUCHED_CHANNEL, text));
+    this.#notices = new Notices(options.node, (text) => this.#flush.tell(TELL, CHANGES_CHANNEL, text));
     this.keys = new EventKeys(() => this.connection);
   }
 
@@ -107,7 +112,7 @@ export class PostgresGroup implements GroupDatabase {
     this.#writer?.exec(CAPTURE, captured ? "1" : "0");
   }
 
-  async commit(touched: Touched, { isQuiet, isFollowed, works }: Ending): Promise<Kept> {
+  async commit(changes: ChangedTopics, { isQuiet, isFollowed, works }: CommitOptions): Promise<CommitResult> {
     const writer = this.#writer;
     if (writer === null) throw new StoreUnavailable("No transaction was begun.");
     if (writer.lost) throw new ConnectionLost("The connection broke before the commit.");
@@ -116,8 +121,8 @@ export class PostgresGroup implements GroupDatabase {
     const number = this.#number;
     if (this.#takesTurn && !isQuiet) void writer.post(NUMBER_AND_TURN, name, number, this.#options.node);
     else void writer.post(NUMBER, name, number);
-    const notice = this.#notices.take(touched);
-    const told = notice === null ? null : writer.run(TELL, TOUCHED_CHANNEL, notice.text);
+    const notice = this.#notices.take(changes);
+    const told = notice === null ? null : writer.run(TELL, CHANGES_CHANNEL, notice.text);
     const committed = writer.commit();
     this.#isBegun = false;
     const part = writer.endPart();
@@ -137,7 +142,7 @@ export class PostgresGroup implements GroupDatabase {
       if (part.failed !== null) throw part.failed;
       // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
       if (ended === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
-      if (notice === null) this.#notices.gather(touched);
+      if (notice === null) this.#notices.gather(changes);
       this.#tell(null);
       return { durable: this.#reach(name, number, flushed) };
     } catch (error) {
@@ -146,7 +151,7 @@ export class PostgresGroup implements GroupDatabase {
       try {
         if (writer.lost && (await this.#known(this.#flush.settle(name, number)))) return { durable: null };
       } finally {
-        this.#notices.giveBack(notice?.touched ?? touched);
+        this.#notices.giveBack(notice?.changes ?? changes);
       }
       if (!writer.lost) this.#tell(first);
       throw first;
@@ -247,7 +252,7 @@ class EventKeys implements UndoableKeys {
     this.#connection = connection;
   }
 
-  async expect(hashes: readonly Uint8Array[]): Promise<void> {
+  async prefetch(hashes: readonly Uint8Array[]): Promise<void> {
     const unknown = hashes.filter((hash) => !this.#known.has(nameOf(hash)));
     if (unknown.length > 0) this.#asked = Promise.all([this.#asked, this.#ask(unknown)]);
     await this.#asked;
@@ -272,15 +277,15 @@ class EventKeys implements UndoableKeys {
     return rows.map(({ seq }) => seq);
   }
 
-  async keep(hash: Uint8Array, value: number): Promise<void> {
+  async add(hash: Uint8Array, value: number): Promise<void> {
     this.#known.get(nameOf(hash))?.push(value);
   }
 
-  async forgetBefore(): Promise<boolean> {
+  async deleteBefore(): Promise<boolean> {
     return false;
   }
 
-  async forgetSlot(): Promise<void> {}
+  async deleteSlot(): Promise<void> {}
 
   /** Also at the beginning and at the end: what it knew is asked for again. */
   undoTo(): void {

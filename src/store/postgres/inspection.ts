@@ -79,7 +79,7 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
 export class UnfitServer extends Error {}
 
 /** Before anything is made there. Throws UnfitServer, and ReadOnly of a standby: it may be the primary in a moment, or its name lead to one. */
-export async function refuseUnfit(tx: Reader): Promise<void> {
+export async function requireFitServer(tx: Reader): Promise<void> {
   const unfit = await findUnfit(tx);
   if (unfit?.check === "standby") throw new ReadOnly(`The database cannot be taken. ${unfit.why}`);
   if (unfit !== null)

@@ -41,7 +41,7 @@ interface Ping {
   stop(): void;
 }
 
-export class PostgresSilence {
+export class PostgresLiveness {
   readonly #place: DatabaseUrl;
   readonly #isPatient: boolean;
   #isAsking = false;

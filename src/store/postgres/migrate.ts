@@ -14,12 +14,12 @@ import { MigrationRefused, POSTGRES_MIGRATIONS, SCHEMA_VERSION } from "../migrat
 import type { Migration } from "../migrate/read-migrations.ts";
 import { differs, listDifferences, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
-import { MOVED_NUMBER, refuseMoved } from "../transfer/mark.ts";
+import { MOVED_NUMBER, requireNotTransferred } from "../transfer/mark.ts";
 import { PostgresConnection } from "./connection.ts";
 import { AS_LONG_AS_IT_TAKES } from "./connection-option.ts";
 import { causesOf } from "./error.ts";
-import { refuseUnfit, UnfitServer } from "./inspection.ts";
-import { LOOK_EVERY_MS, PostgresSilence } from "./liveness.ts";
+import { requireFitServer, UnfitServer } from "./inspection.ts";
+import { LOOK_EVERY_MS, PostgresLiveness } from "./liveness.ts";
 import { readPostgresShape } from "./schema-shape.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
@@ -59,7 +59,7 @@ export async function migrateServer(
   migration: PostgresMigrationOptions,
 ): Promise<void> {
   const connection = await PostgresConnection.open(place, "relay migration");
-  const silence = new PostgresSilence(place, { isPatient: true });
+  const silence = new PostgresLiveness(place, { isPatient: true });
   const looks = new Loop({
     clock: systemClock,
     everyMs: LOOK_EVERY_MS,
@@ -71,7 +71,7 @@ export async function migrateServer(
   void looks.start(LOOK_EVERY_MS);
   void migration.stopped?.then(() => connection.giveUp(STOPPED));
   try {
-    await refuseUnfit(connection);
+    await requireFitServer(connection);
     await migratePostgres(connection, clock, migration);
   } finally {
     await looks.stop();
@@ -179,7 +179,7 @@ function explainTakenName(error: unknown): unknown {
 async function readSchema(connection: PostgresConnection): Promise<number> {
   const table = await connection.get("SELECT 1 FROM pg_class WHERE oid = to_regclass('schema_migration')");
   if (table === null) return 0;
-  await refuseMoved(connection);
+  await requireNotTransferred(connection);
   const row = await connection.get<{ number: number | null }>(
     `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,
   );

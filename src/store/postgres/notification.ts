@@ -3,10 +3,10 @@
  * is looked for once more for safety's sake, is gathered for a moment, since each notice wakes every node and its listener.
  */
 import { systemClock } from "../../base/clock.ts";
-import { ANYWHERE, type Topic, type Touched } from "../port.ts";
+import { ANYWHERE, type ChangedTopics, type Topic } from "../port.ts";
 
 /** The channel on which they do. */
-export const TOUCHED_CHANNEL = "relay_touched";
+export const CHANGES_CHANNEL = "relay_touched";
 /** A longer message is refused by the server. */
 const MAX_NOTICE_BYTES = 7_500;
 
@@ -19,7 +19,7 @@ const AGAIN_MS = 1_000;
 /** `text`: what others are told. */
 interface Notice {
   text: string;
-  touched: Touched;
+  changes: ChangedTopics;
 }
 
 export class Notices {
@@ -37,23 +37,23 @@ export class Notices {
   }
 
   /** What a transaction that touched this tells with its commit, with all that was gathered; null: nothing, so its touches are gathered behind it. */
-  take(touched: Touched): Notice | null {
+  take(changes: ChangedTopics): Notice | null {
     const isDue =
-      [...touched.keys()].some((topic) => !MAY_WAIT.has(topic)) ||
+      [...changes.keys()].some((topic) => !MAY_WAIT.has(topic)) ||
       (this.#gathered.size > 0 && systemClock.monotonicMs() - this.#sinceMs >= GATHER_MS);
     if (!isDue) return null;
-    this.gather(touched);
+    this.gather(changes);
     return this.#takeAll();
   }
 
   /** What others can see by now: told earlier they would see what was before, and nobody would tell them again. */
-  gather(touched: Touched): void {
-    this.#gather(touched, GATHER_MS);
+  gather(changes: ChangedTopics): void {
+    this.#gather(changes, GATHER_MS);
   }
 
   /** Nobody was told, or nobody knows. */
-  giveBack(touched: Touched): void {
-    this.#gather(touched, AGAIN_MS);
+  giveBack(changes: ChangedTopics): void {
+    this.#gather(changes, AGAIN_MS);
   }
 
   /** Tells what is left, where somebody can be told. */
@@ -63,13 +63,13 @@ export class Notices {
     if (canTell && left !== null) await this.#send(left.text).catch(() => undefined);
   }
 
-  #gather(touched: Touched, withinMs: number): void {
-    if (touched.size === 0 || this.#isClosed) return;
+  #gather(changes: ChangedTopics, withinMs: number): void {
+    if (changes.size === 0 || this.#isClosed) return;
     if (this.#gathered.size === 0) {
       this.#sinceMs = systemClock.monotonicMs();
       this.#cancel = systemClock.after(withinMs, () => this.#sendAll());
     }
-    for (const [topic, ids] of touched) {
+    for (const [topic, ids] of changes) {
       const gathered = this.#gathered.get(topic) ?? new Set();
       for (const id of ids) gathered.add(id);
       this.#gathered.set(topic, gathered);
@@ -79,20 +79,20 @@ export class Notices {
   #takeAll(): Notice | null {
     if (this.#gathered.size === 0) return null;
     this.#cancel();
-    const touched = this.#gathered;
+    const changes = this.#gathered;
     this.#gathered = new Map();
-    return { text: writeNotice(this.#node, touched), touched };
+    return { text: writeNotice(this.#node, changes), changes };
   }
 
   #sendAll(): void {
     const notice = this.#takeAll();
-    if (notice !== null) this.#send(notice.text).catch(() => this.giveBack(notice.touched));
+    if (notice !== null) this.#send(notice.text).catch(() => this.giveBack(notice.changes));
   }
 }
 
 /** A long list of relays becomes any relay's. */
-function writeNotice(node: string, touched: Touched): string {
-  const topics = Object.fromEntries([...touched].map(([topic, ids]) => [topic, [...ids]]));
+function writeNotice(node: string, changes: ChangedTopics): string {
+  const topics = Object.fromEntries([...changes].map(([topic, ids]) => [topic, [...ids]]));
   const notice = JSON.stringify({ node, topics });
   if (Buffer.byteLength(notice) <= MAX_NOTICE_BYTES) return notice;
   return JSON.stringify({

@@ -4,29 +4,29 @@
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
-import type { Room } from "../disk-space.ts";
+import type { DiskSpace } from "../disk-space.ts";
 import { GroupCommit } from "../group-commit/group-commit.ts";
 import { CommitListeners } from "../group-commit/transaction.ts";
 import {
+  type BatchWork,
+  type ChangedTopics,
   type Fence,
   type FencedStore,
-  type GatheredWork,
-  type LookAhead,
   type Origin,
+  type Prefetch,
   type Reader,
   type Store,
   StoreUnavailable,
   type Topic,
-  type Touched,
   type Writer,
 } from "../port.ts";
 import { hearChannel } from "./channel-listener.ts";
-import { roomOf } from "./disk-space.ts";
+import { makeDiskSpace } from "./disk-space.ts";
 import { NoRoom } from "./error.ts";
 import { PostgresGroup } from "./group.ts";
-import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./liveness.ts";
+import { PostgresLiveness, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./liveness.ts";
 import { migrateServer, type PostgresMigrationOptions } from "./migrate.ts";
-import { readNotice, TOUCHED_CHANNEL } from "./notification.ts";
+import { CHANGES_CHANNEL, readNotice } from "./notification.ts";
 import { Readers } from "./reader-pool.ts";
 
 const LOOK_EVERY_MS = 1_000;
@@ -72,8 +72,8 @@ class OpenPostgres implements PostgresStore {
   readonly #database: PostgresGroup;
   readonly #group: GroupCommit;
   readonly #readers: Readers;
-  readonly #silence: PostgresSilence;
-  readonly #room: Room;
+  readonly #silence: PostgresLiveness;
+  readonly #space: DiskSpace;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
@@ -105,7 +105,7 @@ class OpenPostgres implements PostgresStore {
   ) {
     this.#place = place;
     this.#onTrouble = onTrouble;
-    this.#silence = new PostgresSilence(place);
+    this.#silence = new PostgresLiveness(place);
     this.#database = new PostgresGroup({
       server: this.#silence,
       node: this.node,
@@ -115,9 +115,9 @@ class OpenPostgres implements PostgresStore {
       onUnknown: () => {
         this.#foreignChange = true;
       },
-      onRefused: (error) => (error instanceof NoRoom ? this.#room.noteNone() : this.#noteReadOnly()),
+      onRefused: (error) => (error instanceof NoRoom ? this.#space.recordFull() : this.#noteReadOnly()),
     });
-    this.#room = roomOf(
+    this.#space = makeDiskSpace(
       (work) => this.read(work),
       (trouble) => this.#tellTrouble(trouble),
     );
@@ -125,9 +125,9 @@ class OpenPostgres implements PostgresStore {
     void this.#overdue.start(SILENCE_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
-      onTouch: (touched) => this.#listeners.tell(touched),
+      onChanges: (changes) => this.#listeners.tell(changes),
       onEnd: (error) => {
-        if (error === null) this.#room.noteKept();
+        if (error === null) this.#space.recordSuccess();
       },
     });
     this.#looks = new Loop({
@@ -143,7 +143,7 @@ class OpenPostgres implements PostgresStore {
   /** Hears what others touch, from now on and again after each connection that was lost. Throws StoreUnavailable. */
   async hear(): Promise<void> {
     this.#heardMs = systemClock.monotonicMs();
-    const stop = await hearChannel(this.#place, TOUCHED_CHANNEL, {
+    const stop = await hearChannel(this.#place, CHANGES_CHANNEL, {
       onNotice: (notice) => this.#hearOthers(notice),
       // What was told while nobody listened was heard by nobody.
       onBegin: () => {
@@ -166,28 +166,28 @@ class OpenPostgres implements PostgresStore {
     return this.#group.add(origin, work);
   }
 
-  gather<Draft, Result>(
+  batchWrites<Draft, Result>(
     origin: Origin,
-    work: GatheredWork<Draft, Result>,
-    lookAhead?: LookAhead<Draft>,
+    work: BatchWork<Draft, Result>,
+    prefetch?: Prefetch<Draft>,
   ): (draft: Draft) => Promise<Result> {
-    return (draft) => this.#group.addDraft(origin, work, draft, { lookAhead });
+    return (draft) => this.#group.addDraft(origin, work, draft, { prefetch });
   }
 
-  behind(fence: Fence): FencedStore {
+  withFence(fence: Fence): FencedStore {
     return {
       read: (work) => this.read(work),
       write: (origin, work) => this.#group.add(origin, work, fence),
-      tend: () => this.tend(),
-      letsPass: (tx) => this.#letsPass(fence, tx),
+      vacuumStep: () => this.vacuumStep(),
+      fenceHolds: (tx) => this.#fenceHolds(fence, tx),
     };
   }
 
-  async letsPass(): Promise<boolean> {
+  async fenceHolds(): Promise<boolean> {
     return true;
   }
 
-  async #letsPass(fence: Fence, tx: Reader): Promise<boolean> {
+  async #fenceHolds(fence: Fence, tx: Reader): Promise<boolean> {
     try {
       await fence(tx);
       return true;
@@ -197,7 +197,7 @@ class OpenPostgres implements PostgresStore {
     }
   }
 
-  listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+  listen(work: (changes: ChangedTopics) => void, topics?: readonly Topic[]): () => void {
     return this.#listeners.add(work, topics);
   }
 
@@ -220,7 +220,7 @@ class OpenPostgres implements PostgresStore {
   }
 
   /** The server looks after its own files. */
-  async tend(): Promise<boolean> {
+  async vacuumStep(): Promise<boolean> {
     return false;
   }
 
@@ -248,7 +248,7 @@ class OpenPostgres implements PostgresStore {
     this.#isReadOnly = false;
     this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
     this.#readers.closeIdle();
-    if (!this.#closed) this.#room.look();
+    if (!this.#closed) this.#space.look();
   }
 
   #look(): undefined {
@@ -263,7 +263,7 @@ class OpenPostgres implements PostgresStore {
     const silentMs = systemClock.monotonicMs() - this.#heardMs;
     if (silentMs < ASK_AFTER_MS) return;
     const notice = JSON.stringify({ node: this.node });
-    const asked = this.read((tx) => tx.get("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice));
+    const asked = this.read((tx) => tx.get("SELECT pg_notify(?1, ?2)", CHANGES_CHANNEL, notice));
     void asked.catch(() => undefined);
     if (silentMs < DEAF_AFTER_MS) return;
     void this.hear().then(
@@ -285,7 +285,7 @@ class OpenPostgres implements PostgresStore {
 
   #tellTrouble(trouble: string | null): void {
     // What needs no new room goes on.
-    const told = trouble ?? this.#room.trouble;
+    const told = trouble ?? this.#space.trouble;
     if (told === this.#trouble) return;
     this.#trouble = told;
     this.#onTrouble(told);

@@ -17,7 +17,7 @@ interface Asked<Rows> {
   tables: readonly string[];
 }
 
-export class ReadsAhead<Rows> {
+export class PrefetchedReads<Rows> {
   readonly #asked = new Map<string, Asked<Rows>>();
 
   /** `values` as they cross to the server. */
@@ -25,7 +25,7 @@ export class ReadsAhead<Rows> {
     return this.#asked.size === 0 ? undefined : this.#asked.get(nameOf(text, values))?.rows;
   }
 
-  keep(text: string, values: readonly unknown[], rows: Promise<Rows>): void {
+  add(text: string, values: readonly unknown[], rows: Promise<Rows>): void {
     this.#asked.set(nameOf(text, values), { rows, tables: tablesOf(text) });
   }
 

@@ -3,7 +3,7 @@ import { systemClock } from "../../base/clock.ts";
 import type { Reader } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, isFull } from "./error.ts";
-import type { PostgresSilence } from "./liveness.ts";
+import type { PostgresLiveness } from "./liveness.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;
@@ -13,7 +13,7 @@ const READER_IDLE_MS = 60_000;
 const MAX_READS = 2;
 
 export class Readers {
-  readonly #server: Pick<PostgresSilence, "connect">;
+  readonly #server: Pick<PostgresLiveness, "connect">;
   readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
@@ -22,7 +22,7 @@ export class Readers {
   #busy = 0;
   #opening = 0;
 
-  constructor(server: Pick<PostgresSilence, "connect">) {
+  constructor(server: Pick<PostgresLiveness, "connect">) {
     this.#server = server;
   }
 

@@ -6,18 +6,25 @@
 import { type Clock, sleep, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { StoreUnavailable } from "../port.ts";
-import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../transfer/mark.ts";
+import {
+  LET_WRITE,
+  MARK,
+  NO_MORE_WRITES,
+  readMark,
+  requireNotTransferred,
+  UNMARK,
+} from "../transfer/mark.ts";
 import {
   type Cell,
-  type MovedTable,
-  MoveRefused,
   moves,
   rowsAtOnce,
   type TargetEnd,
+  TransferRefused,
+  type TransferTable,
 } from "../transfer/tables.ts";
 import { PostgresConnection } from "./connection.ts";
 import { AS_LONG_AS_IT_TAKES } from "./connection-option.ts";
-import { refuseUnfit } from "./inspection.ts";
+import { requireFitServer } from "./inspection.ts";
 import { migratePostgres } from "./migrate.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
@@ -35,16 +42,16 @@ export class PostgresEnd implements TargetEnd {
     this.#connection = connection;
   }
 
-  /** With this version's schema. Throws MoveRefused where a node runs on it, MovedAway, MigrationRefused, or StoreUnavailable. */
+  /** With this version's schema. Throws TransferRefused where a node runs on it, DatabaseTransferred, MigrationRefused, or StoreUnavailable. */
   static async open(url: DatabaseUrl, clock: Clock): Promise<PostgresEnd> {
     const connection = await PostgresConnection.open(url, "relay move");
     try {
-      await refuseUnfit(connection);
+      await requireFitServer(connection);
       await migratePostgres(connection, clock);
       await connection.script(
         `SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = 0; ${AS_LONG_AS_IT_TAKES}`,
       );
-      await refuseMoved(connection);
+      await requireNotTransferred(connection);
       const dead = await refuseNodes(connection, String(url));
       // Of the session, so that what the transaction sees begins behind it.
       await connection.script(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
@@ -71,7 +78,7 @@ export class PostgresEnd implements TargetEnd {
   }
 
   /** Throws unless these are the tables it has, with the same columns. */
-  async requireTables(tables: readonly MovedTable[]): Promise<void> {
+  async requireTables(tables: readonly TransferTable[]): Promise<void> {
     const rows = await this.#connection.all<{ table: string; column: string }>(
       `SELECT c.table_name AS "table", c.column_name AS "column" FROM information_schema.columns AS c
        JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
@@ -85,17 +92,17 @@ export class PostgresEnd implements TargetEnd {
     );
     const [other] = [...here.symmetricDifference(wanted)];
     if (other !== undefined)
-      throw new MoveRefused(
+      throw new TransferRefused(
         `The tables of ${this.shown} are others than this version makes (${other}): somebody added or changed some; name a new database.`,
       );
   }
 
-  async count({ name }: MovedTable): Promise<number> {
+  async count({ name }: TransferTable): Promise<number> {
     const row = await this.#connection.get<{ count: number }>(`SELECT count(*) AS count FROM ${quote(name)}`);
     return row?.count ?? 0;
   }
 
-  async *rows(table: MovedTable): AsyncGenerator<readonly Cell[][]> {
+  async *rows(table: TransferTable): AsyncGenerator<readonly Cell[][]> {
     const { name, columns, order } = table;
     const cells = columns.map(({ name: column, kind }, at) => {
       const cell = quote(column);
@@ -114,7 +121,7 @@ export class PostgresEnd implements TargetEnd {
     await this.#connection.script("CLOSE moved");
   }
 
-  async lastNumber({ name, order: [column = ""] }: MovedTable): Promise<string | null> {
+  async lastNumber({ name, order: [column = ""] }: TransferTable): Promise<string | null> {
     const row = await this.#connection.get<{ sequence: string }>(
       "SELECT pg_get_serial_sequence(?1, ?2) AS sequence",
       quote(name),
@@ -132,14 +139,14 @@ export class PostgresEnd implements TargetEnd {
     return text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
   }
 
-  async begin(tables: readonly MovedTable[]): Promise<void> {
+  async begin(tables: readonly TransferTable[]): Promise<void> {
     for (const { name } of tables)
       await this.#connection.script(`ALTER TABLE ${quote(name)} DISABLE TRIGGER USER`);
     await this.#connection.script("DELETE FROM event_last");
   }
 
   /** One value for all of them: a list of lists, where bytes are written as base64. */
-  async add({ name, columns }: MovedTable, rows: readonly Cell[][]): Promise<void> {
+  async add({ name, columns }: TransferTable, rows: readonly Cell[][]): Promise<void> {
     const written = JSON.stringify(
       rows.map((row) =>
         row.map((cell) => (cell instanceof Uint8Array ? Buffer.from(cell).toString("base64") : cell)),
@@ -156,7 +163,7 @@ export class PostgresEnd implements TargetEnd {
     );
   }
 
-  async setLastNumber({ name, order: [column = ""] }: MovedTable, last: string): Promise<void> {
+  async setLastNumber({ name, order: [column = ""] }: TransferTable, last: string): Promise<void> {
     await this.#connection.run(
       "SELECT setval(pg_get_serial_sequence(?1, ?2), ?3::text::bigint)",
       quote(name),
@@ -165,14 +172,14 @@ export class PostgresEnd implements TargetEnd {
     );
   }
 
-  async settle(tables: readonly MovedTable[]): Promise<void> {
+  async settle(tables: readonly TransferTable[]): Promise<void> {
     for (const { name } of tables)
       await this.#connection.script(`ALTER TABLE ${quote(name)} ENABLE TRIGGER USER`);
     for (const table of tables.filter(({ counted }) => !counted)) await this.#numberOn(table);
   }
 
   /** Where rows get the number behind the greatest one there is. */
-  async #numberOn({ name, columns }: MovedTable): Promise<void> {
+  async #numberOn({ name, columns }: TransferTable): Promise<void> {
     const numbered = await this.#connection.all<{ column: string }>(
       `SELECT column_name AS "column" FROM information_schema.columns
        WHERE table_schema = current_schema() AND table_name = ?1 AND is_identity = 'YES'`,
@@ -232,7 +239,7 @@ async function refuseNodes(connection: PostgresConnection, shown: string): Promi
 function refuseOther(now: readonly Node[], known: readonly Node[], shown: string): void {
   const alive = now.find(({ id, seenAt }) => known.find((one) => one.id === id)?.seenAt !== seenAt);
   if (alive === undefined) return;
-  throw new MoveRefused(
+  throw new TransferRefused(
     `A server runs on ${shown} (process ${alive.pid} of ${alive.host}): stop every one, then move.`,
   );
 }

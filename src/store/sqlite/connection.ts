@@ -4,7 +4,7 @@
  */
 import { constants, Database, type Statement } from "bun:sqlite";
 import { sleep, systemClock } from "../../base/clock.ts";
-import type { GroupDatabase, Kept, WorkWatch } from "../group-commit/group-database.ts";
+import type { CommitResult, GroupDatabase, WorkWatch } from "../group-commit/group-database.ts";
 import type { GroupConnection, UndoableKeys } from "../group-commit/transaction.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "../port.ts";
 import { BLOCK_INDEX, followBlocks } from "./index-hint.ts";
@@ -223,7 +223,7 @@ export class SqliteGroup implements GroupDatabase {
     );
   }
 
-  async commit(): Promise<Kept> {
+  async commit(): Promise<CommitResult> {
     try {
       // The flag is up again with the commit, so that direct SQL is captured.
       if (!this.#captured) this.capture(true);

@@ -13,7 +13,7 @@ import {
   DatabaseRefused,
   openDatabaseFile,
   readSchemaVersion,
-  refuseUnreadable,
+  unreadableError,
 } from "./database-file.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -111,7 +111,7 @@ function explain(from: string, to: string, error: unknown): DatabaseRefused {
   if (error instanceof DatabaseRefused) return error;
   const code = fileErrorCode(error);
   const { message } = error as Error;
-  if (/NOTADB|CORRUPT|BUSY|LOCKED/.test(code)) return refuseUnreadable(from, error);
+  if (/NOTADB|CORRUPT|BUSY|LOCKED/.test(code)) return unreadableError(from, error);
   return new DatabaseRefused(
     "target",
     `The copy ${to} cannot be written (${message}): check the folder's rights and the room on its disk.`,
@@ -133,7 +133,7 @@ export function holdDatabase(file: string): HeldDatabase | null {
     return hold(file);
   } catch (error) {
     const { code = "" } = error as { code?: string };
-    if (/BUSY|LOCKED/.test(code) || error instanceof DatabaseRefused) throw refuseUnreadable(file, error);
+    if (/BUSY|LOCKED/.test(code) || error instanceof DatabaseRefused) throw unreadableError(file, error);
     if (/NOTADB|CORRUPT|IOERR/.test(code)) return null;
     throw error;
   }
@@ -176,7 +176,7 @@ function requireFolded(file: string, mode: { journal_mode: string } | null): voi
 }
 
 /** A migration that does not begin, because what was before could not be kept. */
-export class NoCopyKept extends MigrationRefused {}
+export class UpgradeBackupFailed extends MigrationRefused {}
 
 /** The copy of the database from before its upgrade to this executable's schema: one for each version, however often its upgrade begins again. */
 function copyBeforeUpgrade(file: string): string {
@@ -193,12 +193,12 @@ export async function wasUpgradeBegun(file: string, schema: number): Promise<boo
   }
 }
 
-/** Copies the database into `backups/` next to it, over the copy of an upgrade that was interrupted before its first step. Throws NoCopyKept where that fails. */
+/** Copies the database into `backups/` next to it, over the copy of an upgrade that was interrupted before its first step. Throws UpgradeBackupFailed where that fails. */
 export async function backupBeforeMigration(file: string): Promise<void> {
   try {
     await copyDatabase(file, copyBeforeUpgrade(file), { replace: true });
   } catch (error) {
-    throw new NoCopyKept(
+    throw new UpgradeBackupFailed(
       `The database has to be brought to this version's schema, and is left as it is because no copy of it could be kept first: ${(error as Error).message}`,
     );
   }

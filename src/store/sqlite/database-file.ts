@@ -39,7 +39,7 @@ export function openDatabaseFile(file: string): DatabaseFile {
   try {
     database = openAsItLies(file);
   } catch (error) {
-    throw refuseUnreadable(file, error);
+    throw unreadableError(file, error);
   }
   const ask = <Rows>(work: () => Rows): Promise<Rows> => {
     try {
@@ -89,7 +89,7 @@ export async function readSchemaVersion(tx: Reader): Promise<number | null> {
 }
 
 /** The sentence for SQLite's own error while reading `file`. */
-export function refuseUnreadable(file: string, error: unknown): DatabaseRefused {
+export function unreadableError(file: string, error: unknown): DatabaseRefused {
   if (error instanceof DatabaseRefused) return error;
   const { code = "", message } = error as { code?: string; message: string };
   if (/BUSY|LOCKED/.test(code)) {
@@ -137,7 +137,7 @@ export async function checkDatabase(file: string): Promise<CheckedDatabase> {
     }
     return { schema, rows: await countRows(database) };
   } catch (error) {
-    throw refuseUnreadable(file, error);
+    throw unreadableError(file, error);
   }
 }
 
@@ -215,7 +215,7 @@ function isBlank(file: string, bytes: number): boolean {
 }
 
 /** Throws DatabaseRefused with the sentence where the directory has lost its database. */
-export function refuseLostDatabase(dataDir: string): void {
+export function requireDatabaseFile(dataDir: string): void {
   const loss = findLoss(dataDir);
   if (loss !== null) throw new DatabaseRefused("missing", loss);
 }

@@ -29,7 +29,7 @@ export function lockDataDirectory(directory: string, what: string, nowMs: number
   const holderFile = join(directory, "runner.txt");
   const holder = `${what}, process ${process.pid}, since ${toIso(nowMs)}`;
   let held = hold(file);
-  if (held === null) throw refuseTaken(directory, readHolder(holderFile));
+  if (held === null) throw takenError(directory, readHolder(holderFile));
   noteHolder(holderFile, holder);
   return {
     holder,
@@ -53,7 +53,7 @@ export function lockDataDirectory(directory: string, what: string, nowMs: number
 }
 
 /** The refusal of a directory that `holder` (in words) has. */
-export function refuseTaken(directory: string, holder: string): DataDirectoryTaken {
+export function takenError(directory: string, holder: string): DataDirectoryTaken {
   return new DataDirectoryTaken(
     `The data directory ${directory} is in use by ${holder}; stop it first, or give this one another --data-dir.`,
   );

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
 import { partOf } from "../../base/durable-file.ts";
-import { Room } from "../disk-space.ts";
+import { DiskSpace } from "../disk-space.ts";
 import { StoreUnavailable } from "../port.ts";
 
 const TROUBLE = "The disk of the data directory is full: make room there, and writes go on by themselves.";
@@ -20,11 +20,11 @@ export function foundNoRoom(error: unknown): boolean {
 }
 
 /** The room next to a database file. `onChange` receives the trouble when a group finds no room, and null when it ends. */
-export function roomOf(
+export function makeDiskSpace(
   file: string,
   { clock, onChange }: { clock: Clock; onChange: (trouble: string | null) => void },
-): Room {
-  return new Room({
+): DiskSpace {
+  return new DiskSpace({
     clock,
     ask: () => takesFile(partOf(file)),
     everyMs: ASK_EVERY_MS,

@@ -3,7 +3,7 @@
  * move first do so in small transactions, so that a killed start can continue. A database of a newer version is refused unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
-import { turnLoop } from "../index-scan.ts";
+import { yieldToEventLoop } from "../index-scan.ts";
 import {
   type AppliedMigration,
   hashMigration,
@@ -14,7 +14,7 @@ import { MigrationRefused, SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../migrate/
 import type { Migration } from "../migrate/read-migrations.ts";
 import { differs, listDifferences, readSqliteShape, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
-import { MOVED_NUMBER, refuseMoved } from "../transfer/mark.ts";
+import { MOVED_NUMBER, requireNotTransferred } from "../transfer/mark.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { countMoving, moveEvents } from "./event-move.ts";
 import { rehearseUpgrade, runMigration, TABLE_STATEMENTS } from "./migration-rehearsal.ts";
@@ -52,7 +52,7 @@ export async function migrate(
     current: (await listApplied(connection)).at(-1)?.number ?? 0,
     faults: await listTableFaults(connection),
   }));
-  await refuseMoved(connection);
+  await requireNotTransferred(connection);
   if (current > SCHEMA_VERSION) {
     throw new MigrationRefused(
       `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or go back with relay restore and the copy that its migration left in backups/.`,
@@ -129,10 +129,10 @@ async function moveRows(
       reportedMs = clock.monotonicMs();
       onProgress({ name, rows: rows + done, of });
     }
-    await turnLoop();
+    await yieldToEventLoop();
   }
   onProgress({ name, rows: 0, of: null });
-  await turnLoop();
+  await yieldToEventLoop();
 }
 
 function isApplied({ database }: SqliteConnection, number: number): boolean {

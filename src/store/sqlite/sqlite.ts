@@ -5,26 +5,26 @@
 import { statSync } from "node:fs";
 import { type Clock, Loop } from "../../base/clock.ts";
 import { fileErrorCode } from "../../base/durable-file.ts";
-import { KeyLog } from "../dedupe/log.ts";
-import type { Room } from "../disk-space.ts";
+import { DedupeLog } from "../dedupe/log.ts";
+import type { DiskSpace } from "../disk-space.ts";
 import { GroupCommit } from "../group-commit/group-commit.ts";
 import { CommitListeners } from "../group-commit/transaction.ts";
 import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import {
+  type BatchWork,
+  type ChangedTopics,
   type Fence,
   type FencedStore,
-  type GatheredWork,
   type Origin,
   type Reader,
   type Store,
   StoreUnavailable,
   type Topic,
-  type Touched,
   type Writer,
 } from "../port.ts";
 import { SqliteConnection, SqliteGroup } from "./connection.ts";
 import { backupBeforeMigration, wasUpgradeBegun } from "./database-copy.ts";
-import { foundNoRoom, roomOf } from "./disk-space.ts";
+import { foundNoRoom, makeDiskSpace } from "./disk-space.ts";
 import { type MigrationProgress, migrate } from "./migrate.ts";
 import { emptyLog, giveBackPages } from "./vacuum.ts";
 
@@ -104,8 +104,8 @@ class SqliteStore implements Store {
   readonly #reader: SqliteConnection;
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
-  readonly #log: KeyLog;
-  readonly #room: Room;
+  readonly #log: DedupeLog;
+  readonly #space: DiskSpace;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
@@ -126,7 +126,7 @@ class SqliteStore implements Store {
       if (trouble !== told) onFull(trouble);
       told = trouble;
     };
-    this.#room = roomOf(place.file, { clock, onChange });
+    this.#space = makeDiskSpace(place.file, { clock, onChange });
     this.#writer = writer;
     this.#reader = reader;
     this.#place = place;
@@ -138,13 +138,13 @@ class SqliteStore implements Store {
         throw error;
       },
     });
-    const onTouch = (touched: Touched): void => this.#listeners.tell(touched);
-    this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
+    const onChanges = (changes: ChangedTopics): void => this.#listeners.tell(changes);
+    this.#log = new DedupeLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
     const onEnd = (error: unknown): void => {
-      if (error === null) this.#room.noteKept();
-      else if (foundNoRoom(error)) this.#room.noteNone();
+      if (error === null) this.#space.recordSuccess();
+      else if (foundNoRoom(error)) this.#space.recordFull();
     };
-    this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onTouch, onEnd });
+    this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onChanges, onEnd });
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -157,27 +157,27 @@ class SqliteStore implements Store {
     return this.#add(() => this.#group.add(origin, work));
   }
 
-  gather<Draft, Result>(
+  batchWrites<Draft, Result>(
     origin: Origin,
-    work: GatheredWork<Draft, Result>,
+    work: BatchWork<Draft, Result>,
   ): (draft: Draft) => Promise<Result> {
     return (draft) => this.#add(() => this.#group.addDraft(origin, work, draft));
   }
 
-  behind(fence: Fence): FencedStore {
+  withFence(fence: Fence): FencedStore {
     return {
       read: (work) => this.read(work),
       write: (origin, work) => this.#add(() => this.#group.add(origin, work, fence)),
-      tend: (options) => this.tend(options),
-      letsPass: (tx) => this.#letsPass(fence, tx),
+      vacuumStep: (options) => this.vacuumStep(options),
+      fenceHolds: (tx) => this.#fenceHolds(fence, tx),
     };
   }
 
-  async letsPass(): Promise<boolean> {
+  async fenceHolds(): Promise<boolean> {
     return true;
   }
 
-  async #letsPass(fence: Fence, tx: Reader): Promise<boolean> {
+  async #fenceHolds(fence: Fence, tx: Reader): Promise<boolean> {
     try {
       await fence(tx);
       return true;
@@ -192,12 +192,12 @@ class SqliteStore implements Store {
     return this.#warming === null ? add() : this.#warming.then(add);
   }
 
-  listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+  listen(work: (changes: ChangedTopics) => void, topics?: readonly Topic[]): () => void {
     return this.#listeners.add(work, topics);
   }
 
   get trouble(): string | null {
-    return this.#place.trouble ?? this.#room.trouble;
+    return this.#place.trouble ?? this.#space.trouble;
   }
 
   watch(work: (seen: { foreignChange: boolean }) => void): () => void {
@@ -211,7 +211,7 @@ class SqliteStore implements Store {
 
   async #look(): Promise<undefined> {
     this.#place.look();
-    this.#room.look();
+    this.#space.look();
     const before = this.#version;
     const version = await this.#writer.foreignVersion().catch(() => before);
     if (!this.#looks.running) return;
@@ -220,7 +220,7 @@ class SqliteStore implements Store {
     for (const work of [...this.#watchers]) work({ foreignChange });
   }
 
-  async tend(options: { everything?: boolean } = {}): Promise<boolean> {
+  async vacuumStep(options: { everything?: boolean } = {}): Promise<boolean> {
     if (await this.write("app", (tx) => giveBackPages(tx, options))) return true;
     const emptied = this.#reads.then(() => {
       if (!this.#closed) emptyLog(this.#writer);

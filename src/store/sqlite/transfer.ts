@@ -5,12 +5,12 @@ import { writeKeyRow } from "../dedupe/segment.ts";
 import { MARK, readMark, UNMARK } from "../transfer/mark.ts";
 import {
   type Cell,
-  type MovedTable,
-  MoveRefused,
   moves,
   rowsAtOnce,
   type SourceEnd,
   type TargetEnd,
+  TransferRefused,
+  type TransferTable,
 } from "../transfer/tables.ts";
 import { openDatabaseFile, readSchemaVersion } from "./database-file.ts";
 
@@ -18,7 +18,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** Keys of one row of the log. */
 const KEYS_A_ROW = 4_096;
 
-const KINDS: Readonly<Record<string, MovedTable["columns"][number]["kind"]>> = {
+const KINDS: Readonly<Record<string, TransferTable["columns"][number]["kind"]>> = {
   INTEGER: "integer",
   TEXT: "text",
   BLOB: "bytes",
@@ -52,11 +52,11 @@ export class SqliteEnd implements SourceEnd {
   }
 
   /** Every table that moves, each behind those that its rows refer to. */
-  listTables(): MovedTable[] {
+  listTables(): TransferTable[] {
     const names = this.#all<{ name: string; sql: string }>(
       "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name",
     ).filter(({ name }) => moves(name));
-    const found: MovedTable[] = [];
+    const found: TransferTable[] = [];
     const add = ({ name, sql }: { name: string; sql: string }): void => {
       if (found.some((table) => table.name === name)) return;
       for (const { table } of this.#all<{ table: string }>(`PRAGMA foreign_key_list(${quote(name)})`)) {
@@ -69,7 +69,7 @@ export class SqliteEnd implements SourceEnd {
     return found;
   }
 
-  #readTable(name: string, sql: string): MovedTable {
+  #readTable(name: string, sql: string): TransferTable {
     const info = this.#all<{ name: string; type: string; pk: number; hidden: number }>(
       `PRAGMA table_xinfo(${quote(name)})`,
     ).filter(({ hidden }) => hidden === 0);
@@ -83,7 +83,7 @@ export class SqliteEnd implements SourceEnd {
     return { name, columns, order, counted: /\bAUTOINCREMENT\b/i.test(sql) };
   }
 
-  async count({ name, columns }: MovedTable): Promise<number> {
+  async count({ name, columns }: TransferTable): Promise<number> {
     const odd = columns.map(
       (column) => `typeof(${quote(column.name)}) NOT IN ('${TYPES[column.kind]}', 'null')`,
     );
@@ -91,13 +91,13 @@ export class SqliteEnd implements SourceEnd {
       `SELECT count(*) AS count, count(*) FILTER (WHERE ${odd.join(" OR ")}) AS odd FROM ${quote(name)}`,
     );
     if (row === undefined || row.odd > 0)
-      throw new MoveRefused(
+      throw new TransferRefused(
         `${row?.odd} rows of the table ${name} in ${this.shown} hold a value of another kind than their column says, which no version of this service writes: mend or delete them first, with SQL.`,
       );
     return row.count;
   }
 
-  async *rows(table: MovedTable): AsyncGenerator<readonly Cell[][]> {
+  async *rows(table: TransferTable): AsyncGenerator<readonly Cell[][]> {
     const { name, columns, order } = table;
     const cells = columns.map((column, at) => {
       const cell = quote(column.name);
@@ -120,7 +120,7 @@ export class SqliteEnd implements SourceEnd {
     }
   }
 
-  async lastNumber({ name }: MovedTable): Promise<string | null> {
+  async lastNumber({ name }: TransferTable): Promise<string | null> {
     const [row] = this.#all<{ seq: string }>(
       "SELECT CAST(seq AS TEXT) AS seq FROM sqlite_sequence WHERE name = ?1",
       name,
@@ -164,7 +164,7 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
     this.database.run("DELETE FROM event_last");
   }
 
-  async add({ name, columns }: MovedTable, rows: readonly Cell[][]): Promise<void> {
+  async add({ name, columns }: TransferTable, rows: readonly Cell[][]): Promise<void> {
     const marks = columns.map((_, at) => `?${at + 1}`);
     const names = columns.map((column) => quote(column.name));
     const insert = this.database.prepare(
@@ -189,7 +189,7 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
     if (row.length > 0) this.database.query("INSERT INTO key_recent (keys) VALUES (?1)").run(row);
   }
 
-  async setLastNumber({ name }: MovedTable, last: string): Promise<void> {
+  async setLastNumber({ name }: TransferTable, last: string): Promise<void> {
     this.database.query("DELETE FROM sqlite_sequence WHERE name = ?1").run(name);
     this.database
       .query("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, CAST(?2 AS INTEGER))")
@@ -209,7 +209,7 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
       .all();
     const [first] = dangling;
     if (first !== undefined)
-      throw new MoveRefused(
+      throw new TransferRefused(
         `${dangling.length} rows refer to rows that are not there (of ${first.table} to ${first.parent}): nothing was moved.`,
       );
   }

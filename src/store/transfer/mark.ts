@@ -22,7 +22,7 @@ export const NO_MORE_WRITES = `
 export const LET_WRITE = "DROP FUNCTION IF EXISTS refuse_moved CASCADE";
 
 /** The rows of this database are elsewhere. */
-export class MovedAway extends Error {}
+export class DatabaseTransferred extends Error {}
 
 /** Where its rows were moved to, and when; null: they are here. */
 export async function readMark(tx: Reader): Promise<{ to: string; at: number } | null> {
@@ -31,11 +31,11 @@ export async function readMark(tx: Reader): Promise<{ to: string; at: number } |
   );
 }
 
-/** Throws MovedAway where they are not here. */
-export async function refuseMoved(tx: Reader): Promise<void> {
+/** Throws DatabaseTransferred where they are not here. */
+export async function requireNotTransferred(tx: Reader): Promise<void> {
   const mark = await readMark(tx);
   if (mark === null) return;
-  throw new MovedAway(
+  throw new DatabaseTransferred(
     `The rows of this database were moved to ${mark.to} at ${toIso(mark.at)}: start the service with that one, and name it for this command with --database or --data-dir. To go on with this one as it was then, run relay move --undo on it.`,
   );
 }

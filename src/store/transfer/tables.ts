@@ -6,7 +6,7 @@
 /** An integer as its digits, so that none is rounded. */
 export type Cell = string | Uint8Array | null;
 
-export interface MovedTable {
+export interface TransferTable {
   name: string;
   columns: readonly { name: string; kind: "integer" | "text" | "bytes" }[];
   /** In this order both ends read their rows. */
@@ -37,12 +37,12 @@ export function moves(table: string): boolean {
 }
 
 /** Rows that are read and written together; those of files hold megabytes. */
-export function rowsAtOnce({ name }: MovedTable): number {
+export function rowsAtOnce({ name }: TransferTable): number {
   return name === "file" ? 8 : 500;
 }
 
 /** Refused in a sentence; neither database is changed. */
-export class MoveRefused extends Error {}
+export class TransferRefused extends Error {}
 
 /** Of a table's rows, in order. */
 export interface TableSum {
@@ -76,11 +76,11 @@ export class RowSum {
 export interface SourceEnd extends AsyncDisposable {
   /** For people; no password. */
   readonly shown: string;
-  count(table: MovedTable): Promise<number>;
+  count(table: TransferTable): Promise<number>;
   /** In parts, in the table's order. */
-  rows(table: MovedTable): AsyncIterable<readonly Cell[][]>;
+  rows(table: TransferTable): AsyncIterable<readonly Cell[][]>;
   /** The last number that was given to a row of a counted table; null: none yet. */
-  lastNumber(table: MovedTable): Promise<string | null>;
+  lastNumber(table: TransferTable): Promise<string | null>;
   /** The rows are elsewhere from now on: no service begins on this database any more, until `unmark`. */
   mark(shown: string, nowMs: number): Promise<void>;
 }
@@ -91,11 +91,11 @@ export interface TargetEnd extends SourceEnd {
   /** How a text stands there: a character that it cannot hold is replaced. */
   asHeld(text: string): string;
   /** Before the first row: what its own making put there is taken away, and nothing happens by itself while rows come. */
-  begin(tables: readonly MovedTable[]): Promise<void>;
-  add(table: MovedTable, rows: readonly Cell[][]): Promise<void>;
-  setLastNumber(table: MovedTable, last: string): Promise<void>;
+  begin(tables: readonly TransferTable[]): Promise<void>;
+  add(table: TransferTable, rows: readonly Cell[][]): Promise<void>;
+  setLastNumber(table: TransferTable, last: string): Promise<void>;
   /** After the last row: it is as a service finds it, and may be read again. */
-  settle(tables: readonly MovedTable[]): Promise<void>;
+  settle(tables: readonly TransferTable[]): Promise<void>;
   /** All of it is there for good. */
   finish(): Promise<void>;
 }

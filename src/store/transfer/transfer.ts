@@ -4,12 +4,12 @@
  */
 import {
   type Cell,
-  type MovedTable,
-  MoveRefused,
   RowSum,
   type SourceEnd,
   type TableSum,
   type TargetEnd,
+  TransferRefused,
+  type TransferTable,
 } from "./tables.ts";
 
 export interface MoveStep {
@@ -29,11 +29,11 @@ export interface Moved {
   replaced: Readonly<Record<string, number>>;
 }
 
-/** Throws MoveRefused, or what a database fails with; then nothing is in the target that was not before. */
+/** Throws TransferRefused, or what a database fails with; then nothing is in the target that was not before. */
 export async function moveRows(
   source: SourceEnd,
   target: TargetEnd,
-  tables: readonly MovedTable[],
+  tables: readonly TransferTable[],
   onStep: (step: MoveStep) => void = () => undefined,
 ): Promise<Moved> {
   const counts = await countRows(source, tables);
@@ -72,14 +72,14 @@ interface Ends {
   target: TargetEnd;
 }
 
-async function countRows(end: SourceEnd, tables: readonly MovedTable[]): Promise<Record<string, number>> {
+async function countRows(end: SourceEnd, tables: readonly TransferTable[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const table of tables) counts[table.name] = await end.count(table);
   return counts;
 }
 
 /** The row of `event_last` stands in every new database. */
-async function isUsed(target: TargetEnd, tables: readonly MovedTable[]): Promise<boolean> {
+async function isUsed(target: TargetEnd, tables: readonly TransferTable[]): Promise<boolean> {
   for (const table of tables) if (table.name !== "event_last" && (await target.count(table)) > 0) return true;
   return false;
 }
@@ -87,7 +87,7 @@ async function isUsed(target: TargetEnd, tables: readonly MovedTable[]): Promise
 async function copyTable(
   source: SourceEnd,
   target: TargetEnd,
-  table: MovedTable,
+  table: TransferTable,
   { tell, replaced }: { tell: Tell; replaced: Record<string, number> },
 ): Promise<TableSum> {
   const sum = new RowSum();
@@ -104,7 +104,7 @@ async function copyTable(
 function fitRow(
   row: readonly Cell[],
   target: TargetEnd,
-  { name, columns }: MovedTable,
+  { name, columns }: TransferTable,
   replaced: Record<string, number>,
 ): Cell[] {
   return row.map((cell, at) => {
@@ -120,7 +120,7 @@ function fitRow(
 
 async function sumOf(
   end: SourceEnd,
-  table: MovedTable,
+  table: TransferTable,
   tell: Tell,
   asHeld?: TargetEnd["asHeld"],
 ): Promise<TableSum> {
@@ -138,19 +138,19 @@ async function sumOf(
 async function compareAll(
   copied: ReadonlyMap<string, TableSum>,
   { source, target }: Ends,
-  tables: readonly MovedTable[],
+  tables: readonly TransferTable[],
   tell: Tell,
 ): Promise<void> {
   for (const table of tables) {
     const [was, is] = [copied.get(table.name), await sumOf(target, table, tell)];
     if (was?.rows === is.rows && was.digest === is.digest) continue;
-    throw new MoveRefused(
+    throw new TransferRefused(
       `The table ${table.name} of ${target.shown} is not what was read from ${source.shown} (${is.rows} of ${was?.rows} rows): nothing was moved; look at both disks' health and begin again.`,
     );
   }
   for (const table of tables.filter(({ counted }) => counted))
     if ((await source.lastNumber(table)) !== (await target.lastNumber(table)))
-      throw new MoveRefused(
+      throw new TransferRefused(
         `The next number of ${table.name} is another in ${target.shown} than in ${source.shown}: nothing was moved; begin again.`,
       );
 }
@@ -159,7 +159,7 @@ async function compareAll(
 async function isSame(
   counts: Readonly<Record<string, number>>,
   { source, target }: Ends,
-  tables: readonly MovedTable[],
+  tables: readonly TransferTable[],
   tell: Tell,
 ): Promise<boolean> {
   const there = await countRows(target, tables);
@@ -176,8 +176,8 @@ async function isSame(
   return true;
 }
 
-function refuseUsed(shown: string): MoveRefused {
-  return new MoveRefused(
+function refuseUsed(shown: string): TransferRefused {
+  return new TransferRefused(
     `${shown} is in use already, with other rows: name an empty database, or a file or folder that is not there yet.`,
   );
 }

@@ -133,7 +133,7 @@ function makeDeps({ store, config, opened, input, world }: Parts): HttpDeps {
     get manualBackup() {
       return refuseAbsent();
     },
-    get holding() {
+    get leases() {
       return refuseAbsent();
     },
     get approvals() {

@@ -164,7 +164,7 @@ export const eventsExpunge: Command = {
 /** Overwrites the pages that the payload was on. A server does so by itself. */
 function vacuum(input: Input, world: World): Promise<void> {
   return withStore(input, world, async (store) => {
-    while (await store.tend({ everything: true }));
+    while (await store.vacuumStep({ everything: true }));
   });
 }
 

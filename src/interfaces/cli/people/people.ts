@@ -108,9 +108,9 @@ export const peopleShow: Command = {
 async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: number) {
   const row = await requirePersonNamed(tx, environmentId, name);
   const person = viewPerson(row);
-  const holding = { environmentId, personId: person.id, entitlement: null, nowMs };
-  const { grants: live } = await checkAccess(tx, holding);
-  const grants = await listGrants(tx, holding, LATELY);
+  const leases = { environmentId, personId: person.id, entitlement: null, nowMs };
+  const { grants: live } = await checkAccess(tx, leases);
+  const grants = await listGrants(tx, leases, LATELY);
   const { plan, subscription } = await currentPlan(tx, environmentId, person.id);
   const credits = await listCredits(tx, { environmentId, personId: person.id }, LATELY);
   const purchases = await listPurchases(tx, environmentId, LATELY, { person: person.id });

@@ -11,12 +11,12 @@ import { backupFile, databaseFile } from "../../../operator/backup/backup.ts";
 import { removePartialFiles } from "../../../operator/backup/restore.ts";
 import { findLocalEnvironment } from "../../../platform/account/environment.ts";
 import { masterKeyFile } from "../../../platform/secret/master-key.ts";
-import { RunnerLease } from "../../../store/lease/directory-lease.ts";
+import { DirectoryLease } from "../../../store/lease/directory-lease.ts";
 import { PostgresEnd } from "../../../store/postgres/transfer.ts";
 import { type DirectoryLock, lockDataDirectory } from "../../../store/sqlite/directory-lock.ts";
 import { openSqlite } from "../../../store/sqlite/sqlite.ts";
 import { foldMarked, NewSqliteEnd, SqliteEnd, unmarkFile } from "../../../store/sqlite/transfer.ts";
-import { MoveRefused } from "../../../store/transfer/tables.ts";
+import { TransferRefused } from "../../../store/transfer/tables.ts";
 import { type Moved, type MoveStep, moveRows } from "../../../store/transfer/transfer.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT, openAlone } from "../data-directory.ts";
@@ -119,7 +119,7 @@ async function prepare(dataDir: string, lock: DirectoryLock, world: World): Prom
         "database_refused",
         `The data directory ${dataDir} belongs to local development (relay dev): its definitions are files, which relay sync brings to a server.`,
       );
-    await (await RunnerLease.take({ store, file, lock, clock: world.clock })).release();
+    await (await DirectoryLease.take({ store, file, lock, clock: world.clock })).release();
   } finally {
     await store.close();
   }
@@ -152,7 +152,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
       syncFile(part);
       if (marked) keepOld(dataDir, file, world);
       if (!placeFile(part, file, { replace: false }))
-        throw new MoveRefused(`${file} was made meanwhile: nothing was moved.`);
+        throw new TransferRefused(`${file} was made meanwhile: nothing was moved.`);
     }
     await source.mark(file, world.clock.now());
     const start = isFolder
