@@ -2,7 +2,6 @@
  * The catalog and its file in local development. Applies the file's changes before and after the relays, and writes the dashboard's
  * changes to the file, item by item. What the file does not name stays unchanged.
  */
-import { existsSync } from "node:fs";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import type { Writer } from "../../store/port.ts";
 import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./catalog-file.ts";
@@ -13,7 +12,7 @@ import { type FileText, parseFileText, readModifiedMs } from "./json-file.ts";
 import { type AppliedCatalog, applyOffers, applyResources, chooseSide } from "./local-apply.ts";
 import { CATALOG_TARGET, type LocalProblems } from "./local-problem.ts";
 import type { LocalDeps } from "./local-secret.ts";
-import type { LocalWrite } from "./local-write.ts";
+import { isFolderMovedAway, type LocalWrite } from "./local-write.ts";
 import {
   deleteSynced,
   FIRST_SYNC_TARGET,
@@ -85,7 +84,7 @@ export class LocalCatalog {
 
   /** Writes what the dashboard changed. Updates `texts` to what the files then say. */
   async writeBack(texts: Map<string, FileText>): Promise<void> {
-    const { store, environment, serviceDir, print, clock } = this.#deps;
+    const { store, environment, print, clock } = this.#deps;
     const file = texts.get(this.path);
     if (file !== undefined && (!("text" in file) || this.#faults.file !== null)) return;
     const read = file === undefined ? null : file.text;
@@ -100,7 +99,7 @@ export class LocalCatalog {
     }
     const value = editCatalog(isJsonObject(written) ? written : {}, changes);
     // Whoever moved the folder away will put it back. Saves meanwhile wait for it.
-    if (!existsSync(serviceDir) && (await this.#hadFolder())) {
+    if (await isFolderMovedAway(this.#deps)) {
       this.#write.recordUnwritten(this.path, CATALOG_TARGET, "its folder is away");
       return;
     }
@@ -154,11 +153,6 @@ export class LocalCatalog {
       else changes.push({ kind, name, content });
     }
     return { changes, keepsOld };
-  }
-
-  async #hadFolder(): Promise<boolean> {
-    const { store, environment } = this.#deps;
-    return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
   }
 
   /** Prints the outcome and returns what was rejected. */

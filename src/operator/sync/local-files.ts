@@ -3,7 +3,6 @@
  * and writes to them what the dashboard changed. A broken file changes nothing: the last valid content stays in force, and the problem is
  * printed and shown until the file is fixed.
  */
-import { existsSync } from "node:fs";
 import { Refusal, type Warning } from "../../base/refusal.ts";
 import type { LocalSecrets } from "../../platform/secret/local-secrets.ts";
 import { type Misfits, recheckRelay } from "../../rules/relay/catalog-edit.ts";
@@ -16,8 +15,7 @@ import { LocalCatalog } from "./local-catalog.ts";
 import { CATALOG_TARGET, LocalProblems } from "./local-problem.ts";
 import { LocalRelays } from "./local-relays.ts";
 import { type LocalDeps, LocalSecretFile, SecretFileUnreadable } from "./local-secret.ts";
-import { LocalWrite } from "./local-write.ts";
-import { listSynced } from "./synced.ts";
+import { isFolderMovedAway, LocalWrite } from "./local-write.ts";
 
 /** The result of a save for its file. */
 export interface SavedFileResult {
@@ -81,13 +79,8 @@ export class LocalFiles {
     this.#first = false;
     await this.#problems.publish();
     // Nothing may be written in the place of a folder that was moved away.
-    const isAway = !existsSync(this.#deps.serviceDir) && (await this.#hadFiles());
-    if (!isAway) await this.#guardSecretFile(this.#secrets.reconcile(), undefined);
-  }
-
-  async #hadFiles(): Promise<boolean> {
-    const { store, environment } = this.#deps;
-    return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
+    if (!(await isFolderMovedAway(this.#deps)))
+      await this.#guardSecretFile(this.#secrets.reconcile(), undefined);
   }
 
   /** Throws `version_conflict` for a save of something whose file differs and cannot be applied. */

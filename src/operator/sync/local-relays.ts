@@ -26,7 +26,7 @@ export class LocalRelays {
   readonly #deps: LocalDeps;
   readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
-  /** Since when each relay's file is missing, by the monotonic clock. `told`: that was printed. */
+  /** Since when each relay's file is missing, by the monotonic clock, and whether that was printed. */
   readonly #missing = new Map<string, { sinceMs: number; isReported: boolean }>();
   /** Since when the folder of all definition files is missing. */
   #folderMissingSinceMs: number | null = null;

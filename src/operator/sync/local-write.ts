@@ -2,7 +2,7 @@
  * Writes the files of local development: atomically, and only over the content that was read. A failed write is printed, shown as a
  * problem, and tried again at each run. Meanwhile the database has the content.
  */
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
 import { toIso } from "../../base/clock.ts";
 import { fileErrorCode } from "../../base/durable-file.ts";
@@ -11,6 +11,7 @@ import { FileChanged, removeUnchangedFile, writeUnchangedFile } from "./file-wri
 import { editJson, writeFileText } from "./json-edit.ts";
 import type { LocalProblems } from "./local-problem.ts";
 import type { LocalDeps } from "./local-secret.ts";
+import { listSynced } from "./synced.ts";
 
 interface FileWrite {
   path: string;
@@ -71,4 +72,10 @@ export class LocalWrite {
       `${this.formatPath(path)} was edited too, before the dashboard's edit: what it said is kept in ${this.formatPath(copy)}`,
     );
   }
+}
+
+/** Whether the service directory is missing although it had files. Whoever moved it will put it back. */
+export async function isFolderMovedAway({ store, environment, serviceDir }: LocalDeps): Promise<boolean> {
+  if (existsSync(serviceDir)) return false;
+  return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
 }

@@ -1,4 +1,4 @@
-/** Refuses folders of the service directory that are links out of it. Following one would read or write files of another program. */
+/** Rejects folders of the service directory that are links out of it. Following one would read or write files of another program. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
 import { fileErrorCode } from "../../base/durable-file.ts";
@@ -15,7 +15,7 @@ export function leadsOutside(serviceDir: string, folder: string): boolean {
   }
 }
 
-/** Refuses with `invalid_input` a folder that leads outside. */
+/** Throws `invalid_input` for a folder that leads outside. */
 export function requireOwnFolder(serviceDir: string, folder: string): void {
   if (leadsOutside(serviceDir, folder))
     throw new Refusal(
