@@ -145,9 +145,9 @@ async function freeLoginSlot(tx: Writer, source: string, nowMs: number): Promise
  */
 function chooseEvicted(waiting: readonly WaitingLogin[], source: string): WaitingLogin | null {
   const perSite = Map.groupBy(waiting, (one) => siteOf(one.source));
-  const own = perSite.get(siteOf(source)) ?? [];
+  const ownNetwork = perSite.get(siteOf(source)) ?? [];
   const [most = []] = [...perSite.values()].reverse().sort((one, other) => other.length - one.length);
-  if (own.length >= most.length) return own[0] ?? null;
+  if (ownNetwork.length >= most.length) return ownNetwork[0] ?? null;
   return most.length > 1 ? (most[0] ?? null) : null;
 }
 

@@ -111,8 +111,8 @@ export async function verifyPassword(
   slot?: PasswordSlot,
 ): Promise<boolean> {
   if (password.length > MAX_PASSWORD_CHARS) return false;
-  using own = slot === undefined ? passwordQueue.take("known") : null;
-  const right = await (slot ?? own)?.run(() =>
+  using ownSlot = slot === undefined ? passwordQueue.take("known") : null;
+  const right = await (slot ?? ownSlot)?.run(() =>
     Bun.password.verify(password, hash ?? DECOY_HASH).catch(() => false),
   );
   return right === true && hash !== null;

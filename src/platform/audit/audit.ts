@@ -188,10 +188,10 @@ type Names = Pick<AuditView, "actorName" | "targetName">;
 
 /** Returns the SQL that finds the name behind an id such as `person:<id>`, with one index lookup per row. */
 function nameSql(column: "actor" | "target"): string {
-  const named = (table: string, name: string, kind: string): string =>
+  const nameOf = (table: string, name: string, kind: string): string =>
     `WHEN audit.${column} LIKE '${kind}:%' THEN (SELECT ${name} FROM ${table}
       WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2}) AND ${table}.environment_id = audit.environment_id)`;
-  return `CASE ${named("person", "email", "person")} ${named("api_key", "name", "key")} END`;
+  return `CASE ${nameOf("person", "email", "person")} ${nameOf("api_key", "name", "key")} END`;
 }
 
 const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${nameSql("actor")} AS actorName, ${nameSql("target")} AS targetName`;

@@ -73,8 +73,8 @@ export class LiveChanges {
   /** Notifies the follower until the returned function is called. Throws `streams_capped` if too many clients follow. */
   follow(environmentId: number, follower: Follower): () => void {
     const followed = this.#followed.get(environmentId) ?? newFollowed();
-    const own = [...followed.followers].filter(({ caller }) => caller === follower.caller).length;
-    if (this.#isStopped || own >= MAX_OF_CALLER || followed.followers.size >= MAX_OF_ENVIRONMENT)
+    const ownStreams = [...followed.followers].filter(({ caller }) => caller === follower.caller).length;
+    if (this.#isStopped || ownStreams >= MAX_OF_CALLER || followed.followers.size >= MAX_OF_ENVIRONMENT)
       throw new Refusal(
         "streams_capped",
         `At most ${MAX_OF_CALLER} streams of one session or key and ${MAX_OF_ENVIRONMENT} of the environment are open at a time: end one, or ask for what you need every few seconds.`,

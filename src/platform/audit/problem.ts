@@ -35,7 +35,7 @@ export const problemView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
-  /** The page that explains the code, for a caller who is one to be told of pages. */
+  /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
   raisedAt: time,
   clearedAt: timeOrNull,
@@ -60,13 +60,13 @@ export async function raiseProblem(
   }: ProblemKey & { code: TroubleCode; message: string; nowMs: number },
 ): Promise<boolean> {
   const key = { environmentId, code, target };
-  const standing = await PROBLEM.get(tx, OPEN, key);
-  if (standing === null) {
+  const open = await PROBLEM.get(tx, OPEN, key);
+  if (open === null) {
     await PROBLEM.insert(tx, { ...key, id: newId("prb", nowMs), message, raisedAt: nowMs, clearedAt: null });
     tx.notify("problem", environmentId);
     return true;
   }
-  if (standing.message !== message) await PROBLEM.change(tx, standing, { message });
+  if (open.message !== message) await PROBLEM.change(tx, open, { message });
   return false;
 }
 
@@ -161,15 +161,15 @@ export function listOpenProblems<Code extends string>(
 export async function listProblems(
   tx: Reader,
   environmentId: number,
-  standing: boolean,
+  open: boolean,
   request: PageRequest,
 ): Promise<Page<ProblemView>> {
   const walk = {
-    index: standing ? "problem_by_standing" : "problem_by_environment",
+    index: open ? "problem_by_standing" : "problem_by_environment",
     key: "id",
     led: [
       equals("environment_id", environmentId),
-      standing ? { sql: "cleared_at IS NULL", values: [] } : undefined,
+      open ? { sql: "cleared_at IS NULL", values: [] } : undefined,
     ],
   } as const;
   return await walkPage(tx, PROBLEM, request, walk, viewProblem);

@@ -41,8 +41,8 @@ export async function recordUndeliverableAlerts(
   const said = why.replace(/^it /, "the environment ");
   const message = `Alerts are not mailed to the owners, because ${said}: ${REMEDIES[why]}, or ${SWITCH}`;
   // This runs every minute, so an unchanged message is not written again.
-  const standing = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
-  if (standing.some((problem) => problem.code === UNMAILED_ALERTS && problem.message === message)) return;
+  const openProblems = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
+  if (openProblems.some((problem) => problem.code === UNMAILED_ALERTS && problem.message === message)) return;
   await store.write("app", (tx) => raise(tx, environmentId, message, nowMs));
 }
 

@@ -16,8 +16,8 @@ export async function recordUndeliveredCodes(
   { why, nowMs }: { why: string; nowMs: number },
 ): Promise<void> {
   const message = `Nobody can be mailed a sign-in code, so nobody new signs in: ${why}`;
-  const standing = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
-  if (standing.some((problem) => problem.code === UNMAILED_CODES && problem.message === message)) return;
+  const openProblems = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
+  if (openProblems.some((problem) => problem.code === UNMAILED_CODES && problem.message === message)) return;
   await store.write("app", async (tx) => {
     const report = { environmentId, code: UNMAILED_CODES, target: TARGET, message, nowMs } as const;
     if (await raiseProblem(tx, report)) await raiseAlert(tx, report);

@@ -72,14 +72,14 @@ export async function alertUnknownMail(
   }: { environmentId: number; relayName: string | null; count: number; nowMs: number },
 ): Promise<void> {
   if (relayName === null) return;
-  const named = await EMAIL.pick("id").all(
+  const recent = await EMAIL.pick("id").all(
     tx,
     `WHERE state = 'unknown' AND environment_id = $environmentId AND relay_name = $relayName AND finished_at > $after
      ORDER BY seq DESC LIMIT $most`,
     { environmentId, relayName, after: nowMs - HOUR_MS, most: MAX_NAMED + 1 },
   );
-  const ids = named.slice(0, MAX_NAMED).map(({ id }) => id);
-  const more = named.length > MAX_NAMED ? " and older ones" : "";
+  const ids = recent.slice(0, MAX_NAMED).map(({ id }) => id);
+  const more = recent.length > MAX_NAMED ? " and older ones" : "";
   await raiseAlert(tx, {
     environmentId,
     code: "mail_unknown",

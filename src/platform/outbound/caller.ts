@@ -98,13 +98,13 @@ export function createCaller(options: CallerOptions): PooledCaller {
   const allow = parseAllowList(options.allowPrivate);
   const { lookup = makeLookup(allow) } = options;
   const trust = makeTrust(certificateAuthorities);
-  const kept = new ConnectionPool(clock);
+  const pool = new ConnectionPool(clock);
 
   async function callWithin(call: Call): Promise<CallOutcome> {
     const { target, signal } = call;
     const addresses = await resolveTarget(target, { lookup, allow, ownHosts: ownHosts() });
     if (signal.aborted) throw signal.reason;
-    const waiting = kept.take(target.url.origin, "code" in addresses ? [] : addresses);
+    const waiting = pool.acquire(target.url.origin, "code" in addresses ? [] : addresses);
     if ("code" in addresses) return rejectTarget(addresses.code, addresses.message);
     if (waiting !== null) {
       // The event loop reports a received close in its next turn.
@@ -133,7 +133,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
     const address = addresses.find((one) => canonicalAddress(one) === remote) ?? "";
     const key = { origin: url.origin, address, nowMs: clock.monotonicMs() };
     const connection = new Connection(await loadClient(), socket, key);
-    connection.onClose(() => kept.forget(connection));
+    connection.onClose(() => pool.remove(connection));
     return connection;
   }
 
@@ -156,7 +156,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
       },
     });
     signal.removeEventListener("abort", close);
-    if (posted.kind === "answered") kept.keep(connection);
+    if (posted.kind === "answered") pool.release(connection);
     else close();
     return posted;
   }
@@ -196,7 +196,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
       cancel();
       connection.close();
     },
-    close: () => kept.close(),
+    close: () => pool.close(),
   };
 }
 

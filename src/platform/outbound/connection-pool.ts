@@ -4,8 +4,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Connection } from "./connection.ts";
 
-const MAX_KEPT = 64;
-const MAX_KEPT_PER_ORIGIN = 8;
+const MAX_IDLE = 64;
+const MAX_IDLE_PER_ORIGIN = 8;
 /** A connection is reopened after this time, so that its certificate is checked again. */
 const MAX_AGE_MS = 30_000;
 
@@ -16,7 +16,7 @@ const MAX_AGE_MS = 30_000;
 export class ConnectionPool {
   readonly #clock: Clock;
   /** The most recently used connection is last. */
-  #waiting: Connection[] = [];
+  #idle: Connection[] = [];
   #isClosed = false;
 
   constructor(clock: Clock) {
@@ -24,37 +24,37 @@ export class ConnectionPool {
   }
 
   get size(): number {
-    return this.#waiting.length;
+    return this.#idle.length;
   }
 
   /** Takes the most recently used connection to one of these checked addresses out of the pool; null: there is none. */
-  take(origin: string, addresses: readonly string[]): Connection | null {
+  acquire(origin: string, addresses: readonly string[]): Connection | null {
     let found: Connection | null = null;
-    for (const one of this.#waiting.toReversed()) {
+    for (const one of this.#idle.toReversed()) {
       if (one.origin !== origin) continue;
       if (!addresses.includes(one.address) || !this.#isUsable(one)) this.#close(one);
       else found ??= one;
     }
-    if (found !== null) this.forget(found);
+    if (found !== null) this.remove(found);
     return found;
   }
 
   /** Returns an idle connection to the pool, or closes it. */
-  keep(connection: Connection): void {
-    this.#waiting.push(connection);
+  release(connection: Connection): void {
+    this.#idle.push(connection);
     if (this.#isClosed || !this.#isUsable(connection)) this.#close(connection);
-    const sameOrigin = this.#waiting.filter((one) => one.origin === connection.origin);
+    const sameOrigin = this.#idle.filter((one) => one.origin === connection.origin);
     const [first] = sameOrigin;
-    if (sameOrigin.length > MAX_KEPT_PER_ORIGIN && first !== undefined) this.#close(first);
-    const [oldest] = this.#waiting;
-    if (this.#waiting.length > MAX_KEPT && oldest !== undefined) this.#close(oldest);
+    if (sameOrigin.length > MAX_IDLE_PER_ORIGIN && first !== undefined) this.#close(first);
+    const [oldest] = this.#idle;
+    if (this.#idle.length > MAX_IDLE && oldest !== undefined) this.#close(oldest);
   }
 
   /** Closes all idle connections, and from now on every returned one. */
   close(): void {
     this.#isClosed = true;
-    for (const one of this.#waiting) one.close();
-    this.#waiting = [];
+    for (const one of this.#idle) one.close();
+    this.#idle = [];
   }
 
   #isUsable(connection: Connection): boolean {
@@ -66,13 +66,13 @@ export class ConnectionPool {
   }
 
   #close(connection: Connection): void {
-    this.forget(connection);
+    this.remove(connection);
     connection.close();
   }
 
   /** Removes a connection that closed or must not be reused. */
-  forget(connection: Connection): void {
-    const at = this.#waiting.indexOf(connection);
-    if (at !== -1) this.#waiting.splice(at, 1);
+  remove(connection: Connection): void {
+    const at = this.#idle.indexOf(connection);
+    if (at !== -1) this.#idle.splice(at, 1);
   }
 }

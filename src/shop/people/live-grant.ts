@@ -37,7 +37,7 @@ export async function countGrantsOfSource(
     sourceRef: string;
     nowMs: number;
   },
-): Promise<{ own: number; hasOther: boolean }> {
+): Promise<{ fromSource: number; hasOther: boolean }> {
   const row = await tx.get<{ own: number; other: number }>(
     `SELECT (SELECT count(*) FROM access_grant INDEXED BY access_grant_by_source
          WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND ${liveSql("$nowMs")}) AS own,
@@ -46,7 +46,7 @@ export async function countGrantsOfSource(
            AND (source <> $source OR source_ref <> $sourceRef)) AS other`,
     of,
   );
-  return { own: row?.own ?? 0, hasOther: row?.other === 1 };
+  return { fromSource: row?.own ?? 0, hasOther: row?.other === 1 };
 }
 
 /** The expiry of a set of unrevoked grants, from an index: whether one never expires (1 or 0), and the last expiry. */

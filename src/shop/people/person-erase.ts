@@ -251,21 +251,21 @@ async function deleteRecords(
     bytesLeft -= row.bytes;
     seq = row.seq;
   }
-  const theirs = `WHERE ${column} = $personId AND seq > $afterSeq AND seq <= $seq AND environment_id = $environmentId
+  const ofPerson = `WHERE ${column} = $personId AND seq > $afterSeq AND seq <= $seq AND environment_id = $environmentId
     AND (owner_id IS NULL OR owner_id = $personId)`;
   const span = { environmentId, personId, afterSeq, seq };
-  await recordFiles(tx, { environmentId, personId }, theirs, span);
-  return { deleted: await tx.run(`DELETE FROM record ${theirs}`, span), seq };
+  await recordFiles(tx, { environmentId, personId }, ofPerson, span);
+  return { deleted: await tx.run(`DELETE FROM record ${ofPerson}`, span), seq };
 }
 
 async function recordFiles(
   tx: Writer,
   person: Pick<Erasure, "environmentId" | "personId">,
-  theirs: string,
+  ofPerson: string,
   span: SqlNames,
 ): Promise<void> {
   const rows = await tx.all<{ data: string }>(
-    `SELECT data FROM record ${theirs} AND instr(data, 'fil_') > 0`,
+    `SELECT data FROM record ${ofPerson} AND instr(data, 'fil_') > 0`,
     span,
   );
   const ids = new Set(rows.flatMap(({ data }) => [...data.matchAll(FILE_ID)].map(([, id = ""]) => id)));

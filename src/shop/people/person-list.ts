@@ -51,7 +51,7 @@ export async function listPersons(
   const given = filter.q?.trim().toLowerCase() ?? "";
   const q = toEmailKey(given);
   // A punycode domain is shown as it was given, so both spellings are searched.
-  const sought = {
+  const textFilter = {
     sql: "(instr(email_key, ?) > 0 OR instr(lower(email), ?) > 0 OR substr(id, 1, length(?)) = ?)",
     values: [q, given, q, q],
   };
@@ -62,7 +62,7 @@ export async function listPersons(
     led: [equals("environment_id", environmentId)],
     fits: [
       { sql: "status <> 'erased'", values: [] },
-      q === "" ? undefined : sought,
+      q === "" ? undefined : textFilter,
       equals("status", filter.status),
       access === undefined
         ? undefined
@@ -91,9 +91,9 @@ export async function findPersons(
   if (begin === "") return { items: [], next: null };
   const { limit, after } = request;
   const named = await findNamed(tx, environmentId, text.trim());
-  const room = named === null || after !== null ? limit : limit - 1;
+  const count = named === null || after !== null ? limit : limit - 1;
   const shownAs = readPunycode(text);
-  const whose = shownAs === null ? begin : begin.slice(0, begin.lastIndexOf("@") + 1);
+  const prefix = shownAs === null ? begin : begin.slice(0, begin.lastIndexOf("@") + 1);
   const rows = await PERSON.all(
     tx,
     `INDEXED BY person_by_email WHERE environment_id = $environmentId AND email_key IS NOT NULL
@@ -102,18 +102,18 @@ export async function findPersons(
     {
       environmentId,
       // The cursor holds the next address.
-      from: after ?? whose,
-      below: whose + LAST_CHAR,
+      from: after ?? prefix,
+      below: prefix + LAST_CHAR,
       begin,
       shownAs: shownAs ?? begin,
       named: named?.id ?? "",
-      most: room + 1,
+      most: count + 1,
     },
   );
-  const shown = rows.slice(0, room);
-  const beyond = rows[room];
+  const shown = rows.slice(0, count);
+  const nextRow = rows[count];
   const found = named !== null && after === null ? [named, ...shown] : shown;
-  return { items: found.map(viewPerson), next: beyond === undefined ? null : makeCursor(beyond.emailKey) };
+  return { items: found.map(viewPerson), next: nextRow === undefined ? null : makeCursor(nextRow.emailKey) };
 }
 
 /**

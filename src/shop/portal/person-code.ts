@@ -83,9 +83,9 @@ export async function redeemCode(
   const digest = digestCode(sealer, holder, code);
   const network = digestNetwork(sealer, holder);
   const live = "WHERE environment_id = $environmentId AND email_key = $emailKey AND expires_at > $nowMs";
-  const kept = await PERSON_CODE.all(tx, live, { environmentId, emailKey, nowMs });
+  const codes = await PERSON_CODE.all(tx, live, { environmentId, emailKey, nowMs });
   const isOwn = (one: RowOf<typeof PERSON_CODE>): boolean => timingSafeEqual(one.networkDigest, network);
-  const open = kept.filter((one) =>
+  const open = codes.filter((one) =>
     isOwn(one) ? one.wrongTries < MAX_CODE_TRIES : one.foreignTries < MAX_FOREIGN_CODE_TRIES,
   );
   if (open.filter((one) => timingSafeEqual(one.codeDigest, digest)).length > 0) {

@@ -90,7 +90,7 @@ export class PersonSigninCap {
     const strangerNeeds = [strangers, ...needsOfShare(source, strangers, this.#strangerCodesOfNetworks)].map(
       (need) => ({ ...need, sentence: "" }),
     );
-    const crowd = by.isStranger ? findFull(strangerNeeds) : null;
+    const exhausted = by.isStranger ? findFull(strangerNeeds) : null;
     const needs: Need[] = needsFrom(source, this.#codesBySource, this.#codesByNetwork, "sign-in codes");
     needs.push({
       limiter: this.#codesByEmailAndNetwork,
@@ -99,18 +99,18 @@ export class PersonSigninCap {
     });
     if (!by.isKnown) {
       // The network's remaining part is known once its places are drawn.
-      if (crowd === null) await drawPlaces(this.#needsOfEnvironment(source, environment, 1));
+      if (exhausted === null) await drawPlaces(this.#needsOfEnvironment(source, environment, 1));
       needs.push({
         limiter: this.#codesByEmail,
         name,
         sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or`,
       });
-      needs.push(...this.#needsOfEnvironment(source, environment, crowd === null ? 1 : 0));
+      needs.push(...this.#needsOfEnvironment(source, environment, exhausted === null ? 1 : 0));
     }
-    if (by.isStranger && crowd === null) needs.push(...strangerNeeds);
+    if (by.isStranger && exhausted === null) needs.push(...strangerNeeds);
     await take("code_capped", needs);
-    if (crowd === null) return "sends";
-    return crowd.need.limiter === this.#strangerCodes ? "strangers full" : "network full";
+    if (exhausted === null) return "sends";
+    return exhausted.need.limiter === this.#strangerCodes ? "strangers full" : "network full";
   }
 
   #needsOfEnvironment(source: string, environment: string, amount: 0 | 1): Need[] {

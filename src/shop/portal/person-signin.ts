@@ -115,14 +115,14 @@ export class PersonSignin {
       await recordUndeliveredCodes(store, environment.id, { why, nowMs: clock.now() });
       throw rejectCodeMail(sender.why, sender.todo);
     }
-    const kept = await store.write("app", async (tx) => {
+    const stored = await store.write("app", async (tx) => {
       if (isNoticeDue) await this.#notifyOwner(tx, environment, usedUp);
       return await this.#storeCode(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
     });
     const failed =
-      kept.mail === null ? await simulateSend(store, clock, environment.id) : await this.#send(kept.mail);
+      stored.mail === null ? await simulateSend(store, clock, environment.id) : await this.#send(stored.mail);
     if (failed) throw rejectCodeMail("the mail server did not take it", "ask for another one in a moment");
-    return { expiresAt: kept.expiresAt };
+    return { expiresAt: stored.expiresAt };
   }
 
   /**

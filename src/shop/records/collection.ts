@@ -196,8 +196,8 @@ export async function putCollection(
   definition: CollectionDefinition,
   nowMs: number,
 ): Promise<{ before: CollectionRow | null; after: CollectionRow }> {
-  const standing = await findCollection(tx, environmentId, definition.name);
-  if (standing !== null) return updateCollection(tx, environmentId, definition, null, nowMs);
+  const existing = await findCollection(tx, environmentId, definition.name);
+  if (existing !== null) return updateCollection(tx, environmentId, definition, null, nowMs);
   return { before: null, after: await createCollection(tx, environmentId, definition, nowMs) };
 }
 

@@ -120,7 +120,7 @@ export interface RecordWrite {
   /** Whether the strings of `data` come from templates; see record-data.ts. */
   rendered?: boolean;
   /** Whether a suspended person may be named, because the record reports what happened. */
-  whoever?: boolean;
+  allowSuspended?: boolean;
 }
 
 /**
@@ -142,7 +142,7 @@ export async function writeRecordIn(
 ): Promise<NewRecord> {
   const data = await requireData(tx, collection, write);
   const people = { owner: write.ownerId, to: write.recipientId };
-  await requirePeople(tx, write.environmentId, people, write.whoever);
+  await requirePeople(tx, write.environmentId, people, write.allowSuspended);
   const row = {
     id: newId("rec", write.nowMs),
     environmentId: write.environmentId,
@@ -257,12 +257,12 @@ async function requireData(
   throw new Refusal("data_invalid", all.map((problem) => problem.message).join(" "), { problems: all });
 }
 
-/** Throws unless the people that a record newly names exist and are not suspended. `whoever` allows suspended people. */
+/** Throws unless the people that a record newly names exist and are not suspended. `allowSuspended` allows suspended people. */
 async function requirePeople(
   tx: Reader,
   environmentId: number,
   people: { owner: string | null; to: string | null },
-  whoever = false,
+  allowSuspended = false,
 ): Promise<void> {
   if (people.owner === null && people.to === null) return;
   for (const [field, personId] of Object.entries(people)) {
@@ -278,7 +278,7 @@ async function requirePeople(
         `\`${field}\` names no person of this environment: use a person's id.`,
       );
     }
-    if (person.status === "suspended" && !whoever) {
+    if (person.status === "suspended" && !allowSuspended) {
       throw new Refusal(
         "person_suspended",
         `\`${field}\` names a suspended person: make them active again first, in the dashboard or with relay people activate ${personId}.`,

@@ -248,8 +248,8 @@ export function parseSoldThrough(value: unknown): SoldThrough | null {
 }
 
 /** Reports whether soldThrough is equal to a given value. Throws as `parseSoldThrough`. */
-export function isSoldAs(standing: SoldThrough | null, wanted: unknown): boolean {
-  return writeJson(standing) === writeJson(parseSoldThrough(wanted));
+export function isSoldAs(current: SoldThrough | null, wanted: unknown): boolean {
+  return writeJson(current) === writeJson(parseSoldThrough(wanted));
 }
 
 async function requireSellingRelay(

@@ -44,8 +44,8 @@ export async function previewRefund(
 ): Promise<RefundPreview> {
   const purchase = await requireRefundable(tx, environmentId, id);
   const { ref, item, itemKind, personId } = purchase;
-  const whose = await formatPerson(tx, environmentId, personId);
-  const what = `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref}) of ${whose}`;
+  const personName = await formatPerson(tx, environmentId, personId);
+  const what = `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref}) of ${personName}`;
   const refund = await findRefundOf(tx, purchase);
   const nothing = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
   if (refund !== null) {

@@ -27,7 +27,7 @@ const PLAN_CANCELLATION = defineTable({
   },
 });
 
-type Whose = Pick<SaleContext, "environmentId" | "personId">;
+type PlanOwner = Pick<SaleContext, "environmentId" | "personId">;
 
 /** Records a cancellation, whether or not it ends a plan. A second one of the same event changes nothing. */
 export async function recordCancellation(
@@ -85,13 +85,13 @@ export async function readPlanHistory(
   tx: Reader,
   { environmentId, personId, arrival }: SaleContext,
 ): Promise<PlanHistory> {
-  const whose = { environmentId, personId };
+  const person = { environmentId, personId };
   const base = await tx.get<{ arrival: number }>(
     `SELECT arrival FROM purchase INDEXED BY purchase_of_plan
      WHERE ${OF_PERSON} AND arrival > 0 AND arrival < $arrival AND confirmation = 0 ORDER BY arrival DESC LIMIT 1`,
-    { ...whose, arrival },
+    { ...person, arrival },
   );
-  const from = { ...whose, from: base?.arrival ?? 1 };
+  const from = { ...person, from: base?.arrival ?? 1 };
   const [since, cancellations] = await Promise.all([
     tx.all<Stored>(
       `SELECT ${PAYMENT} FROM purchase INDEXED BY purchase_of_plan WHERE ${OF_PERSON} AND arrival >= $from ORDER BY arrival, id`,
@@ -105,7 +105,7 @@ export async function readPlanHistory(
   ]);
   const known = new Set(since.map(({ ref }) => ref));
   const named = new Set(cancellations.map(({ ref }) => ref).filter((ref) => ref !== "" && !known.has(ref)));
-  const before = await Promise.all([...named].map((ref) => findPayment(tx, whose, ref)));
+  const before = await Promise.all([...named].map((ref) => findPayment(tx, person, ref)));
   const stored = [...before.filter((one) => one !== null), ...since];
   const isLater = (one: Stored): boolean => one.arrival > arrival;
   return {
@@ -115,10 +115,10 @@ export async function readPlanHistory(
   };
 }
 
-function findPayment(tx: Reader, whose: Whose, ref: string): Promise<Stored | null> {
+function findPayment(tx: Reader, person: PlanOwner, ref: string): Promise<Stored | null> {
   const sql = `SELECT ${PAYMENT} FROM purchase WHERE environment_id = $environmentId AND kind = 'purchase' AND ref = $ref
     AND item_kind = 'plan' AND person_id = $personId AND moved_to IS NULL`;
-  return tx.get<Stored>(sql, { ...whose, ref });
+  return tx.get<Stored>(sql, { ...person, ref });
 }
 
 /** Finds the ref of a later payment of the same plan that was not refunded. */
@@ -154,8 +154,8 @@ export async function markConfirmations(
 }
 
 /** Excludes the person's receipts of plans so far, because a manual change ended what they paid for. */
-export async function voidPayments(tx: Writer, whose: Whose): Promise<void> {
-  await tx.run(`UPDATE purchase SET arrival = 0 WHERE ${OF_PERSON} AND arrival > 0`, { ...whose });
+export async function voidPayments(tx: Writer, person: PlanOwner): Promise<void> {
+  await tx.run(`UPDATE purchase SET arrival = 0 WHERE ${OF_PERSON} AND arrival > 0`, { ...person });
 }
 
 /** Rows that one step of retention reads. */

@@ -36,7 +36,7 @@ export interface PlanCancellation {
 /** The result of following payments and cancellations in order of arrival. */
 export interface PlanOrder {
   /** The newest payment or confirmation of the person's plan; null: no plan. */
-  standing: PlanPayment | null;
+  current: PlanPayment | null;
   /** The newest cancellation that ended a plan; null: none did. */
   ended: PlanCancellation | null;
   /** The ids of receipts that are only confirmations. */
@@ -59,27 +59,27 @@ export function derivePlanOrder(
   const keepers = new Map<PlanCancellation, PlanPayment>();
   /** Payments so far by ref, and the newest of each plan. */
   const [paid, newest] = [new Map<string, PlanPayment>(), new Map<string, PlanPayment>()];
-  let standing: PlanPayment | null = null;
+  let current: PlanPayment | null = null;
   let ended: PlanCancellation | null = null;
   for (const fact of inOrder(payments, cancellations)) {
     if ("paid" in fact) {
       const { paid: payment } = fact;
-      if (payment.confirms ?? (standing?.plan === payment.plan && !hasOwnRef(payment)))
+      if (payment.confirms ?? (current?.plan === payment.plan && !hasOwnRef(payment)))
         confirmations.add(payment.id);
       else newest.set(payment.plan, payment);
       paid.set(payment.ref, payment);
-      standing = payment;
+      current = payment;
       continue;
     }
     const { canceled } = fact;
-    if (standing === null || standing.plan !== canceled.plan || isByProcessor(standing)) continue;
+    if (current === null || current.plan !== canceled.plan || isByProcessor(current)) continue;
     const keeper = newest.get(canceled.plan);
     const own = paid.get(canceled.ref);
     if (own?.plan === canceled.plan && keeper !== undefined && keeper.ref !== own.ref)
       keepers.set(canceled, keeper);
-    else [standing, ended] = [null, canceled];
+    else [current, ended] = [null, canceled];
   }
-  return { standing, ended, confirmations, keepers };
+  return { current, ended, confirmations, keepers };
 }
 
 /** Reports whether the relay named a ref, rather than using the default ref of the event. */

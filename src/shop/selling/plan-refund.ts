@@ -59,8 +59,8 @@ export async function withdrawPlanPayment(
   await setPurchaseArrival(tx, id, 0);
   // A payment that no longer counted has nothing to withdraw.
   if (arrival > 0) {
-    const { standing } = await applyPlanOrder(tx, { ...sale, arrival }, null);
-    await switchPlan(tx, sale, standing);
+    const { current } = await applyPlanOrder(tx, { ...sale, arrival }, null);
+    await switchPlan(tx, sale, current);
   }
   return recordPlanRefund(tx, sale, purchase, before, {});
 }

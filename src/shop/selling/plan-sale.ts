@@ -61,7 +61,7 @@ export async function grantByRelay(
   const { ref } = payment;
   const found = await findSoldHere(tx, sale, plans, name, ref);
   if ("failure" in found) return found.failure;
-  if ("own" in found) return skipSold(tx, sale, found.own);
+  if ("previous" in found) return skipSold(tx, sale, found.previous);
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   if (active?.billedBy === "processor" && !(await wasBilledSince(tx, sale)))
     return rejectBilledByProcessor(tx, sale, name, ref, active);
@@ -83,7 +83,7 @@ async function rejectBilledByProcessor(
 ): Promise<Outcome> {
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
-  if (claim.own !== null) return skipSold(tx, sale, claim.own);
+  if (claim.previous !== null) return skipSold(tx, sale, claim.previous);
   const message = `The person's plan ${plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${plan}, then replay this event.`;
   return failForNow("billed_by_processor", message);
 }
@@ -109,7 +109,7 @@ function sellingOf(
   return {
     itemKind: "plan",
     item,
-    skip: (own: Purchase) => skipSold(tx, sale, own),
+    skip: (previous: Purchase) => skipSold(tx, sale, previous),
     readState: () => readPlanState(tx, sale),
     grantItem,
   } as const;
@@ -147,11 +147,12 @@ async function grantLate(
   purchaseId: string,
 ): Promise<SaleGrant> {
   const { arrival, eventId, relayName } = sale;
-  const own: PlanPayment = { id: purchaseId, plan, ref, arrival, eventId, relayName, confirms: null };
-  const order = await applyPlanOrder(tx, sale, own);
+  const newPayment: PlanPayment = { id: purchaseId, plan, ref, arrival, eventId, relayName, confirms: null };
+  const order = await applyPlanOrder(tx, sale, newPayment);
   const confirmation = order.confirmations.has(purchaseId);
-  if (order.standing === own) return { ...(await grantNewest(tx, sale, plan, ref, null)), confirmation };
-  const change = await switchPlan(tx, sale, order.standing);
+  if (order.current === newPayment)
+    return { ...(await grantNewest(tx, sale, plan, ref, null)), confirmation };
+  const change = await switchPlan(tx, sale, order.current);
   const { before, after: active } = change;
   const isOn = active?.plan === plan && active.billedBy === "relay";
   if (isOn && !confirmation) await recordRenewal(tx, active.id, sale.nowMs);
@@ -172,10 +173,10 @@ async function grantLate(
 export async function applyPlanOrder(
   tx: Writer,
   sale: SaleContext,
-  own: PlanPayment | null,
+  newPayment: PlanPayment | null,
 ): Promise<PlanOrder> {
   const history = await readPlanHistory(tx, sale);
-  const payments = own === null ? history.payments : [...history.payments, own];
+  const payments = newPayment === null ? history.payments : [...history.payments, newPayment];
   const order = derivePlanOrder(payments, history.cancellations);
   await markConfirmations(tx, history, order.confirmations);
   return order;
@@ -191,13 +192,13 @@ interface PlanSwitch {
 export async function switchPlan(
   tx: Writer,
   sale: SaleContext,
-  standing: PlanPayment | null,
+  current: PlanPayment | null,
 ): Promise<PlanSwitch> {
   const before = await findActiveSubscription(tx, sale.environmentId, sale.personId);
-  if (before?.billedBy === "processor" || before?.plan === standing?.plan) return { before, after: before };
+  if (before?.billedBy === "processor" || before?.plan === current?.plan) return { before, after: before };
   if (before !== null) await endSubscription(tx, before, sale);
-  if (standing === null || standing.relayName === null) return { before, after: null };
-  const { relayName, eventId, arrival, plan } = standing;
+  if (current === null || current.relayName === null) return { before, after: null };
+  const { relayName, eventId, arrival, plan } = current;
   await startSubscription(tx, { ...sale, relayName, eventId, arrival }, plan, null);
   return { before, after: await findActiveSubscription(tx, sale.environmentId, sale.personId) };
 }
@@ -206,7 +207,7 @@ export async function switchPlan(
 function formatLatePayment(
   { personId }: SaleContext,
   plan: string,
-  { standing, ended }: PlanOrder,
+  { current, ended }: PlanOrder,
   { before, after }: PlanSwitch,
 ): string {
   const did =
@@ -216,8 +217,8 @@ function formatLatePayment(
         ? `put the person on ${after.plan} again`
         : `ended ${before?.plan}, which was paid for before`;
   const why =
-    standing !== null
-      ? `${standing.eventId ?? `the receipt ${standing.ref}`}, which paid for ${standing.plan}`
+    current !== null
+      ? `${current.eventId ?? `the receipt ${current.ref}`}, which paid for ${current.plan}`
       : `${ended?.eventId ?? "another event"}, which canceled ${ended?.plan ?? plan}`;
   const said = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans go by the order of arrival.`;
   if (after?.plan === plan) return said;
@@ -240,8 +241,8 @@ export async function revokeByRelay(
   const active = await findActiveSubscription(tx, environmentId, personId);
   if (active === null && (await plans.find(tx, environmentId, name)) === null)
     return failUnknown(plans, name);
-  const own = hasOwnRef({ ref, eventId }) ? ref : "";
-  await recordCancellation(tx, sale, { plan: name, ref: own, arrival, eventId });
+  const ownRef = hasOwnRef({ ref, eventId }) ? ref : "";
+  await recordCancellation(tx, sale, { plan: name, ref: ownRef, arrival, eventId });
   if (active?.plan !== name) {
     // The cancellation may turn a later confirmation into a payment.
     if (await hasLaterArrival(tx, sale)) await applyPlanOrder(tx, sale, null);
@@ -252,10 +253,10 @@ export async function revokeByRelay(
     const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
-  const { standing, keepers } = await applyPlanOrder(tx, sale, null);
-  if (standing?.plan === name) {
-    const keeper = [...keepers].find(([one]) => one.arrival === arrival && one.ref === own)?.[1] ?? null;
-    return skipCancellation(sale, name, own, keeper ?? standing, keeper !== null);
+  const { current, keepers } = await applyPlanOrder(tx, sale, null);
+  if (current?.plan === name) {
+    const keeper = [...keepers].find(([one]) => one.arrival === arrival && one.ref === ownRef)?.[1] ?? null;
+    return skipCancellation(sale, name, ownRef, keeper ?? current, keeper !== null);
   }
   const before = await readPlanState(tx, sale);
   await endSubscription(tx, active, sale);
@@ -286,18 +287,18 @@ export async function readPlanState(tx: Reader, sale: SaleContext) {
 }
 
 /** Skips a ref that was recorded before. If a later event recorded it, the payment moves to this event's earlier arrival. */
-async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<Outcome> {
-  if (sale.arrival < own.arrival) {
-    await setPurchaseArrival(tx, own.id, sale.arrival);
-    const { standing } = await applyPlanOrder(tx, sale, null);
-    const { after } = await switchPlan(tx, sale, standing);
-    if (after?.billedBy === "relay" && standing !== null)
-      await reorderGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: standing.arrival });
+async function skipSold(tx: Writer, sale: SaleContext, previous: Purchase): Promise<Outcome> {
+  if (sale.arrival < previous.arrival) {
+    await setPurchaseArrival(tx, previous.id, sale.arrival);
+    const { current } = await applyPlanOrder(tx, sale, null);
+    const { after } = await switchPlan(tx, sale, current);
+    if (after?.billedBy === "relay" && current !== null)
+      await reorderGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: current.arrival });
   }
-  const refund = await findPurchase(tx, sale.environmentId, "refund", own.ref);
+  const refund = await findPurchase(tx, sale.environmentId, "refund", previous.ref);
   const since = refund === null ? "" : ` and refunded since (${refund.id}); it stays refunded`;
   return {
     outcome: "skipped",
-    message: `The payment under this ref was recorded before (${own.id})${since}.`,
+    message: `The payment under this ref was recorded before (${previous.id})${since}.`,
   };
 }

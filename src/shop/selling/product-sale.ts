@@ -33,7 +33,9 @@ export async function fulfilByRelay(
 ): Promise<Outcome> {
   const found = await findSoldHere(tx, sale, products, name, payment.ref);
   if ("failure" in found) return found.failure;
-  return "own" in found ? skipSold(tx, sale, found.own) : sellProduct(tx, sale, found.item, payment);
+  return "previous" in found
+    ? skipSold(tx, sale, found.previous)
+    : sellProduct(tx, sale, found.item, payment);
 }
 
 /** Sells a product. */
@@ -47,7 +49,7 @@ export function sellProduct(
   return sell(tx, sale, payment, {
     itemKind: "product",
     item,
-    skip: (own) => skipSold(tx, sale, own),
+    skip: (previous) => skipSold(tx, sale, previous),
     readState: () => readHoldings(tx, sale, entitlement),
     grantItem: async (purchaseId) => {
       const source = { source: "purchase", sourceRef: purchaseId } as const;
@@ -77,16 +79,16 @@ export async function refundByRelay(
 ): Promise<Outcome> {
   const claim = await claimRefund(tx, sale, name, ref);
   if ("outcome" in claim) return claim;
-  if (claim.own === null) {
+  if (claim.previous === null) {
     if ((await products.find(tx, sale.environmentId, name)) === null) return failUnknown(products, name);
     const message = `Nothing was fulfilled under this ref yet, so there is nothing to take back of ${name}: the refund is tried again in case the payment's event is still to come.`;
     return failForNow("purchase_missing", message);
   }
-  if (claim.own.origin !== "relay") {
-    const message = `The purchase under this ref (${claim.own.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid, and take it back in the dashboard or with relay receipts refund.`;
+  if (claim.previous.origin !== "relay") {
+    const message = `The purchase under this ref (${claim.previous.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid, and take it back in the dashboard or with relay receipts refund.`;
     return failFinally("purchase_not_by_relay", message);
   }
-  return refundPurchase(tx, sale, claim.own);
+  return refundPurchase(tx, sale, claim.previous);
 }
 
 /** Finds the purchase of this person and product under the ref; null if the ref is free. Otherwise returns why nothing is taken back. */
@@ -95,9 +97,9 @@ async function claimRefund(
   sale: RelaySale,
   item: string,
   ref: string,
-): Promise<{ own: Purchase | null } | Outcome> {
+): Promise<{ previous: Purchase | null } | Outcome> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase === null || isSamePurchase(purchase, sale, "product", item)) return { own: purchase };
+  if (purchase === null || isSamePurchase(purchase, sale, "product", item)) return { previous: purchase };
   const { id, personId, itemKind } = purchase;
   const isTheirs = personId === sale.personId;
   if (isTheirs && (await products.find(tx, sale.environmentId, item)) === null)
@@ -158,7 +160,7 @@ export async function previewProductRefund(
   const { environmentId, personId, id } = purchase;
   const { entitlement, credits } = readGiven(purchase);
   const source = { source: "purchase", sourceRef: id } as const;
-  const { own, hasOther } = await countGrantsOfSource(tx, {
+  const { fromSource, hasOther } = await countGrantsOfSource(tx, {
     environmentId,
     personId,
     entitlement,
@@ -166,7 +168,7 @@ export async function previewProductRefund(
     ...source,
   });
   const taken = Math.min(credits, await findBalance(tx, environmentId, personId));
-  const takes = { grants: own, credits: taken, creditsShort: credits - taken };
+  const takes = { grants: fromSource, credits: taken, creditsShort: credits - taken };
   return { takes, entitlement, keepsAccess: hasOther };
 }
 

@@ -130,8 +130,13 @@ async function sell(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise
 
 async function refund(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", input.ref);
-  const theirs = purchase?.personId === sale.personId && purchase.origin === "payment";
-  if (purchase !== null && theirs && purchase.itemKind === "product" && purchase.item === input.product) {
+  const isOwnPayment = purchase?.personId === sale.personId && purchase.origin === "payment";
+  if (
+    purchase !== null &&
+    isOwnPayment &&
+    purchase.itemKind === "product" &&
+    purchase.item === input.product
+  ) {
     return refundPurchase(tx, sale, purchase);
   }
   throw new Refusal(
@@ -210,7 +215,7 @@ export async function writeReceiptRecord(
     by: sale.by,
     eventId: sale.eventId,
     nowMs: sale.nowMs,
-    whoever: true,
+    allowSuspended: true,
   });
 }
 

@@ -93,9 +93,9 @@ export async function claimRef(
   itemKind: ItemKind,
   item: string,
   ref: string,
-): Promise<{ own: Purchase | null } | { failure: Failure }> {
+): Promise<{ previous: Purchase | null } | { failure: Failure }> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase === null || isSamePurchase(purchase, sale, itemKind, item)) return { own: purchase };
+  if (purchase === null || isSamePurchase(purchase, sale, itemKind, item)) return { previous: purchase };
   await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id, code: "ref_used" });
   const whose = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
   const message = `\`ref\` already belongs to ${whose} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
@@ -134,7 +134,7 @@ export async function auditRefusedRef(
 }
 
 /**
- * Finds the item, if the relay that runs sells it. A purchase under this ref stays valid wherever the item is sold now: `own`. Otherwise fails
+ * Finds the item, if the relay that runs sells it. A purchase under this ref stays valid wherever the item is sold now: `previous`. Otherwise fails
  * permanently.
  */
 export async function findSoldHere<Row extends ItemRow>(
@@ -143,12 +143,12 @@ export async function findSoldHere<Row extends ItemRow>(
   items: CatalogItems<Row, unknown>,
   name: string,
   ref: string,
-): Promise<{ item: Row } | { own: Purchase } | { failure: Failure }> {
+): Promise<{ item: Row } | { previous: Purchase } | { failure: Failure }> {
   const { kind, codes } = items;
   const item = await items.find(tx, sale.environmentId, name);
   if (item?.soldThrough?.kind === "relay" && item.soldThrough.relay === sale.relayName) return { item };
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase !== null && isSamePurchase(purchase, sale, kind, name)) return { own: purchase };
+  if (purchase !== null && isSamePurchase(purchase, sale, kind, name)) return { previous: purchase };
   if (item === null) return { failure: failUnknown(items, name) };
   const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough, in the dashboard or with relay catalog set ${kind} ${name}.`;
   return { failure: failFinally(codes.notSoldHere, message) };
@@ -177,7 +177,7 @@ interface Selling {
   readState(): Promise<Record<string, Json>>;
   /** Grants the item, under the id of the receipt that follows. */
   grantItem(purchaseId: string): Promise<SaleGrant>;
-  skip(own: Purchase): Promise<Outcome> | Outcome;
+  skip(previous: Purchase): Promise<Outcome> | Outcome;
 }
 
 /** What a sale granted. */
@@ -201,7 +201,7 @@ export async function sell(
 ): Promise<Outcome> {
   const claim = await claimRef(tx, sale, itemKind, item, payment.ref);
   if ("failure" in claim) return claim.failure;
-  if (claim.own !== null) return skip(claim.own);
+  if (claim.previous !== null) return skip(claim.previous);
   const before = await readState();
   const id = newPurchaseId(sale);
   const { granted, message = null, confirmation = false } = await grantItem(id);
