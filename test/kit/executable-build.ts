@@ -15,6 +15,8 @@ const MADE_OF = [
   "web",
   "client",
   "migrations",
+  "docs",
+  "packaging",
   "changes",
   "senders",
   "scripts/build.ts",
