@@ -39,7 +39,7 @@ const API_KEY = defineTable({
   },
 });
 
-/** The columns that may be shown: all but the hash. */
+/** The columns that may be shown: all except the hash. */
 const SHOWN_KEY = API_KEY.pick(
   "id",
   "kind",
@@ -169,7 +169,7 @@ export async function findApiKeyByToken(
   return row === null ? null : PRESENTED_KEY.read(row);
 }
 
-/** Finds why a key of `relay login` stopped working, so that the caller can be told. Returns null for any other token. */
+/** Finds why a key of `relay login` stopped working, for the error message. Returns null for any other token. */
 export async function findEndedLoginKey(
   tx: Reader,
   token: string,

@@ -33,7 +33,7 @@ export async function isKnownOwnerNetwork(
   return (await OWNER_NETWORK.get(tx, where, since)) !== null;
 }
 
-/** Records that the owner signed in from this network; the one that was used least recently makes room. */
+/** Records that the owner signed in from this network; the least recently used network is removed if there are too many. */
 export async function recordOwnerNetwork(
   tx: Writer,
   of: { ownerId: string; networkDigest: Uint8Array; nowMs: number },

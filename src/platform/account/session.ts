@@ -36,7 +36,7 @@ const SESSION = defineTable({
     seenAt: orNull(integer()),
     /** The caller's network address at that time; null: unknown. */
     source: orNull(text()),
-    /** What the browser says of itself. */
+    /** The User-Agent header of the browser. */
     agent: orNull(text()),
   },
 });
@@ -54,7 +54,7 @@ export const sessionItem = Type.Object({
   expiresAt: time,
   /** The network address of the last use; an IPv6 address as its /64. */
   source: textOrNull,
-  /** What the browser says of itself. */
+  /** The User-Agent header of the browser. */
   agent: textOrNull,
   /** Whether it is the session of this request. */
   current: Type.Boolean(),

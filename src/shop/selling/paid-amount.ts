@@ -7,7 +7,7 @@ import { currencyDigits, isCurrency } from "../../base/currency.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../../base/json.ts";
 
 interface PaidAmount {
-  /** In the currency's smallest unit. */
+  /** Amount in the currency's smallest unit. */
   amountMinor: number;
   currency: string;
 }

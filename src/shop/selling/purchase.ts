@@ -33,7 +33,7 @@ export type TakenBack = Static<typeof takenBackView>;
 export interface PurchaseData {
   /** What the purchase granted, which a refund takes back exactly. */
   granted?: { entitlement: string; grant?: string; credits: number; subscription?: string };
-  /** Of a refund. */
+  /** On a refund: what it took back. */
   takenBack?: TakenBack;
   /** Additional data from the caller of the receipts route. */
   given?: JsonObject;
@@ -56,7 +56,7 @@ export const PURCHASE = defineTable({
     eventId: orNull(text()),
     /** On a refund, the refunded purchase. */
     refunds: orNull(text()),
-    /** In the currency's smallest unit. */
+    /** Amount in the currency's smallest unit. */
     amountMinor: orNull(integer()),
     currency: orNull(text()),
     data: json<PurchaseData>(),
