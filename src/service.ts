@@ -200,7 +200,7 @@ async function startOnce(
     new ProblemLog({ store, log, tell: (problem) => teller.notifyProblem(problem) }),
     ending,
   );
-  started.defer(store.listen(() => problems.look(), ["problem"]));
+  started.defer(store.listen(() => problems.check(), ["problem"]));
   started.defer(store.listen(relays.invalidate, ["relay", "environment"]));
   started.defer(store.listen(runner.hear, ["event", "event_left"]));
   started.defer(store.listen(() => capture.wake(), ["record_change"]));
@@ -217,7 +217,7 @@ async function startOnce(
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
 
   const alertMail = started.adopt(
-    new AlertMail({ store: own, beside: !leases.holdsAll, clock, log, mailer, local, baseUrl }),
+    new AlertMail({ store: own, isCluster: !leases.holdsAll, clock, log, mailer, local, baseUrl }),
     ending,
   );
 
@@ -319,7 +319,7 @@ async function startOnce(
   void store.warm().catch(() => undefined);
   await runner.start();
   await scheduler.start();
-  problems.look();
+  problems.check();
   await leases.start(originOf(farHost(config.host), port));
   if (config.backup !== null) {
     backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);

@@ -178,6 +178,24 @@ export class Loop {
     });
   }
 
+  /** Repeats `step` from the cursor that it returned last, until it returns null or the loop stops. Rests `pauseMs` between steps. */
+  async walk<Cursor>(
+    from: Cursor,
+    step: (from: Cursor) => Promise<Cursor | null>,
+    pauseMs = 0,
+  ): Promise<void> {
+    let next: Cursor | null = from;
+    while (next !== null && this.#running) {
+      next = await step(next);
+      if (next !== null && pauseMs > 0) await this.pause(pauseMs);
+    }
+  }
+
+  /** Repeats `step` while it returns true and the loop runs. Rests `pauseMs` between steps. */
+  repeat(step: () => Promise<boolean>, pauseMs = 0): Promise<void> {
+    return this.walk(true, async () => ((await step()) ? true : null), pauseMs);
+  }
+
   /** No further turn begins; resolves after the one on its way. */
   async stop(): Promise<void> {
     this.#running = false;

@@ -69,9 +69,11 @@ export class Capture {
 
   async #drain(): Promise<undefined> {
     const { store, clock, log } = this.#deps;
-    while (this.#loop.running && (await store.read(hasChanges))) {
+    await this.#loop.repeat(async () => {
+      if (!(await store.read(hasChanges))) return false;
       await store.write("app", (tx) => drainChanges(tx, {}, clock.now(), log));
-    }
+      return true;
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * Mails alerts to the owners: what gathered in a minute in one mail, and no second mail of an environment within a quarter of an hour. An
- * alert counts as mailed from the transaction that intends the mail, so that it is never sent twice; only a mail that certainly did not
- * leave is tried again. Where an environment cannot send, its alerts stay on the dashboard.
+ * Mails alerts to the owners: a burst of a minute in one mail, and one mail of an environment in a quarter of an hour. The transaction that intends
+ * a mail marks its alerts as mailed, so that none is sent twice. Only a mail that certainly did not leave is retried. Where an environment cannot
+ * send, its alerts stay on the dashboard.
  */
 
 import { type Clock, Loop, toIso, waitAtMost } from "../../base/clock.ts";
@@ -42,15 +42,15 @@ import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "..
 import { resolveOverAlerts } from "./alert-resolution.ts";
 
 const LOOK_EVERY_MS = MINUTE_MS;
-/** How long a burst gathers before its mail. */
+/** How long alerts are gathered for a mail. */
 const GATHER_MS = MINUTE_MS;
 const PACE_MS = 15 * MINUTE_MS;
-/** Older alerts are not mailed any more: a server that can send at last does not begin with last month's. */
+/** Older alerts are not mailed, so that a server that can send again does not begin with last month's. */
 const MAX_AGE_MS = DAY_MS;
-/** Longer than a mail takes, and the clocks of two nodes differ. */
-const FORSAKEN_MS = 10 * MINUTE_MS;
-const MAX_TOLD = 50;
-/** A mail server that drips holds each mail for a minute; what another environment's owners are told does not wait for that. */
+/** Longer than a mail takes, with a margin for different clocks of two nodes. */
+const INTERRUPTED_MS = 10 * MINUTE_MS;
+const MAX_ALERTS = 50;
+/** A slow mail server holds each mail for a minute. Other environments' mails do not wait for it. */
 const ENVIRONMENTS_AT_ONCE = 16;
 const MAILS_AT_ONCE = 4;
 const STOP_WAIT_MS = 10_000;
@@ -68,11 +68,11 @@ const STOPPED: MailOutcome = {
 interface AlertMailDeps {
   store: FencedStore;
   /** Whether other nodes send mail too. */
-  beside?: boolean;
+  isCluster?: boolean;
   clock: Clock;
   log: Log;
   mailer: Mailer;
-  /** Local development: mail stays in the mailbox, and needs neither owner nor sender. */
+  /** In local development mail stays in the mailbox, and needs neither owner nor sender. */
   local: boolean;
   /** The dashboard's origin, without a trailing slash. */
   baseUrl: () => string;
@@ -89,7 +89,7 @@ interface Plan {
   sinceMs: number;
 }
 
-/** Alerts wait, and this environment cannot send. */
+/** Alerts wait, and this environment cannot send mail. */
 interface Stuck {
   cannot: UndeliverableReason | typeof NO_SERVER;
   sinceMs: number;
@@ -98,10 +98,10 @@ interface Stuck {
 export class AlertMail {
   readonly #deps: AlertMailDeps;
   readonly #loop: Loop;
-  /** Environments whose last mail failed, and from when on (monotonic) it is tried again. */
+  /** Environments whose last mail failed, and from when on it is retried, in monotonic time. */
   readonly #retryAt = new Map<number, number>();
-  /** What was logged of environments that cannot send. */
-  readonly #said = new Set<string>();
+  /** Warnings that were logged already. */
+  readonly #warned = new Set<string>();
 
   constructor(deps: AlertMailDeps) {
     this.#deps = deps;
@@ -115,12 +115,12 @@ export class AlertMail {
     });
   }
 
-  /** Begins; the first look is a minute away. */
+  /** Starts. The first round is a minute away. */
   start(): void {
     void this.#loop.start(LOOK_EVERY_MS);
   }
 
-  /** Waits for a mail that is on its way, but not for a mail server that keeps silent. */
+  /** Waits for a mail that is on its way, but not for a mail server that does not answer. */
   stop(): Promise<void> {
     return waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#loop.stop());
   }
@@ -129,11 +129,11 @@ export class AlertMail {
     const { store, clock } = this.#deps;
     const nowMs = clock.now();
     await resolveOverAlerts(store, nowMs);
-    if (this.#deps.beside) await this.#endForsaken(nowMs);
-    for (const id of await store.read(listUndeliveredAlertEnvironments)) await this.#endUnwanted(id);
+    if (this.#deps.isCluster) await this.#endInterrupted(nowMs);
+    for (const id of await store.read(listUndeliveredAlertEnvironments)) await this.#clearUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
     const due = waiting.filter(({ environmentId, oldestAt, lastMailedAt }) => {
-      // A clock that was set back must not hold a mail up.
+      // The absolute difference covers a clock that was set back.
       const gathered = Math.abs(nowMs - oldestAt) >= GATHER_MS;
       const paced = lastMailedAt === null || Math.abs(nowMs - lastMailedAt) >= PACE_MS;
       const retry = (this.#retryAt.get(environmentId) ?? 0) <= clock.monotonicMs();
@@ -144,16 +144,16 @@ export class AlertMail {
     });
   }
 
-  /** Mails that no relay sent are anybody's: those that cannot be on their way any more are of a node that died. */
-  async #endForsaken(nowMs: number): Promise<void> {
+  /** Ends mails without a relay whose node died: they have been under way for too long. */
+  async #endInterrupted(nowMs: number): Promise<void> {
     const { store, log } = this.#deps;
-    const before = nowMs - FORSAKEN_MS;
+    const before = nowMs - INTERRUPTED_MS;
     const mails = await store.write("app", (tx) => endInterruptedMails(tx, nowMs, { before }));
     if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
   }
 
-  /** Who wants no alert by mail, or set no mail server, misses none. */
-  async #endUnwanted(environmentId: number): Promise<void> {
+  /** Clears the problem of unmailed alerts where alert mail is switched off or has no mail server. */
+  async #clearUnwanted(environmentId: number): Promise<void> {
     const { store, clock, local } = this.#deps;
     const environment = await store.read((tx) => findEnvironmentById(tx, environmentId));
     if (environment !== null && isAlertEnabled(environment, ALERT_MAIL_SWITCH)) {
@@ -167,7 +167,7 @@ export class AlertMail {
     const planned = await store.read((tx) => this.#plan(tx, environmentId));
     if (planned === null) return;
     if ("cannot" in planned) {
-      await this.#tellStuck(environmentId, planned);
+      await this.#recordStuck(environmentId, planned);
       return;
     }
     const mails = await store.write("app", (tx) => this.#intend(tx, environmentId));
@@ -176,12 +176,12 @@ export class AlertMail {
       const outcome = this.#loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
       ended.push({ mail, outcome });
     });
-    const again =
+    const retries =
       ended.length > 0 && ended.every(({ outcome }) => outcome.kind === "failed" && outcome.retry);
     await store.write("app", async (tx) => {
       for (const { mail, outcome } of ended)
         await finishEmail(tx, mail.emailId, toEmailEnd(outcome), clock.now());
-      if (again) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
+      if (retries) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
       const outcomes = ended.map(({ outcome }) => outcome);
       await recordAlertMailOutcomes(tx, environmentId, {
         outcomes,
@@ -189,16 +189,16 @@ export class AlertMail {
         nowMs: clock.now(),
       });
     });
-    if (again) this.#retryAt.set(environmentId, clock.monotonicMs() + PACE_MS);
+    if (retries) this.#retryAt.set(environmentId, clock.monotonicMs() + PACE_MS);
     else this.#retryAt.delete(environmentId);
   }
 
-  /** The mail to send now; null where there is nothing to tell. */
+  /** Plans the mail to send now. Returns null where there is nothing to report. */
   async #plan(tx: Reader, environmentId: number): Promise<Plan | Stuck | null> {
     const { clock, local } = this.#deps;
     const environment = await findEnvironmentById(tx, environmentId);
     if (environment === null || !isAlertEnabled(environment, ALERT_MAIL_SWITCH)) return null;
-    const unmailed = await listUnmailedAlerts(tx, environmentId, MAX_TOLD, clock.now() - MAX_AGE_MS);
+    const unmailed = await listUnmailedAlerts(tx, environmentId, MAX_ALERTS, clock.now() - MAX_AGE_MS);
     const alerts = unmailed.filter(({ code }) => isAlertEnabled(environment, code));
     if (alerts.length === 0) return null;
     const sinceMs = Math.min(...alerts.map(({ at }) => at));
@@ -217,7 +217,7 @@ export class AlertMail {
     return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds, sinceMs };
   }
 
-  /** Plans once more, in the transaction that marks the alerts as mailed and writes a mail for each owner. */
+  /** Plans again in the transaction that marks the alerts as mailed and writes a mail for each owner. */
   async #intend(
     tx: Writer,
     environmentId: number,
@@ -246,17 +246,17 @@ export class AlertMail {
     return { outgoing, alertIds, sinceMs };
   }
 
-  async #tellStuck(environmentId: number, { cannot: why, sinceMs }: Stuck): Promise<void> {
+  async #recordStuck(environmentId: number, { cannot: why, sinceMs }: Stuck): Promise<void> {
     const { store, clock } = this.#deps;
-    this.#sayOnce(environmentId, why);
+    this.#warnOnce(environmentId, why);
     if (why === NO_SERVER) return;
     await recordUndeliverableAlerts(store, environmentId, { why, sinceMs, nowMs: clock.now() });
   }
 
-  #sayOnce(environmentId: number, why: string): void {
-    const said = `${environmentId} ${why}`;
-    if (this.#said.has(said)) return;
-    this.#said.add(said);
+  #warnOnce(environmentId: number, why: string): void {
+    const warning = `${environmentId} ${why}`;
+    if (this.#warned.has(warning)) return;
+    this.#warned.add(warning);
     this.#deps.log.warn("alerts of an environment stay on the dashboard and are not mailed", {
       environmentId,
       why,
@@ -264,7 +264,7 @@ export class AlertMail {
   }
 }
 
-/** Does it for each of them, `most` at once. Throws the first error, once all that began have ended. */
+/** Runs `work` for each item, `most` at once. Throws the first error once all that began have ended. */
 async function eachAtOnce<One>(
   all: readonly One[],
   most: number,
@@ -277,13 +277,13 @@ async function eachAtOnce<One>(
   for (const ended of await Promise.allSettled(turns)) if (ended.status === "rejected") throw ended.reason;
 }
 
-/** An alert, and the burst of the same that ended shortly before it, whose last count no mail told. */
+/** An alert, and the burst of the same alert that ended shortly before, whose last count no mail contained. */
 interface MailedAlert {
   alert: AlertRow;
   before: AlertRow | null;
 }
 
-/** `placeUrl`: where the dashboard shows the environment. */
+/** Writes the mail. `placeUrl` is the environment's page in the dashboard. */
 function writeAlertMail(
   words: { appName: string; environment: Pick<Environment, "name">; placeUrl: string },
   told: readonly MailedAlert[],

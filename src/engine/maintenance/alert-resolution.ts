@@ -1,6 +1,6 @@
 /**
- * Alerts that end by themselves: their cause is over, and what it left undone was replayed. Problems resolve their own as they are cleared;
- * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
+ * Resolves alerts whose cause is over and whose events were replayed. A cleared problem resolves its own alerts; this file handles the alerts
+ * without a problem. An owner must resolve the others, such as `events_dropped`.
  */
 import { HOUR_MS } from "../../base/limit.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../../platform/audit/alert.ts";
@@ -10,11 +10,11 @@ import { findPerson } from "../../shop/people/person.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
 import { findClearedSales, momentOf } from "./unmatched-sale.ts";
 
-/** In one look; more wait for the next. */
+/** The most alerts of one round. */
 const MAX_ENDED = 50;
-/** Rows looked at for what still waits or is dead; where there are more, nothing is said to be over. */
+/** The most rows that are read. Where there are more, no alert is resolved. */
 const MAX_LOOKED_AT = 10_000;
-/** A cap's window is over after so long without a further refusal. */
+/** A cap is over after this time without another rejection. */
 const CAP_OVER_MS = 2 * HOUR_MS;
 
 const ROWS = {
@@ -27,47 +27,47 @@ const ROWS = {
 } as const;
 type Rows = keyof typeof ROWS;
 
-/** Those of one relay and reason that wait, failed, are dead, or are not known to have left. */
+/** Unfinished or failed rows, grouped by relay and reason. */
 interface Undone {
   name: string | null;
   reason: string | null;
-  /** The most that one of them has. */
+  /** The highest number of replays among them. */
   replays: number;
   count: number;
 }
 
-type IsOver = (look: Look, alert: OpenAlert, nowMs: number) => boolean | Promise<boolean>;
+type IsOver = (work: UndoneWork, alert: OpenAlert, nowMs: number) => boolean | Promise<boolean>;
 
-/** Also where the clock stood far ahead then. */
-const isCapOver: IsOver = (_look, { lastAt }, nowMs) => Math.abs(nowMs - lastAt) >= CAP_OVER_MS;
-const noneWaits: IsOver = (look, alert) =>
-  look.hasNone("queued", alert, ({ reason }) => reason === alert.code);
+/** The absolute difference also covers an alert that a wrong clock dated ahead. */
+const isCapOver: IsOver = (_work, { lastAt }, nowMs) => Math.abs(nowMs - lastAt) >= CAP_OVER_MS;
+const noneWaits: IsOver = (work, alert) =>
+  work.hasNone("queued", alert, ({ reason }) => reason === alert.code);
 
 const ENDS: Partial<Record<AlertCode, IsOver>> = {
-  relay_failed: async (look, alert) =>
-    (await look.hasNone("dead", alert)) &&
-    (await look.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
-    (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
+  relay_failed: async (work, alert) =>
+    (await work.hasNone("dead", alert)) &&
+    (await work.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
+    (await work.hasNone("running", alert, ({ replays }) => replays > 0)),
   sender_domain_required: noneWaits,
   invite_capped: noneWaits,
-  sale_nobody: async (look, alert) =>
-    look.isClear(alert) &&
-    (await look.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
-    (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
-  sale_suspended: (look, alert) => look.mayAct(alert),
-  mail_unknown: (look, alert) => look.hasNone("unknownMail", alert),
+  sale_nobody: async (work, alert) =>
+    work.isCleared(alert) &&
+    (await work.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
+    (await work.hasNone("running", alert, ({ replays }) => replays > 0)),
+  sale_suspended: (work, alert) => work.isActive(alert),
+  mail_unknown: (work, alert) => work.hasNone("unknownMail", alert),
   codes_capped: isCapOver,
   writes_capped: isCapOver,
 };
 const CODES = Object.keys(ENDS) as AlertCode[];
 
-/** Resolves what is over now. */
+/** Resolves the alerts that are over now. */
 export async function resolveOverAlerts(store: FencedStore, nowMs: number): Promise<void> {
   const clear = await findClearedSales(store, MAX_ENDED);
   const over = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
   if (over.length === 0) return;
   const keys = new Set(over.map(keyOf));
-  // These are looked at once more, with what happened meanwhile.
+  // These are checked again in the transaction, because something may have happened meanwhile.
   await store.write("app", async (tx) => {
     const still = await findOver(tx, nowMs, clear, (alert) => keys.has(keyOf(alert)));
     for (const alert of still) await resolveAlertsOf(tx, { ...alert, nowMs });
@@ -82,18 +82,18 @@ async function findOver(
   tx: Reader,
   nowMs: number,
   clear: ReadonlySet<string>,
-  isMeant: (alert: OpenAlert) => boolean,
+  isSelected: (alert: OpenAlert) => boolean,
 ): Promise<OpenAlert[]> {
-  const look = new Look(tx, clear);
+  const work = new UndoneWork(tx, clear);
   const found: OpenAlert[] = [];
-  for (const alert of (await listOpenAlerts(tx, CODES, MAX_ENDED)).filter(isMeant)) {
-    if ((await ENDS[alert.code as AlertCode]?.(look, alert, nowMs)) === true) found.push(alert);
+  for (const alert of (await listOpenAlerts(tx, CODES, MAX_ENDED)).filter(isSelected)) {
+    if ((await ENDS[alert.code as AlertCode]?.(work, alert, nowMs)) === true) found.push(alert);
   }
   return found;
 }
 
-/** One look at what is undone, read once an environment. */
-class Look {
+/** Reads the unfinished and failed rows, once for each environment. */
+class UndoneWork {
   readonly #tx: Reader;
   readonly #clear: ReadonlySet<string>;
   readonly #rows = new Map<string, Undone[]>();
@@ -103,12 +103,12 @@ class Look {
     this.#clear = clear;
   }
 
-  /** Whether all failed events were looked through, and none of what the alert tells came since. */
-  isClear(alert: OpenAlert): boolean {
+  /** Whether all failed events were read, and no new failure came since the alert. */
+  isCleared(alert: OpenAlert): boolean {
     return this.#clear.has(momentOf(alert));
   }
 
-  /** Whether none of them is the target relay's and as `counts` says. */
+  /** Whether the target relay has no such row that `counts` accepts. */
   async hasNone(
     rows: Rows,
     { environmentId, target }: OpenAlert,
@@ -123,8 +123,8 @@ class Look {
     );
   }
 
-  /** Whether the target person is active again, or erased. */
-  async mayAct({ environmentId, target }: OpenAlert): Promise<boolean> {
+  /** Whether the target person is active again or erased. */
+  async isActive({ environmentId, target }: OpenAlert): Promise<boolean> {
     const id = target.slice("person:".length);
     return (await findPerson(this.#tx, environmentId, id))?.status !== "suspended";
   }

@@ -1,7 +1,7 @@
 /**
- * The end of an app: what it holds is counted, then one transaction makes it nobody's (no route, key, receiver, schedule or capture knows it from
- * there on), and then small steps empty it. Each step looks from the beginning for what is still there, so that one that was killed, or a row
- * that was on its way, is simply found again. What stays is a row without a name: it keeps the environments' numbers from being given again.
+ * Deletes an app in three parts. Its contents are counted for the owner. One transaction then hides it, so that no route, key, receiver, schedule
+ * or capture finds it. Small steps delete its rows afterwards; each step looks for what is left, so that a crash needs no recovery. A row without a
+ * name remains, so that its environments' numbers are never used again.
  */
 import { type Static, Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -12,12 +12,12 @@ import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { BATCH_BYTES, BATCH_EVENTS, dropEvents } from "./retention.ts";
 
-/** Counting ends here. */
+/** Counting stops here. */
 const MOST_COUNTED = 10_000;
 
 const EVENTS =
   "relay_name JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key WHERE relay_name.environment_id = $id";
-/** What is counted, each by an index that leads to the environment's; and the word for one of it. */
+/** What is counted, by an index of the environment, with the singular noun. */
 const COUNTED = {
   relays: ["relay", "relay WHERE environment_id = $id"],
   keys: ["key", "api_key WHERE environment_id = $id AND revoked_at IS NULL"],
@@ -36,16 +36,16 @@ export const appContentsView = Type.Object({
     Type.Object({
       name: oneOf(ENVIRONMENT_NAMES),
       held: Type.Array(Type.Object({ what: oneOf(KINDS), count: Type.Integer(), isMore: Type.Boolean() })),
-      /** What it holds, in words. */
+      /** The contents in words. */
       words: Type.String(),
     }),
   ),
-  /** Why only an owner who forces it may delete it; null: nothing stands against it. */
+  /** Why only an owner who forces it can delete the app; null where nothing prevents it. */
   standsAgainst: textOrNull,
 });
 export type AppContents = Static<typeof appContentsView>;
 
-/** What deleting the app would take along, each to ten thousand. Refuses with `not_found`. */
+/** Counts what deleting the app would delete, up to ten thousand each. Throws `not_found`. */
 export async function countApp(store: Store, appId: string): Promise<AppContents> {
   const { app, environments } = await store.read((tx) => requireApp(tx, appId));
   const counted: AppContents["environments"] = [];
@@ -72,19 +72,19 @@ function formatContents(held: AppContents["environments"][number]["held"]): stri
 
 interface Deletion {
   appId: string;
-  /** The app's id, typed once more. */
+  /** The app's id, which the owner types again. */
   confirm: string;
-  /** An owner at the dashboard says that production goes all the same. */
+  /** Whether an owner in the dashboard confirmed that production is deleted too. */
   force: boolean;
-  /** What was counted, for the audit. */
+  /** The counts, for the audit log. */
   contents: AppContents;
   by: string;
   nowMs: number;
 }
 
 /**
- * From its commit on the app is nobody's: receivers answer unknown, keys are none, its schedules and captures stop, and what waits does not run;
- * a send that is out comes to its end. Refuses with `not_found`, `invalid_input` or, where production holds events, `in_use`.
+ * Hides the app: its receivers are unknown, its keys are invalid, and its schedules, captures and waiting events stop. A call in progress ends.
+ * Throws `not_found`, `invalid_input`, or `in_use` where production holds events.
  */
 export async function deleteApp(tx: Writer, deletion: Deletion): Promise<void> {
   const { by, nowMs, contents } = deletion;
@@ -151,11 +151,11 @@ async function findObjection(
   return `The production environment of ${id} holds events, so nothing was deleted: an owner who means it deletes the app in the dashboard, under Settings of ${id}, and says there that production goes too.`;
 }
 
-/** Rows of a table in one step: small ones, and those that may hold long texts. */
+/** The rows of one step: of small tables, and of tables with long texts. */
 const SMALL = 250;
 const LARGE = 50;
 
-/** Tables with an index or key that begins with the environment, in the order they go; `key` says which rows a step takes. */
+/** Tables with an index or key that begins with the environment, in the order of deletion. `key` selects the rows of a step. */
 const TABLES: readonly (readonly [table: string, key: string, most: number])[] = [
   ["bulk_replay", "id", SMALL],
   ["api_key", "id", SMALL],
@@ -163,7 +163,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["problem", "id", SMALL],
   ["email", "seq", LARGE],
   ["record", "seq", LARGE],
-  // A file may be megabytes.
+  // A file can have megabytes.
   ["file", "id", 1],
   ["purchase", "id", SMALL],
   ["subscription", "id", SMALL],
@@ -186,12 +186,12 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["audit", "seq", LARGE],
 ];
 
-/** Those without one: short, and looked at last. */
+/** Short tables without such an index, deleted last. */
 const SHORT_TABLES = ["record_change", "approval", "login_request"];
 
-/** One step of emptying an environment whose app was deleted; answers whether there may be more. An event that is running stays until it ends. */
+/** Takes one step of emptying an environment. Returns whether there may be more. A running event stays until it ends. */
 async function emptyEnvironment(tx: Writer, id: number): Promise<boolean> {
-  // With them goes what makes events of records.
+  // Deleting a relay also deletes its record watches, so no new event can come.
   if (await dropRows(tx, "relay", "id", LARGE, id)) return true;
   if (await emptyOfEvents(tx, id)) return true;
   for (const [table, key, most] of TABLES) if (await dropRows(tx, table, key, most, id)) return true;
@@ -208,9 +208,9 @@ async function dropRows(tx: Writer, table: string, key: string, most: number, id
   return (await tx.run(sql, { id })) > 0;
 }
 
-/** Names asked about at once. */
+/** The names whose events are looked for at once. */
 const NAMES_AT_ONCE = 32;
-/** By name, so that a step begins where the name's index does: PostgreSQL would walk through all that the steps before it deleted. */
+/** A step reads one name's part of the index. PostgreSQL would otherwise walk through all rows that earlier steps deleted. */
 const OF_NAME =
   "FROM event INDEXED BY event_of_relay WHERE name_key = $key AND state <> 'running' ORDER BY seq";
 
@@ -240,7 +240,7 @@ async function emptyOfName(tx: Writer, name: { key: number }): Promise<void> {
   await dropEvents(tx, reached);
 }
 
-/** People with their sessions and tokens; the ledger, the grants and their revocations have no index but the person's. */
+/** Deletes people with their sessions and tokens. Credits, grants and revocations are indexed only by person. */
 async function dropPeople(tx: Writer, id: number): Promise<boolean> {
   const people = await tx.all<{ id: string }>(
     `SELECT id FROM person WHERE environment_id = ?1 LIMIT ${LARGE}`,
@@ -274,21 +274,21 @@ async function dropErasures(tx: Writer, id: number): Promise<boolean> {
   return true;
 }
 
-/** The apps that are deleted and not empty yet, oldest first. */
+/** Lists the deleted apps that are not empty yet, oldest first. */
 export function listRemovals(tx: Reader): Promise<{ id: string; deletedAt: number }[]> {
   return tx.all(
     "SELECT id, deleted_at AS deletedAt FROM app WHERE deleted_at IS NOT NULL AND emptied_at IS NULL ORDER BY deleted_at",
   );
 }
 
-/** One step of emptying the app; answers whether there may be more. */
+/** Takes one step of emptying the app. Returns whether there may be more. */
 export async function emptyApp(tx: Writer, appId: string): Promise<boolean> {
   const environments = await tx.all<{ id: number }>("SELECT id FROM environment WHERE app_id = ?1", appId);
   for (const { id } of environments) if (await emptyEnvironment(tx, id)) return true;
   return false;
 }
 
-/** Ends the removal where nothing is left of it: the app's id is free again. Answers false where something still is. */
+/** Ends the removal and frees the app's id. Returns false where rows are left. */
 export async function endRemoval(tx: Writer, appId: string, nowMs: number): Promise<boolean> {
   const environments = await tx.all<{ id: number }>("SELECT id FROM environment WHERE app_id = ?1", appId);
   for (const { id } of environments) {

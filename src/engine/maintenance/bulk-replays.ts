@@ -1,20 +1,17 @@
-/**
- * Takes the steps of the bulk replays that are under way, each no faster than was asked of it, and goes on after a restart where the last step
- * ended. What a step does is the event room's.
- */
+/** Runs the steps of bulk replays, each at the rate that was asked for, and continues after a restart. event/bulk-replay.ts takes a step. */
 
 import { type Clock, Loop } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { FencedStore } from "../../store/port.ts";
 import { listRunning, stepBulkReplay } from "../event/bulk-replay.ts";
 
-/** They are told of; this is for the case that something was missed. */
+/** New replays wake the loop. This interval finds those of which no wake arrived. */
 const LOOK_EVERY_MS = 60_000;
-/** One that could not go on is tried again after so long. */
+/** How long a failed replay waits before it is tried again. */
 const AGAIN_AFTER_MS = 1_000;
-/** Replays in one transaction. */
+/** The most replays in one transaction. */
 const MAX_STEP = 25;
-/** Steps in a second, so that a slow one goes evenly. */
+/** The steps in a second, so that a slow replay runs evenly. */
 const STEPS_PER_SECOND = 10;
 
 interface BulkReplaysDeps {
@@ -26,7 +23,7 @@ interface BulkReplaysDeps {
 export class BulkReplays {
   readonly #deps: BulkReplaysDeps;
   readonly #loop: Loop;
-  /** When each may go on, on the clock that never is set. */
+  /** When each can continue, in monotonic time. */
   readonly #nextMs = new Map<string, number>();
 
   constructor(deps: BulkReplaysDeps) {
@@ -43,17 +40,17 @@ export class BulkReplays {
     void this.#loop.start(AGAIN_AFTER_MS);
   }
 
-  /** One may have been begun, here or by another process. */
+  /** Looks for replays that were started here or by another process. */
   wake(): void {
     this.#loop.wake();
   }
 
-  /** Ends after the step that is on its way. */
+  /** Stops after the current step. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }
 
-  /** A step of each that may go on; answers after how many milliseconds the next one may. */
+  /** Takes a step of each replay that can continue. Returns after how many milliseconds the next one can. */
   async #work(): Promise<number | undefined> {
     const { store, clock, log } = this.#deps;
     const running = await store.read(listRunning);
@@ -70,7 +67,7 @@ export class BulkReplays {
         if (done === null) this.#nextMs.delete(id);
         else this.#nextMs.set(id, startMs + Math.ceil((Math.max(1, done) * 1_000) / perSecond));
       } catch (error) {
-        // The others go on beside it.
+        // Other replays continue.
         log.error("a bulk replay could not go on and is tried again", { id, error });
         this.#nextMs.set(id, startMs + AGAIN_AFTER_MS);
       }

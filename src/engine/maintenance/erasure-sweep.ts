@@ -1,8 +1,7 @@
 /**
- * What an erasure leaves to do beyond the person's own rows: every stored text of the environment is read once, in small steps with pauses. An
- * event that is about the person is expunged; anywhere else the address is written over. It goes on after a restart from the beginning, and
- * forgets what it looked for when nothing is left; then the file's free pages and its log are given back, so that no copy stays in them.
- * Backups made before, and records that other people wrote, are not touched.
+ * Completes the erasure of a person beyond their own rows: reads every stored text of the environment once, in small steps with pauses. Expunges
+ * events about the person, and overwrites the address elsewhere. Starts again after a restart, and forgets the address when nothing is left. Then
+ * it returns the file's free pages, so that no copy stays in them. Earlier backups, and records that other people wrote, are not touched.
  */
 
 import { type Clock, Loop } from "../../base/clock.ts";
@@ -29,12 +28,12 @@ import {
 } from "../event/expunge.ts";
 import { readRows, redactRow, type SweptTable, TABLES } from "./erasure-table.ts";
 
-/** Between two steps. */
+/** The pause between two steps. */
 const PAUSE_MS = 10;
 const FIRST_LOOK_AFTER_MS = 1_000;
-/** What an erasure by another process, or a failure of the store, left to do. */
+/** Finds what an erasure by another process, or a failure of the store, left. */
 const LOOK_EVERY_MS = 60_000;
-/** Erasures that one walk serves. */
+/** The most erasures of one walk. */
 const MAX_AT_ONCE = 50;
 
 interface SweepDeps {
@@ -63,25 +62,25 @@ export class ErasureSweep {
     void this.#loop.start(FIRST_LOOK_AFTER_MS);
   }
 
-  /** Somebody was erased, or a payload was expunged: what that freed is given back too. */
+  /** Sweeps now, and returns the pages that an erasure or an expunged payload freed. */
   wake(): void {
     this.#isFreed = true;
     this.#loop.wake();
   }
 
-  /** Ends after the step that is on its way; the next start goes on. */
+  /** Stops after the current step. The next start continues. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }
 
   async #work(): Promise<undefined> {
     const { store, sealer } = this.#deps;
-    for (let more = true; more && this.#loop.running; ) {
+    await this.#loop.repeat(async () => {
       const open = await store.read((tx) => listOpenErasures(tx, sealer, MAX_AT_ONCE));
-      more = open.length === MAX_AT_ONCE;
       if (open.length > 0) await this.#sweep(open);
-      if (this.#isFreed || open.length > 0) await this.#giveBack();
-    }
+      if (this.#isFreed || open.length > 0) await this.#vacuum();
+      return open.length === MAX_AT_ONCE;
+    });
   }
 
   async #sweep(open: readonly OpenErasure[]): Promise<void> {
@@ -101,29 +100,26 @@ export class ErasureSweep {
     await this.#write(deleteSpentErasures);
   }
 
-  async #giveBack(): Promise<void> {
+  async #vacuum(): Promise<void> {
     this.#isFreed = false;
-    while (this.#loop.running && (await this.#deps.store.vacuumStep({ everything: true })))
-      await this.#loop.pause(PAUSE_MS);
+    await this.#loop.repeat(() => this.#deps.store.vacuumStep({ everything: true }), PAUSE_MS);
   }
 
-  /** Those the request itself did not come to. */
+  /** Erases the person's rows that the request did not reach. */
   async #eraseRows({ environmentId, sought: { personId, by } }: OpenErasure): Promise<void> {
     const erasure = { environmentId, personId, by, nowMs: this.#deps.clock.now() };
-    let cursor: EraseCursor | null = { recordSeq: 0 };
-    while (cursor !== null && this.#loop.running) {
-      const from: EraseCursor = cursor;
-      cursor = (await this.#write((tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
-    }
+    const first: EraseCursor = { recordSeq: 0 };
+    await this.#loop.walk(first, async (from) => {
+      const step = await this.#write((tx) => eraseRows(tx, erasure, from));
+      return step?.cursor ?? null;
+    });
   }
 
-  /** Changes of the person's records that became no event yet. */
+  /** Deletes changes of the person's records that are no event yet. */
   async #dropChanges(sought: readonly Open[]): Promise<void> {
     const ids = new Set<string | null>(sought.map(({ text }) => text.personId));
-    let after: number | null = 0;
-    while (after !== null && this.#loop.running) {
-      const from: number = after;
-      after = await this.#write(async (tx) => {
+    await this.#loop.walk(0, (from: number) =>
+      this.#write(async (tx) => {
         const rows = await tx.all<{ seq: number; person: string | null }>(
           "SELECT seq, coalesce(owner_id, recipient_id) AS person FROM record_change WHERE seq > ?1 ORDER BY seq LIMIT ?2",
           from,
@@ -132,58 +128,53 @@ export class ErasureSweep {
         const theirs = rows.filter(({ person }) => ids.has(person)).map(({ seq }) => ({ seq }));
         await tx.postEach("DELETE FROM record_change WHERE seq = $seq", theirs);
         return rows.length < STEP_ROWS ? null : (rows.at(-1)?.seq ?? null);
-      });
-    }
+      }),
+    );
   }
 
-  /** Answers the events that were running, whose attempt still has to write its end. */
+  /** Sweeps the events. Returns the running ones, whose attempt still writes its result. */
   async #sweepEvents(environmentId: number, sought: readonly Open[]): Promise<number[]> {
     const running: number[] = [];
-    let after: number | null = 0;
-    while (after !== null && this.#loop.running) {
-      const from: number = after;
-      after = await this.#write(async (tx) => {
+    await this.#loop.walk(0, (from: number) =>
+      this.#write(async (tx) => {
         const events = await readEvents(tx, environmentId, from);
         await sweepEvents(tx, events, sought);
         for (const event of events) if (event.state === "running") running.push(event.seq);
         return events.at(-1)?.seq ?? null;
-      });
-    }
+      }),
+    );
     return running;
   }
 
   async #sweepRunning(running: readonly number[], sought: readonly Open[]): Promise<void> {
     for (const seq of running) {
-      let isRunning = true;
-      while (isRunning && this.#loop.running) {
-        isRunning = await this.#write(async (tx) => {
+      await this.#loop.repeat(() =>
+        this.#write(async (tx) => {
           const event = await readSweptEvent(tx, seq);
           if (event?.state === "running") return true;
           if (event !== null) await sweepEvent(tx, event, sought);
           return false;
-        });
-      }
+        }),
+      );
     }
   }
 
-  /** Every row of the table in steps of bounded rows and bytes. */
+  /** Sweeps the table in steps of bounded rows and bytes. */
   async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
-    let after: string | number | null = table.key === "id" ? "" : -1;
-    while (after !== null && this.#loop.running) {
-      const from: string | number = after;
-      after = await this.#write(async (tx) => {
+    const first: string | number = table.key === "id" ? "" : -1;
+    await this.#loop.walk<string | number>(first, (from) =>
+      this.#write(async (tx) => {
         const rows = await readRows(tx, environmentId, table, from);
         await Promise.all(rows.map((row) => redactRow(tx, environmentId, table, row, sought)));
         return rows.at(-1)?.key ?? null;
-      });
-    }
+      }),
+    );
   }
 
-  /** Files that no other record names; one file a step, because it may be megabytes. */
+  /** Deletes the files that no other record names, one in a step, because a file can have megabytes. */
   async #deleteFiles({ seq, environmentId }: OpenErasure): Promise<void> {
-    let isMore = true;
-    while (isMore && this.#loop.running) {
-      isMore = await this.#write(async (tx) => {
+    await this.#loop.repeat(() =>
+      this.#write(async (tx) => {
         const file = await tx.get<{ id: string }>(
           "SELECT file_id AS id FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1",
           seq,
@@ -197,8 +188,8 @@ export class ErasureSweep {
         );
         await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, file.id);
         return true;
-      });
-    }
+      }),
+    );
   }
 
   async #end(tx: Writer, { seq, environmentId, sought }: OpenErasure): Promise<void> {
@@ -213,7 +204,7 @@ export class ErasureSweep {
     });
   }
 
-  /** One step in a transaction that no relay hears of, and a pause. */
+  /** Runs one step in a transaction that notifies no relay, and pauses. */
   async #write<Result>(work: (tx: Writer) => Promise<Result>): Promise<Result> {
     const result = await this.#deps.store.write("erasure", work);
     await this.#loop.pause(PAUSE_MS);

@@ -1,6 +1,6 @@
 /**
- * The tables whose texts may hold the address of somebody who was erased, beside the events, and how a row of them is read and written over.
- * A new table or column that may hold one is a line here. It walks nothing by itself.
+ * Lists the tables, besides the events, whose texts may contain an erased person's address, and how a row is read and overwritten. Add a line for
+ * each new table or column that may contain one.
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -10,41 +10,41 @@ import type { Reader, Writer } from "../../store/port.ts";
 import { findEventSeq } from "../event/event.ts";
 import { type Open, STEP_ROWS } from "../event/expunge.ts";
 
-/** What was under way may still write its end for a minute; a record is written at once. */
+/** Work in progress may still write for a minute. A record is written at once. */
 const GRACE_MS = 60_000;
 
-/** A table whose texts may hold an address, beside the events. */
+/** A table whose texts may contain an address. */
 export interface SweptTable {
   name: string;
   key: "seq" | "id" | "slot";
   at: string;
   columns: readonly string[];
-  /** A column whose texts stay different. */
+  /** A column whose texts must stay different. */
   unique?: string;
-  /** Which rows; the others are other people's own, or another line's. */
+  /** Selects the rows; another line or the person's erasure covers the others. */
   where?: string;
-  /** Its column `person_id` says whose a row is. */
+  /** The column `person_id` says whose a row is. */
   ofPerson?: true;
-  /** What is written in the place of a text in the person's own rows, which may name them in other words than the address. */
+  /** Replaces a text in the person's own rows, which may identify them by more than the address. */
   blank?: Readonly<Record<string, (stored: string) => string | null>>;
-  /** Which rows are the person's own besides; none when absent. */
+  /** Whether a row is the person's in another way; none where absent. */
   own?: (
     tx: Reader,
     row: { environmentId: number; key: string | number; personId: string },
   ) => Promise<boolean>;
-  /** The text without what it says of them beside the address. */
+  /** Removes what the text says of the person besides the address. */
   bare?: (stored: string, text: PiiMatcher) => string;
   graceMs?: number;
 }
 
-/** What stands in the place of a text that may say who they were. */
+/** Replaces a text that may identify the person. */
 const ERASED = "erased";
 
 function asItIs(stored: string): string {
   return stored;
 }
 
-/** A run's actions without the subjects of mails to them, whose own rows are blanked too. */
+/** Removes the subjects of mails to the person from a run's actions. */
 function dropSubjects(stored: string, text: PiiMatcher): string {
   if (!stored.startsWith("[")) return stored;
   const results = parseJson(stored) as Json[];
@@ -57,13 +57,13 @@ function dropSubject(result: Json, text: PiiMatcher): Json {
   return subject === undefined || !text.isAddress(after.to) ? result : { ...result, after };
 }
 
-/** What the app gave with a receipt, while what the sale gave stays for a refund. */
+/** Removes what the app gave with a receipt, and keeps what a refund needs. */
 function dropGiven(stored: string): string {
   const { given, ...data } = parseJson(stored) as JsonObject;
   return given === undefined ? stored : writeJson(data);
 }
 
-/** The person's, or of a run of an event that is. */
+/** Whether the audit row is about the person, or about a run of their event. */
 const ownAudit: SweptTable["own"] = async (tx, { environmentId, key, personId }) => {
   const row = await tx.get<{ target: string; eventId: string | null }>(
     "SELECT target, event_id AS eventId FROM audit WHERE environment_id = ?1 AND seq = ?2",
@@ -77,11 +77,12 @@ const ownAudit: SweptTable["own"] = async (tx, { environmentId, key, personId })
   return (await tx.get("SELECT 1 FROM event WHERE seq = ?1 AND person_id = ?2", seq, personId)) !== null;
 };
 
-/** Alerts stand before the mails that are made from them. */
+/** Alerts come before the mails that are made from them. */
 export const TABLES: readonly SweptTable[] = [
   { name: "alert", key: "id", at: "at", columns: ["message"] },
   { name: "problem", key: "id", at: "raised_at", columns: ["message"] },
-  // A mail is dated by the attempt that made it; the next mail to the same address is somebody new's, who is to get it.
+  // A mail has the date of the attempt that made it. The next mail to this address is for a new person, who must
+  // get it.
   {
     name: "email",
     key: "seq",
@@ -163,12 +164,12 @@ export const TABLES: readonly SweptTable[] = [
 interface SweptRow {
   key: string | number;
   at: number;
-  /** Whose it is; null: nobody's, or the table does not say. */
+  /** The person whose row it is; null where it is nobody's, or where the table has no such column. */
   personId: string | null;
   texts: Record<string, string | null>;
 }
 
-/** The next rows after `after`, as many as one step may read. */
+/** Reads the next rows after `after`, as many as one step can take. */
 export async function readRows(
   tx: Reader,
   environmentId: number,
@@ -205,9 +206,9 @@ export async function readRows(
 }
 
 /**
- * Writes the address over in each of the row's texts that holds it, and in their own rows what else may name them. Of others' rows only in those
- * of before the erasure, as the address may be somebody new's since; a row of their own is nobody's else whatever it is dated, also by a clock that
- * stood ahead then.
+ * Overwrites the address in each text of the row, and in the person's own rows everything else that may identify them. In other rows it overwrites
+ * only what was written before the erasure, because the address may be a new person's since. The person's own rows are overwritten whatever their
+ * date, because a clock may have been wrong.
  */
 export async function redactRow(
   tx: Writer,

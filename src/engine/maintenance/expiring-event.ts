@@ -1,6 +1,6 @@
 /**
- * Events that wait for a paused relay or a held environment and will be dropped: three days before the first of a relay's is, its owner is
- * told, once, and a problem stands until none waits so long. It drops nothing.
+ * Warns about events that wait for a paused relay or a held environment and will be dropped. Three days before the first one is, it alerts the
+ * owner once, and a problem exists until no event waits so long. It drops nothing.
  */
 
 import { toIso } from "../../base/clock.ts";
@@ -16,13 +16,13 @@ import {
 import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 
-/** Told so long before. */
+/** How long before the drop the owner is alerted. */
 const NOTICE_MS = 3 * DAY_MS;
-/** Events of a relay that are counted, and of all of an environment's. */
+/** The most events that are counted: of one relay, and of an environment. */
 const MAX_COUNTED = 1_000;
 const MAX_COUNTED_ALTOGETHER = 10_000;
 
-/** Of the next environment after `environmentId`; answers its number, or null after the last. */
+/** Checks the next environment after `environmentId`. Returns its number, or null after the last. */
 export async function notifyExpiring(
   tx: Writer,
   environmentId: number,
@@ -54,7 +54,7 @@ export async function notifyExpiring(
   return id;
 }
 
-/** Relays whose events wait until somebody lets them run. */
+/** Lists the relays whose events wait for a resume or a release. */
 function listWaitingRelays(
   tx: Reader,
   environmentId: number,
@@ -65,12 +65,12 @@ function listWaitingRelays(
 }
 
 interface Old {
-  /** At most as many as were asked for. */
+  /** At most the requested number. */
   count: number;
   firstAt: number;
 }
 
-/** The relay's events that arrived before `untilMs` and wait, or null: its first ones arrived later. */
+/** Counts the relay's waiting events that arrived before `untilMs`. Returns null where there are none. */
 async function countOld(tx: Reader, relayId: string, untilMs: number, most: number): Promise<Old | null> {
   const due = `SELECT created_at AS at FROM event INDEXED BY event_ready
     WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = ?1) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq`;

@@ -1,37 +1,37 @@
 /**
- * The caretakers: once an hour each goes through its own table in small transactions with a pause after each, so that ingestion never
- * waits for them, and at the end the store's file is looked after. How long something is kept is retention.ts's. They do nothing
- * while the wall clock is not to be trusted: a clock set a year ahead for a minute must not cost a month of events, nor one that a start finds
- * so. A process cannot know what the clock was before it, so a start long after the newest event waits as well.
+ * Runs the maintenance jobs once an hour: each deletes from its table in small transactions with pauses, so that ingestion never waits. At the end
+ * the database file is vacuumed. retention.ts decides how long rows are kept.
+ * The jobs do nothing while the wall clock may be wrong, because a clock that is a year ahead for a minute must not delete a month of events. A
+ * process cannot know the clock before its start, so a start long after the newest event waits for a round too.
  */
 import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
 import { firstSeqSince } from "../../store/time-index.ts";
-import { RETENTION, type Step } from "./retention.ts";
+import { RETENTION } from "./retention.ts";
 
-/** After the start, so that it is quick; then once an hour. */
+/** The first round waits, so that the start is quick. */
 const FIRST_ROUND_AFTER_MS = MINUTE_MS;
 const ROUND_EVERY_MS = HOUR_MS;
-/** Between two transactions of one caretaker. */
+/** The pause between two transactions of one job. */
 const PAUSE_MS = 10;
-/** A wall clock that moved by so much more or less than the time that passed since the last round was set. */
+/** A difference between wall clock and monotonic time that is larger than this means that the clock was set. */
 const CLOCK_SET_MS = 10 * MINUTE_MS;
-/** So long after the newest event a start may as well have found a clock that is wrong. */
+/** After this time without an event, the clock at the start may be wrong. */
 const QUIET_MS = DAY_MS;
 
 interface MaintenanceDeps {
   store: FencedStore;
   clock: Clock;
   log: Log;
-  /** When the newest event arrived that an earlier process stored; null where there is none. */
+  /** When the newest event of an earlier process arrived; null without events. */
   newestMs: number | null;
 }
 
 /**
- * To be asked before anything is stored by a clock that may be wrong. What came within the hour before does not count where there is more: an earlier
- * process may have stored it by the same clock, which keeps for an hour in one process before anything is cleaned up by it.
+ * Reads when the newest event arrived. Call before anything is stored by a clock that may be wrong. Ignores the last hour where there are older
+ * events, because an earlier process may have stored its events by the same wrong clock.
  */
 export async function readNewestMs(tx: Reader, nowMs: number): Promise<number | null> {
   const before = await firstSeqSince(tx, "event", nowMs - HOUR_MS);
@@ -44,7 +44,7 @@ export class MaintenanceJobs {
   readonly #deps: MaintenanceDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
-  /** Until the first round. */
+  /** Whether the next round waits, because the clock may be wrong. */
   #isDoubtful: boolean;
 
   constructor(deps: MaintenanceDeps) {
@@ -54,24 +54,24 @@ export class MaintenanceJobs {
     this.#loop = new Loop({
       clock: deps.clock,
       everyMs: ROUND_EVERY_MS,
-      turn: () => this.#goRound(),
+      turn: () => this.#runJobs(),
       onError: (error) => deps.log.error("a round of the caretakers failed", { error }),
     });
   }
 
-  /** Begins; the first round is a minute away. */
+  /** Starts. The first round is a minute away. */
   start(): void {
     this.#clockWatch.look();
     void this.#loop.start(FIRST_ROUND_AFTER_MS);
   }
 
-  /** Ends after the transaction that is on its way. */
+  /** Stops after the current transaction. */
   stop(): Promise<void> {
     return this.#loop.stop();
   }
 
-  async #goRound(): Promise<undefined> {
-    const { log } = this.#deps;
+  async #runJobs(): Promise<undefined> {
+    const { store, clock, log } = this.#deps;
     const isDoubtful = this.#isDoubtful;
     this.#isDoubtful = false;
     if (this.#clockWatch.look() !== 0) {
@@ -85,32 +85,19 @@ export class MaintenanceJobs {
       return;
     }
     for (const [name, step] of Object.entries(RETENTION)) {
-      await this.#guard(name, () => this.#walk(step));
+      const next = (from: number) => store.write("app", (tx) => step(tx, from, clock.now(), log));
+      await this.#runJob(name, () => this.#loop.walk(0, next, PAUSE_MS));
     }
-    await this.#guard("file", () => this.#vacuumStep());
+    await this.#runJob("file", () => this.#loop.repeat(() => store.vacuumStep(), PAUSE_MS));
   }
 
-  /** One that fails leaves the others their work; it comes again in an hour. */
-  async #guard(name: string, work: () => Promise<void>): Promise<void> {
+  /** Runs a job. One that fails does not stop the others, and runs again in an hour. */
+  async #runJob(name: string, work: () => Promise<void>): Promise<void> {
     if (!this.#loop.running) return;
     try {
       await work();
     } catch (error) {
       if (this.#loop.running) this.#deps.log.error("a caretaker failed", { caretaker: name, error });
     }
-  }
-
-  async #walk(step: Step): Promise<void> {
-    const { store, clock, log } = this.#deps;
-    let cursor: number | null = 0;
-    while (cursor !== null && this.#loop.running) {
-      const from: number = cursor;
-      cursor = await store.write("app", (tx) => step(tx, from, clock.now(), log));
-      if (cursor !== null) await this.#loop.pause(PAUSE_MS);
-    }
-  }
-
-  async #vacuumStep(): Promise<void> {
-    while (this.#loop.running && (await this.#deps.store.vacuumStep())) await this.#loop.pause(PAUSE_MS);
   }
 }

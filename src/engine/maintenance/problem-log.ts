@@ -1,6 +1,6 @@
 /**
- * Tells each problem as it is raised and as it is cleared, whoever did: it looks after every commit that touched one, and compares with what
- * stood before. What stands at the start is told too. A problem of the whole server is every environment's, and the server tells of it once, itself.
+ * Reports each problem that is raised or cleared, by any process. It reads the open problems after every commit that changed one, and compares them
+ * with those before. At the start it reports the open ones. A problem of the whole server is in every environment, so the server reports it itself.
  */
 
 import type { Log } from "../../base/log.ts";
@@ -9,7 +9,7 @@ import type { ProblemNotice } from "../../platform/audit/notifier.ts";
 import { UNNAMED_PROXY } from "../../platform/audit/unnamed-proxy.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 
-/** Problems that are told apart at a time. */
+/** The most open problems that are compared. */
 const MAX_STANDING = 1_000;
 
 interface ProblemLogDeps {
@@ -23,37 +23,37 @@ type StandingRow = Omit<ProblemNotice, "now"> & { id: string; environmentName: E
 export class ProblemLog {
   readonly #deps: ProblemLogDeps;
   #standing = new Map<string, StandingRow>();
-  /** A look that is on its way, and whether another is wanted after it. */
-  #looking: Promise<void> | null = null;
-  #again = false;
+  /** The check in progress, and whether another one follows it. */
+  #checking: Promise<void> | null = null;
+  #isStale = false;
   #stopped = false;
 
   constructor(deps: ProblemLogDeps) {
     this.#deps = deps;
   }
 
-  /** Problems may have changed. */
-  look(): void {
+  /** Checks the problems now. */
+  check(): void {
     if (this.#stopped) return;
-    this.#again = true;
-    this.#looking ??= this.#lookAgain().finally(() => {
-      this.#looking = null;
+    this.#isStale = true;
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = null;
     });
   }
 
-  /** Tells what changed last. */
+  /** Stops after reporting the last changes. */
   async stop(): Promise<void> {
-    await this.#looking;
+    await this.#checking;
     this.#stopped = true;
   }
 
-  async #lookAgain(): Promise<void> {
-    while (this.#again) {
-      this.#again = false;
+  async #check(): Promise<void> {
+    while (this.#isStale) {
+      this.#isStale = false;
       try {
         await this.#compare();
       } catch (error) {
-        // The next change, or the next start, tells what stands.
+        // The next change, or the next start, reports the open problems.
         if (!(error instanceof StoreUnavailable)) this.#deps.log.error("problems cannot be told", { error });
       }
     }

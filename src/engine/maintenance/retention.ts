@@ -1,6 +1,6 @@
 /**
- * What is kept how long: events and calls for 30 days, mails and the audit of runs for 90, management's audit and notices for 400, the rest
- * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
+ * Decides how long rows are kept: events and requests for 30 days, mails and the audit of runs for 90, the other audit and notices for 400. Each
+ * job is a small step that maintenance.ts repeats until nothing old is left.
  */
 
 import {
@@ -29,23 +29,23 @@ import { deleteUnusedActionLists } from "../event/run.ts";
 import { notifyExpiring } from "./expiring-event.ts";
 import { forgetSignatures } from "./retired-secret.ts";
 
-/** Rows of a table in one transaction. */
+/** The rows of one transaction. */
 const BATCH_ROWS = 250;
 
-/** One small step from `cursor` on, 0 at first; answers where to go on, or null when it is done for this round. */
-export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Promise<number | null>;
+/** Takes one small step from `cursor` on, which is 0 at first. Returns the next cursor, or null when the job is done. */
+type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Promise<number | null>;
 
-/** By the name that the log has for it. */
+/** The jobs, by their name in the log. */
 export const RETENTION: Readonly<Record<string, Step>> = {
   events: retireEvents,
   "events that will be dropped": notifyExpiring,
-  "revocations of access": again(deleteSpentRevocations),
-  "cancellations of plans": again(deleteSpentCancellations),
-  "clock steps": once((tx) => forgetClockBack(tx, "event")),
-  keys: again(forgetKeys),
-  "ran actions": once(deleteUnusedActionLists),
-  // Those without an end live as long as their secret.
-  signatures: again((tx, nowMs) =>
+  "revocations of access": repeated(deleteSpentRevocations),
+  "cancellations of plans": repeated(deleteSpentCancellations),
+  "clock steps": single((tx) => forgetClockBack(tx, "event")),
+  keys: repeated(forgetKeys),
+  "ran actions": single(deleteUnusedActionLists),
+  // Signatures without an end live as long as their secret.
+  signatures: repeated((tx, nowMs) =>
     deleteSome(
       tx,
       "signature_memory",
@@ -54,10 +54,10 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       nowMs,
     ),
   ),
-  "signatures of secrets that are gone": again(forgetSignatures),
-  // One that nobody looks at is over all the same, whatever the clock is set to later.
-  "approvals that are over": again(async (tx, nowMs) => (await endExpiredApprovals(tx, nowMs)) > 0),
-  approvals: again((tx, nowMs) =>
+  "signatures of secrets that are gone": repeated(forgetSignatures),
+  // An approval expires even if nobody opens it, whatever the clock is set to later.
+  "approvals that are over": repeated(async (tx, nowMs) => (await endExpiredApprovals(tx, nowMs)) > 0),
+  approvals: repeated((tx, nowMs) =>
     deleteSome(
       tx,
       "approval",
@@ -66,51 +66,51 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       nowMs - APPROVAL_RETENTION_MS,
     ),
   ),
-  sessions: once(deleteEndedSessions),
-  "owners' networks": once(deleteOldOwnerNetworks),
-  logins: once(deleteEndedLogins),
-  "people's sessions": once(deleteEndedPersonSessions),
-  // A busy relay's runs must not fill the disk for a year.
+  sessions: single(deleteEndedSessions),
+  "owners' networks": single(deleteOldOwnerNetworks),
+  logins: single(deleteEndedLogins),
+  "people's sessions": single(deleteEndedPersonSessions),
+  // The audit of a busy relay's runs must not fill the disk for a year.
   audit: trim({
     name: "audit",
     at: "at",
     keptMs: `(CASE WHEN event_id IS NULL THEN ${AUDIT_RETENTION_MS} ELSE ${RUN_AUDIT_RETENTION_MS} END)`,
     shortestKeptMs: RUN_AUDIT_RETENTION_MS,
   }),
-  // Their caps look back a day at most.
+  // The caps of mails count at most one day.
   mails: trim({
     name: "email",
     at: "created_at",
     keptMs: `${EMAIL_RETENTION_MS}`,
     shortestKeptMs: EMAIL_RETENTION_MS,
   }),
-  // A problem that stands is never forgotten.
-  notices: again(async (tx, nowMs) => {
+  // An open problem is never deleted.
+  notices: repeated(async (tx, nowMs) => {
     const untilMs = nowMs - AUDIT_RETENTION_MS;
     const alerts = await deleteSome(tx, "alert", "id", "last_at < $ms", untilMs);
     return (await deleteSome(tx, "problem", "id", "cleared_at < $ms", untilMs)) || alerts;
   }),
-  "bulk replays": again((tx, nowMs) =>
+  "bulk replays": repeated((tx, nowMs) =>
     deleteSome(tx, "bulk_replay", "id", "finished_at < $ms", nowMs - RUN_AUDIT_RETENTION_MS),
   ),
   "recent calls": forgetRecentCalls,
-  "previous secrets": once(deletePreviousSecrets),
-  "erased addresses": once(deleteSpentErasures),
+  "previous secrets": single(deletePreviousSecrets),
+  "erased addresses": single(deleteSpentErasures),
 };
 
-/** A step that needs no cursor, because what it has dealt with is gone. */
-function again(step: (tx: Writer, nowMs: number, log: Log) => Promise<boolean>): Step {
+/** Makes a job of a step without a cursor: the step deletes what it finds. */
+function repeated(step: (tx: Writer, nowMs: number, log: Log) => Promise<boolean>): Step {
   return async (tx, _cursor, nowMs, log) => ((await step(tx, nowMs, log)) ? 0 : null);
 }
 
-function once(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
+function single(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
   return async (tx, _cursor, nowMs) => {
     await step(tx, nowMs);
     return null;
   };
 }
 
-/** Deletes rows that are `old` by the moment `$ms`; answers whether there may be more. */
+/** Deletes rows that match `old` at the moment `$ms`. Returns whether there may be more. */
 async function deleteSome(tx: Writer, table: string, key: string, old: string, ms: number): Promise<boolean> {
   const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${old} LIMIT ${BATCH_ROWS})`;
   return (await tx.run(sql, { ms })) === BATCH_ROWS;
@@ -118,17 +118,17 @@ async function deleteSome(tx: Writer, table: string, key: string, old: string, m
 
 interface TrimmedTable {
   name: "audit" | "email";
-  /** The column that says when, milliseconds since the epoch. */
+  /** The column with the time, in milliseconds since the epoch. */
   at: string;
-  /** SQL over a row: how long it is kept, in milliseconds. */
+  /** SQL expression over a row: how long it is kept, in milliseconds. */
   keptMs: string;
-  /** The shortest any row is kept: behind a row younger than this, nothing has expired. */
+  /** The shortest time that any row is kept. After a younger row nothing has expired. */
   shortestKeptMs: number;
 }
 
 /**
- * Trims a table that only ever grows at its end, without an index on time: its oldest rows are looked at in their order until all that come
- * are young. Rows dated ahead by a wrong clock do not end the walk.
+ * Trims a table that grows only at its end and has no index on time. Walks the oldest rows until all rows of a step are young. Rows that a wrong
+ * clock dated ahead do not end the walk.
  */
 function trim({ name, at, keptMs, shortestKeptMs }: TrimmedTable): Step {
   const sql = `SELECT seq, ${at} AS at, ${at} + ${keptMs} < $nowMs AS expired FROM ${name} WHERE seq > $seq ORDER BY seq LIMIT ${BATCH_ROWS}`;
@@ -145,8 +145,8 @@ function trim({ name, at, keptMs, shortestKeptMs }: TrimmedTable): Step {
 }
 
 /**
- * Recent calls go after 30 days although their ring may have room for longer: they hold callers' addresses. Of the next environment after
- * `environmentId`, whose ring is small enough for one go.
+ * Deletes logged requests after 30 days, because they contain callers' addresses. Takes the next environment after `environmentId`, whose ring is
+ * small enough for one step.
  */
 async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: number): Promise<number | null> {
   const next = await findEnvironmentAfter(tx, environmentId);
@@ -157,7 +157,7 @@ async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: numbe
   return next.id;
 }
 
-/** Events, and bytes of them and their runs, in one transaction: a few milliseconds, as what is deleted is also written over. */
+/** The events of one transaction, and their bytes with their runs. Deleted data is also overwritten, so that a step takes some milliseconds. */
 export const BATCH_EVENTS = 100;
 export const BATCH_BYTES = 512 * 1024;
 
@@ -171,7 +171,7 @@ interface OldRow {
   heldAt: number | null;
   app: string | null;
   environment: string | null;
-  /** Whether an active relay has it still to run. */
+  /** Whether an active relay still has to run it. */
   stays: 0 | 1;
   bytes: number;
 }
@@ -186,10 +186,9 @@ const NEXT_EVENTS = `SELECT event.seq, event.created_at AS at, event.environment
   WHERE event.seq > ?1 ORDER BY event.seq LIMIT ${BATCH_EVENTS}`;
 
 /**
- * Deletes the next events that are over their 30 days, with their runs, effects and dedupe keys. One that waited all that time because its
- * relay is paused or its environment on hold is dropped without having run, and the owner is told. One that is running, or that an active relay
- * still has to run or retry, stays until that is over. Events are looked at in the order of their arrival until all that come are young; those
- * dated ahead by a wrong clock do not end the walk.
+ * Deletes the next events older than 30 days, with their runs, effects and deduplication keys. An event that waited all that time for a paused
+ * relay or a held environment is dropped without a run, and the owner is alerted. An event that is running, or that an active relay still has to
+ * run, stays. The walk ends once all events of a step are young; events that a wrong clock dated ahead do not end it.
  */
 export async function retireEvents(
   tx: Writer,
@@ -217,7 +216,7 @@ export async function retireEvents(
   return goesOn && oldOrAhead ? (reached.at(-1)?.seq ?? null) : null;
 }
 
-/** Deletes events with their runs, effects and the keys that an earlier version kept of them; where each answer is a round trip, none is waited for. */
+/** Deletes events with their runs, effects and old deduplication keys. The statements are sent without waiting for each answer. */
 export async function dropEvents(
   tx: Writer,
   events: readonly { seq: number; dedupeHash: Uint8Array | null }[],
@@ -230,7 +229,7 @@ export async function dropEvents(
   await tx.postEach("DELETE FROM event WHERE seq = $seq", rows);
 }
 
-/** The log says always what the owner is told unless it is switched off. */
+/** Logs the dropped events, and alerts the owner unless that is switched off. */
 async function notifyDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
   const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
   for (const rows of byRelay.values()) {
@@ -244,7 +243,7 @@ async function notifyDropped(tx: Writer, dropped: readonly OldRow[], nowMs: numb
   }
 }
 
-/** Keys whose events are all gone; those of an event that stays keep their neighbours. */
+/** Deletes keys before the oldest event. Keys of a segment with an older event stay. */
 async function forgetKeys(tx: Writer): Promise<boolean> {
   const oldest = await tx.get<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
   return await tx.keys.deleteBefore(oldest?.seq ?? Number.MAX_SAFE_INTEGER);

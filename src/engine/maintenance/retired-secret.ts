@@ -1,28 +1,28 @@
 /**
- * The signatures that count once of a secret that is gone: whatever their number, its going is one row, and they are looked at in small steps once
- * it is a day old.
+ * Deletes the remembered signatures of retired secrets. Retiring a secret writes one row, whatever the number of its signatures. A day later, small
+ * steps delete them.
  */
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../../base/limit.ts";
 import { RELAY, secretMark } from "../../rules/relay/relay.ts";
 import type { Writer } from "../../store/port.ts";
 
-/** Rows in one transaction. */
+/** The rows of one transaction. */
 const BATCH_ROWS = 250;
 
 interface RetiredSecret {
   environmentId: number;
   relayName: string;
-  /** Empty: of signatures that name none. */
+  /** Identifies the secret; empty for signatures that name none. */
   secret: Uint8Array;
-  /** The hash up to which its name's signatures were looked at. */
+  /** The hash up to which the relay's signatures were checked. */
   swept: Uint8Array;
 }
 
 const SECRETS = RELAY.pick("secretKind", "secretDigest", "previousSecretDigest", "previousSecretUntil");
 
 /**
- * Until when the signatures of a secret that was noted as gone are remembered all the same; null: they may go. In an update of several nodes one
- * of the version before may have pasted a secret, and noted nothing.
+ * Finds until when the signatures of a retired secret must be kept after all; null deletes them. During an update, a node of the previous version
+ * may have stored the secret again without a note.
  */
 async function findKeptUntil(
   tx: Writer,
@@ -34,7 +34,7 @@ async function findKeptUntil(
   if (relay === null) return null;
   const { secretKind, secretDigest, previousSecretDigest, previousSecretUntil } = relay;
   const isGiven = secretKind === "pasted" || secretKind === "public_key";
-  // Those that name none may be of any secret that is pasted.
+  // Signatures that name no secret may belong to any pasted secret.
   if (secret.length === 0) return isGiven ? Number.POSITIVE_INFINITY : null;
   if (Bun.deepEquals(secretMark(secretDigest), secret)) return Number.POSITIVE_INFINITY;
   if (!Bun.deepEquals(secretMark(previousSecretDigest), secret)) return null;
@@ -42,7 +42,7 @@ async function findKeptUntil(
   return untilMs > nowMs ? untilMs : null;
 }
 
-/** Looks at some of the signatures under the name of a secret that was gone long enough; answers whether there may be more. */
+/** Checks some signatures of a secret that was retired long enough ago. Returns whether there may be more. */
 export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boolean> {
   const gone = await tx.get<RetiredSecret>(
     `SELECT environment_id AS environmentId, relay_name AS relayName, secret, swept FROM gone_secret

@@ -1,6 +1,6 @@
 /**
- * Which alerts of sales that found nobody (`sale_nobody`) have nothing left to tell: before alerts are ended, failed events are looked through in
- * steps by their index, as a relay may have left many of other causes.
+ * Finds the alerts of sales without a person (`sale_nobody`) whose failed events are all gone. A relay can have many failed events of other causes,
+ * so an index is walked in steps before the alerts are resolved.
  */
 
 import { listOpenAlerts, type OpenAlert } from "../../platform/audit/alert.ts";
@@ -11,30 +11,30 @@ import { findNameKey } from "../event/list.ts";
 const STEP = 5_000;
 const MAX_WALKED = 250_000;
 
-/** As it was told last: who finds nobody again, also after a replay, is told of in the transaction that says so. */
+/** Identifies an alert at its last time. A later sale without a person changes that time in its own transaction. */
 export function momentOf({ environmentId, target, lastAt }: OpenAlert): string {
   return `${environmentId} ${target} ${lastAt}`;
 }
 
-/** The moments of those of whose relay no failed event is left that found nobody; none of where too many failed ones are kept. `most`: alerts looked at. */
+/** Finds the alerts whose relay has no failed event without a person. Finds none where there are too many failed events. `most` bounds the alerts. */
 export async function findClearedSales(store: FencedStore, most: number): Promise<ReadonlySet<string>> {
   const clear = new Set<string>();
   const alerts = await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], most));
   for (const [id, told] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {
-    const left = await leaveClear(store, id, told);
+    const left = await dropUncleared(store, id, told);
     for (const alert of left) clear.add(momentOf(alert));
   }
   return clear;
 }
 
-/** By the relays that found nobody, and the others in one. */
+/** Counts the failed events by relays that found no person, and all others together. */
 const NOBODY = `SELECT CASE WHEN reason = 'person_not_found' THEN name_key END AS "nameKey", count(*) AS looked, min(seq) AS last FROM (
     SELECT seq, name_key, reason FROM event INDEXED BY event_unhappy
     WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed' AND seq < $before ORDER BY seq DESC LIMIT ${STEP}) AS newest
   GROUP BY 1`;
 
-/** One walk for all alerts of an environment: those of a relay that found nobody are left out on the way. */
-async function leaveClear(
+/** Walks the failed events once for all alerts of an environment, and drops those of relays that found no person. */
+async function dropUncleared(
   store: FencedStore,
   id: number,
   alerts: readonly OpenAlert[],

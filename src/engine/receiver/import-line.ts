@@ -1,7 +1,7 @@
 /**
- * One line of an export of what a provider lists and never delivered: an event's body, or a delivery with its headers. It is verified, mapped and
- * judged as a call of that relay would be, but for the age of what was signed. What does not verify is unsigned, whatever the relay's scheme;
- * what cannot be told from an event that was received before is refused. It stores nothing.
+ * Evaluates one line of an export of events that a provider did not deliver: an event's body, or a delivery with its headers. It is verified,
+ * mapped and matched as a request of the relay, except for the age of its signature. A line that does not verify is unsigned. A line that cannot be
+ * told from an event received before is rejected. Stores nothing.
  */
 
 import { isJsonObject, type Json, type JsonObject, measureJson } from "../../base/json.ts";
@@ -22,17 +22,17 @@ import type { MatchedRequest } from "./ingest.ts";
 import { formatMismatch } from "./request.ts";
 import { signatureUse } from "./signature-memory.ts";
 
-/** A delivery's body is escaped in its line, and its headers stand beside it. */
+/** In a delivery's line the body is escaped, and the headers take space too. */
 const MAX_IMPORT_LINE_BYTES = 2 * MAX_RECEIVER_BODY_BYTES + 64 * 1024;
-/** Of a line that is too long for a body: a delivery has hardly any, and reading many takes long. */
+/** The most JSON values of a line that is longer than a body. A delivery has few values, and many would be slow to read. */
 const MAX_DELIVERY_VALUES = 1_000;
 
-/** A line that may enter. `keys`: any of them says that it is known; the first is kept. */
+/** A line that can be stored. Any of its `keys` finds a duplicate, and the first one is stored. */
 export interface ImportedEvent extends MatchedRequest {
   keys: readonly [DedupeKey, ...DedupeKey[]];
-  /** Whether its signature is its sender's. */
+  /** Whether its sender's signature verified. */
   verified: boolean;
-  /** Whether nobody proves what it says: it did not verify, or the sender never signs the event itself. */
+  /** Whether nothing proves its content: it did not verify, or the sender never signs the event itself. */
   unsigned: boolean;
 }
 
@@ -41,7 +41,7 @@ type LineVerdict =
   | { outcome: "ignored"; message: string }
   | { outcome: "refused"; code: RefusalCode; message: string };
 
-/** `verifier` of the relay is not null. */
+/** Evaluates the line. The relay's `verifier` must not be null. */
 export function evaluateLine(
   relay: ReceiverRelay,
   line: Uint8Array,
@@ -76,7 +76,8 @@ export function evaluateLine(
   const isOwn = !unsigned || way === "test";
   const keys = keysOf(relay, eventId, isOwn ? body : null, nowMs);
   if (keys === null) return refuse("event_id_missing", NO_EVENT_ID);
-  // A signature that counts once is remembered as long as events are: at this age it cannot be received, but imported again.
+  // A single-use signature is remembered as long as events are. At this age it cannot be received again, but it
+  // can be imported again.
   const once = verified ? signatureUse(relay, keptLong(verdict, nowMs), body) : null;
   return { outcome: "fits", event: { relay, body, parsed, mapped, eventId, once, keys, verified, unsigned } };
 }
@@ -92,7 +93,7 @@ function refuse(code: RefusalCode, message: string): Extract<LineVerdict, { outc
   return { outcome: "refused", code, message };
 }
 
-/** Dedupe keys live as long as events; the clocks of sender and receiver may differ by the window. */
+/** Deduplication keys live as long as events. The clocks of sender and receiver may differ by the tolerance. */
 function isTooOld(expiresAtMs: number | null, nowMs: number): boolean {
   const windowMs = 2 * MAX_TOLERANCE_SECONDS * 1_000;
   return expiresAtMs !== null && expiresAtMs <= nowMs - EVENT_RETENTION_MS + windowMs;
@@ -103,7 +104,9 @@ function tellUnsigned(verdict: Verdict | null, isWhole: boolean): string {
   return `its sender's signature does not prove it${cause}, and this relay acts on people, which an unsigned event never may: have the provider send it again, or give the delivery as it was sent, as {"headers":{…},"body":"…"}.`;
 }
 
-/** `signedBody`: null where the bytes are not known to be the sender's own. null: nothing tells the event from another. */
+/**
+ * Lists the deduplication keys. `signedBody` is null where the bytes may not be the sender's own. Returns null where nothing identifies the event.
+ */
 function keysOf(
   { environmentId, name }: ReceiverRelay,
   eventId: string | null,
@@ -112,7 +115,7 @@ function keysOf(
 ): ImportedEvent["keys"] | null {
   if (eventId !== null) return [keyOfEventId(environmentId, name, eventId)];
   if (signedBody === null) return null;
-  // A body is known by the day on which it came: any day of which there are events still.
+  // A body's key includes the day of its arrival, so each day is tried of which events still exist.
   const earlier: DedupeKey[] = [];
   for (let ago = DAY_MS; ago <= EVENT_RETENTION_MS + DAY_MS; ago += DAY_MS)
     earlier.push(keyOfBody(environmentId, name, signedBody, nowMs - ago));
@@ -123,7 +126,7 @@ interface Delivery {
   headers: Headers;
   search: string;
   body: Uint8Array;
-  /** Given with its headers. */
+  /** Whether the line gave the headers. */
   isWhole: boolean;
 }
 
@@ -135,7 +138,7 @@ function readLine(line: Uint8Array): Delivery | Extract<LineVerdict, { outcome: 
   const measured = isLong && line.byteLength <= MAX_IMPORT_LINE_BYTES ? measureJson(line, most) : null;
   if (isLong && (measured === null || measured.values > most.values || measured.depth > most.depth))
     return refuse("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
-  // Its bytes alone say what it is: no content type makes a form of it.
+  // Only the bytes decide: no content type makes the line a form.
   const read = new ReceivedBody(line, null, () => undefined).parsed("json");
   if (!read.ok || typeof read.value !== "object" || read.value === null) {
     const why = read.ok
@@ -158,7 +161,7 @@ function readLine(line: Uint8Array): Delivery | Extract<LineVerdict, { outcome: 
   );
 }
 
-/** `{ headers, body }`, with `search` for what was appended to the URL; an event that says these and nothing else is taken for it. */
+/** Reads `{ headers, body }` with an optional `search`, the query of the request. An object with only these fields is taken for a delivery. */
 function findDelivery(value: Json): { headers: JsonObject; body: string; search: string } | null {
   if (!isJsonObject(value)) return null;
   const { headers = null, body = null, search = "", ...more } = value;

@@ -1,7 +1,7 @@
 /**
- * Importing what a provider lists and never delivered: each line enters as if it had been received, once, or is told by its number. In steps that
- * are a transaction each, with the audit row of what they stored: whatever ends an import in the middle, the same file imports the rest and
- * doubles nothing. It spends no place of the app's minute, and says nothing of how the receiver's sender is doing.
+ * Imports events that a provider lists but did not deliver. Each line is stored once, as if it had been received, or reported with its number. A
+ * transaction stores a few lines with their audit row, so that an interrupted import can be run again with the same file and stores nothing twice.
+ * An import takes no part of the app's cap and does not affect the sender's health.
  */
 import { type Static, Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -21,26 +21,26 @@ import { explainToOwner } from "./rejection.ts";
 import { formatMissingEventId } from "./request.ts";
 import { type EarlierUse, findEarlierUse, type SignatureUse, spendSignature } from "./signature-memory.ts";
 
-/** Lines of one batch, which is one request. */
+/** The most lines of one batch, which is one request. */
 export const MAX_IMPORT_LINES = 1_000;
-/** What is judged in one stretch, and stored in one transaction: some milliseconds. */
+/** The lines of one transaction, which takes some milliseconds. */
 const STEP_LINES = 32;
 const STEP_BYTES = 64 * 1024;
 
 const OUTCOMES = ["new", "known", "ignored", "refused"] as const;
 
-/** What became of a line, or in a plan would; `ignored` by the relay's `when`. */
+/** The result of a line; a dry run says what it would be. `ignored`: `when` does not match. */
 const importLineView = fields({
-  /** In the file, from 1; lines without a word are not told. */
+  /** The number in the file, from 1. Empty lines are not reported. */
   line: Type.Integer(),
   outcome: oneOf(OUTCOMES),
-  /** The event that it is, or is already. */
+  /** The new event, or the known one. */
   eventId: orNull(Type.String()),
-  /** What it is known by, for a plan in several batches; null where it did not come to that. */
+  /** The deduplication key, for a dry run in several batches; null where the line has none. */
   key: orNull(Type.String()),
-  /** Whether its sender's signature verified. */
+  /** Whether the sender's signature verified. */
   verified: Type.Boolean(),
-  /** Whether it is treated as unsigned. */
+  /** Whether the event is treated as unsigned. */
   unsigned: Type.Boolean(),
   code: orNull(Type.String()),
   message: orNull(Type.String()),
@@ -49,10 +49,10 @@ export type ImportLineView = Static<typeof importLineView>;
 
 export const importView = fields({
   relay: Type.String(),
-  /** The version of the relay's definition that judged the lines. */
+  /** The version of the relay's definition that evaluated the lines. */
   version: Type.Integer(),
   dryRun: Type.Boolean(),
-  /** Where the batch ended: the number of the line behind it. */
+  /** The number of the line after the batch. */
   nextLine: Type.Integer(),
   lines: Type.Array(importLineView),
 });
@@ -61,18 +61,18 @@ export type ImportView = Static<typeof importView>;
 interface ImportBatch {
   /** JSON lines. */
   bytes: Uint8Array;
-  /** The number of its first line in the file. */
+  /** The number of the batch's first line in the file. */
   firstLine: number;
-  /** The whole file's SHA-256 in hex; null: the batch is the file. */
+  /** The SHA-256 of the file in hex; null where the batch is the file. */
   file: string | null;
   dryRun: boolean;
-  /** The relay's version that the plan was read at; null: any. */
+  /** The version that the dry run evaluated; null accepts any. */
   version: number | null;
 }
 
 /**
- * Stores the lines of a batch, or with `dryRun` only tells what would become of them. `way`: a test is one line that was signed here. Refuses with `not_found`, `invalid_input` (no receiver),
- * `version_conflict`, and as the receiver does where it refuses every call.
+ * Imports the lines of a batch; with `dryRun` only evaluates them. `way` is "test" for one line that was signed here. Throws `not_found`,
+ * `invalid_input` where the relay is no receiver, `version_conflict`, and the rejection of a receiver that rejects every request.
  */
 export async function importEvents(
   { store, snapshot, origin }: { store: Pick<Store, "write">; snapshot: Snapshot; origin: Origin },
@@ -98,12 +98,12 @@ export async function importEvents(
     const judged: Judged[] = [];
     for (const { line, bytes } of step) {
       judged.push(judge(relay, line, bytes, change.nowMs, way));
-      // A large one is a stretch of its own.
+      // Lets other work run after a large line.
       if (bytes.byteLength > STEP_BYTES) await yieldToEventLoop();
     }
     await yieldToEventLoop();
     const done = await store.write(origin, async (tx) => {
-      // The work may be run twice.
+      // The transaction may run twice, so it changes only a copy.
       const after = planned.fork();
       const told = await enter(tx, judged, {
         planned: dryRun ? after : null,
@@ -123,7 +123,7 @@ export async function importEvents(
   return { relay: name, version, dryRun, nextLine, lines };
 }
 
-/** Refuses the relay that takes no events from any sender: importing is no way around what keeps it from them. */
+/** Finds the receiver. Throws where it accepts no event from any sender, because an import must not bypass that. */
 function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: string): ReceiverRelay {
   const relay = snapshot.relays.find((one) => one.environmentId === environmentId && one.name === name);
   if (relay === undefined) throw rejectUnknownRelay(name);
@@ -161,7 +161,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const BOM = [0xef, 0xbb, 0xbf];
 
-/** The lines that hold anything, without their ends, some at a time. Refuses a batch of too many. */
+/** Splits the bytes into steps of non-empty lines without their line ends. Throws for a batch of too many lines. */
 function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
   let step: Line[] = [];
   let held = 0;
@@ -187,7 +187,7 @@ function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
   if (step.length > 0) yield step;
 }
 
-/** A line that may enter, with what is stored of it; or what is told of it already. */
+/** A line that can be stored with its payload, or the result of a line that cannot. */
 type Judged = { line: number; event: ImportedEvent; payload: StoredPayload } | ImportLineView;
 
 const NOTHING = { eventId: null, key: null, verified: false, unsigned: false, code: null, message: null };
@@ -202,10 +202,10 @@ function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: num
   return { line, event, payload };
 }
 
-/** What a plan would have stored by the line that it is at. */
+/** The lines that a dry run would have stored so far. */
 class Planned {
   readonly #keys = new Set<string>();
-  /** Bodies by the signature that counts once with them, in hex. */
+  /** Body hashes by the single-use signature, in hex. */
   readonly #uses = new Map<string, string>();
 
   fork(): Planned {
@@ -234,18 +234,18 @@ class Planned {
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
 interface Entering {
-  /** null: what is new is stored. */
+  /** The dry run; null stores the new lines. */
   planned: Planned | null;
-  /** As the caller says. */
+  /** The file's hash, as the caller gave it. */
   file: string;
-  /** Of this batch. */
+  /** The batch's hash. */
   part: string;
   change: Change;
   relay: ReceiverRelay;
   way: EventWay;
 }
 
-/** One transaction: the lines that are new, and the audit row of them. */
+/** Stores the new lines with one audit row, in one transaction. */
 async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<ImportLineView[]> {
   const { planned, file, part, change, relay, way } = entering;
   const told: ImportLineView[] = [];

@@ -61,7 +61,7 @@ export interface VerifiedRequest {
 
 /** Takes each new event, so that it runs. */
 export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
-  /** Runs events in the transaction that stores them, where it may; `finalize` must follow the last one. */
+  /** Runs events in the transaction that stores them, where possible. `finalize` must follow the last event. */
   startInline(
     tx: Writer,
     events: readonly EventDraft[],

@@ -1,7 +1,7 @@
 /**
- * One receiver call from its bytes to its answer, in the order of recipes, "Order of a call". It answers 200 only after the event row is
- * durable, and lets no unverified byte past verification. A refused call is noted for the owner after its answer is decided. It never runs
- * an action.
+ * Receives one request: verifies it, ingests it and answers, in the order of recipes, "Order of a call". It answers 200 only after the event is
+ * durable, and nothing unverified passes verification. A rejected request is logged for the owner after its answer is decided. It never runs an
+ * action.
  */
 import type { Clock } from "../../base/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../../base/limit.ts";
@@ -30,10 +30,10 @@ import {
 import { CauseFinder } from "./rejection-cause.ts";
 import { type CallTeller, RequestLog } from "./request-log.ts";
 
-/** In whatever header a sender's word for who it is may stand. */
+/** Headers that may contain a signature, by their names. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
 
-/** Of so many addresses unverified calls are counted; a flood from more of them keeps no other address out. */
+/** The most addresses whose unverified requests are counted. A flood from more addresses rejects no other address. */
 const MAX_SOURCES = 50_000;
 
 interface ReceiverRequest {
@@ -41,13 +41,13 @@ interface ReceiverRequest {
   name: string;
   headers: Headers;
   body: Uint8Array;
-  /** What followed the path, "?" included. */
+  /** The query of the URL with its "?", or "". */
   search: string;
-  /** The caller's address, as the cap counts it; asked for only when it is needed. */
+  /** The caller's address, as the caps count it. It is computed only when it is needed. */
   source: () => string;
 }
 
-/** A receiver URL that somebody looks at. */
+/** A GET or HEAD of a receiver URL. */
 interface AskedUrl {
   appId: string;
   name: string;
@@ -61,27 +61,27 @@ interface ReceiverDeps {
   clock: Clock;
   relays: LiveRelays;
   log: Log;
-  /** Opens the secrets that a refused call is tried with. */
+  /** Opens the secrets for the diagnosis of a rejected request. */
   sealer: Sealer;
   limits: Pick<
     RaisableLimits,
     "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
   >;
-  /** Of several nodes: where the caps' places are drawn. */
+  /** Where several nodes share the caps. */
   places?: Places | null;
-  /** Local development. */
+  /** True in local development. */
   local: boolean;
-  /** Told of calls that become no event, a moment after their answers. */
+  /** Reports requests that became no event, shortly after their answers. */
   teller: CallTeller;
   health: Health;
   runner: EventRunner;
-  /** Told how every call ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
+  /** Counts each request by its outcome: `accepted`, `duplicate`, `ignored`, or the code of a refusal. */
   metrics: { recordRequest(outcome: string): void };
 }
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
-  /** Unverified calls by address. Anyone can make them, so the first few of a minute cost the database nothing. */
+  /** Unverified requests by address. Any caller can send them, so the first few of a minute cost no query. */
   readonly #unverified: Limiter;
   readonly #full: CappedSources;
   readonly #requestLog: RequestLog;
@@ -109,19 +109,19 @@ export class Receiver {
     });
   }
 
-  /** After the last call: writes what is still only noted. */
+  /** Stops after the last request, and writes pending entries of the log. */
   stop(): Promise<void> {
     return this.#requestLog.stop();
   }
 
-  /** Writes the calls noted so far, so that a list of recent calls holds them. */
+  /** Writes pending entries, so that a list of requests shows them. */
   writeRecentRequests(): Promise<void> {
     return this.#requestLog.flush();
   }
 
   /**
-   * Answers a call whose receiver exists; a refusal has a code of the specification's receiver table. It is a value, as one that is thrown costs
-   * more than the call, and anyone can have calls refused.
+   * Answers a request. A refusal has a code of the specification's receiver table. It is returned and not thrown, because any caller can cause one,
+   * and throwing costs more than the request.
    */
   async receive(request: ReceiverRequest): Promise<ReceiverAnswer | Refusal> {
     let verified: VerifiedRequest | null = null;
@@ -150,8 +150,8 @@ export class Receiver {
   }
 
   /**
-   * What a GET or HEAD of the receiver URL is answered where a definition's handshake asks it so; null: nobody asked here. It counts as an
-   * unverified call of its address, whoever asks.
+   * Answers a GET or HEAD where the definition's handshake asks for it. Returns null where it is none. It counts as an unverified request of its
+   * address.
    */
   async ask({ appId, name, method, search, source }: AskedUrl): Promise<HandshakeAnswer | Refusal | null> {
     const refused: Rejection[] = [];
@@ -180,7 +180,7 @@ export class Receiver {
     return refusal;
   }
 
-  /** Counts and notes what is answered; the refusal over a cap, or null. */
+  /** Counts and logs an answered handshake. Returns the refusal over a cap, or null. */
   async #countAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<Refusal | null> {
     await this.#drawUnverified(source);
     const resetAtMs = this.#unverified.take(source);
@@ -193,7 +193,7 @@ export class Receiver {
     }
   }
 
-  /** The refusal of a path that names no receiver at all, so that a body is not read for one that does not exist; null: there is one. */
+  /** Returns the refusal of a path that names no receiver, so that its body is not read; null where there is one. */
   rejectUnknownField(
     appId: string,
     name: string,
@@ -216,7 +216,7 @@ export class Receiver {
     return refusal;
   }
 
-  /** What is told of a call whose body was not read to its end, and noted for the relay's owner; one that broke off is nobody's fault. */
+  /** Returns the refusal of a request whose body was not read to its end, and logs it. An aborted request is not logged. */
   async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
     if (tooLarge) await this.#drawUnverified(source);
@@ -230,7 +230,7 @@ export class Receiver {
     return refusal;
   }
 
-  /** Local development answers to this machine's names and the base URL's alone: a call that came for another is noted for its relay. */
+  /** Logs a request to another host. Local development answers only to this machine's names and to the base URL. */
   async noteOtherHost(appId: string, name: string, source: string, refusal: Refusal): Promise<void> {
     const { code } = refusal;
     const cause =
@@ -239,14 +239,14 @@ export class Receiver {
       this.#requestLog.recordRejected({ relay, code, cause }, source, refusal);
   }
 
-  /** Tries every environment's relay of that name; the one whose secret verifies receives. */
+  /** Tries each environment's relay of this name. The relay whose secret verifies receives the request. */
   #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedRequest | Refusal | Promise<Refusal> {
     const nowMs = this.#deps.clock.now();
     const refused: UnverifiedRejection[] = [];
     const relays = snapshot.receiversOf(request.appId, request.name);
     const { headers, search } = request;
     let [spentUs, looks] = [0, true];
-    /** Work on a call that has not verified: past the bound it asks, once, whether it may go on. */
+    /** Charges the CPU time of a request that has not verified. Over the bound, it checks once whether the address may continue. */
     const charge = (us: number): void => {
       spentUs += us;
       if (!looks || spentUs <= MAX_UNCOUNTED_US) return;
@@ -263,7 +263,7 @@ export class Receiver {
       const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
       const verdict = verifier.verify(call);
       if (verdict.verified) {
-        // What it costs from here on is its own.
+        // The cost from here on belongs to the relay.
         looks = false;
         const { overlap } = relay.receiver;
         if (overlap !== null) overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
@@ -291,7 +291,7 @@ export class Receiver {
     return refusal;
   }
 
-  /** Notes it with its cause, which is looked into behind the answer where there is room for that. */
+  /** Logs the request, and diagnoses its cause after the answer where there is capacity. */
   #noteUnverified(by: UnverifiedRejection, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
     const { body, search } = request;
     const source = request.source();
@@ -312,7 +312,7 @@ export class Receiver {
     this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
   }
 
-  /** Throws where the address has made so many unverified calls that nothing costly is done for another, right or wrong. */
+  /** Throws where the address is over its cap. Costly work is then refused, whether the request would verify or not. */
   #requireRoom(source: string, relays: readonly LiveRelay[]): void {
     const resetAtMs = this.#unverified.fullUntil(source);
     if (resetAtMs === null) return;
@@ -323,12 +323,12 @@ export class Receiver {
     throw refusal;
   }
 
-  /** Of several nodes: before one is counted. Where the database does not answer, it is counted here. */
+  /** Draws a place of the shared cap before a request is counted. Without the database this node counts alone. */
   #drawUnverified(source: string): Promise<void> {
     return drawPlaces([{ limiter: this.#unverified, name: source }]).catch(() => undefined);
   }
 
-  /** Counts an unverified call of the address; over the cap it is told that instead of `refusal`. */
+  /** Counts an unverified request of the address. Returns `refusal`, or over the cap that of the cap. */
   #countUnverified(source: string, refusal: Refusal): Refusal {
     const resetAtMs = this.#unverified.take(source);
     return resetAtMs === null ? refusal : this.#full.refuse(resetAtMs);
@@ -348,7 +348,7 @@ function nameOutcome(answer: ReceiverAnswer): string {
   return "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted";
 }
 
-/** A scanner's call: it brings nothing at all that could be a signature, where the relay's sender brings one in a header. */
+/** Whether a scanner sent the request: it has nothing that could be a signature, where the relay's sender sends one in a header. */
 function isStranger({ definition: { trigger } }: LiveRelay, { headers, search }: ReceiverRequest): boolean {
   if (trigger.kind !== "receiver") return false;
   const way = signingMethodOf(trigger.verify);

@@ -28,9 +28,9 @@ interface RejectedRequest {
   by: UnverifiedRejection;
   call: ReceivedRequest;
   headers: HeaderList;
-  /** When a call of this relay last verified here; null: never. */
+  /** When a request of this relay last verified here; null for never. */
   acceptedAt: number | null;
-  /** Takes the whole cause, and whether it names what has to be otherwise, or at least since when; null: neither. */
+  /** Gets the complete cause. `names` says whether the cause names the difference, or since when requests fail; null for neither. */
   record(cause: string, names: "difference" | "since" | null): void;
 }
 
@@ -54,7 +54,7 @@ export class CauseFinder {
     this.#countedAtMs = deps.clock.monotonicMs();
   }
 
-  /** Whether another call of so many bytes may be looked into now. */
+  /** Whether another request of this size can be diagnosed now. */
   hasRoom(bytes: number): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     const backUs = ((nowMs - this.#countedAtMs) / 1000) * WORK_US_PER_SECOND;
@@ -63,7 +63,7 @@ export class CauseFinder {
     return this.#workUs > 0 && this.#waiting < MAX_WAITING && this.#waitingBytes + bytes <= MAX_WAITING_BYTES;
   }
 
-  /** Looks into it soon, behind its answer. */
+  /** Diagnoses the request soon, after its answer. */
   add(receipt: RejectedRequest): void {
     const bytes = receipt.call.body.byteLength;
     this.#waiting += 1;
@@ -76,7 +76,7 @@ export class CauseFinder {
     });
   }
 
-  /** Resolves when every call that waits now was looked into. */
+  /** Resolves when all waiting requests are diagnosed. */
   settle(): Promise<void> {
     return this.#last;
   }
@@ -112,9 +112,9 @@ export class CauseFinder {
 
 const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
-/** What is known of when it still verified. A question is asked where nothing was changed here since, and not of a stranger's call among good ones. */
+/** Formats when requests last verified. Asks about a rotation where nothing was changed here, but not for a single bad request among good ones. */
 function formatHistory(
-  /** 0: never. */
+  /** 0 for never. */
   acceptedAt: number,
   nowMs: number,
   { definitionAt, secretAt }: { definitionAt: number | null; secretAt: number | null },
@@ -131,7 +131,7 @@ function formatHistory(
     : `${until}, and since then ${conjunction.format(changes)}`;
 }
 
-/** When this relay's definition, and the secret that it verifies with, were last changed here, and when a call last verified as far as it is written. */
+/** Finds when the relay's definition and secret last changed here, and when a request last verified. */
 async function findLastChanges(
   tx: Reader,
   { id, environmentId, name }: Pick<LiveRelay, "id" | "environmentId" | "name">,

@@ -1,6 +1,6 @@
 /**
- * The sentences a receiver refuses with, and what each environment's owner is told beside them: a caller learns no more than that the call
- * did not verify, an owner the cause. It decides no refusal.
+ * The rejections of a receiver: the sentence for the caller, who learns only that the request did not verify, and the cause for each environment's
+ * owner. This file does not decide whether a request is rejected.
  */
 import { Refusal } from "../../base/refusal.ts";
 import type { ClosedReason } from "../../rules/relay/live-receiver.ts";
@@ -10,20 +10,20 @@ import type { NamedHandshake } from "../../rules/verify/handshake.ts";
 
 type Refused = Extract<Verdict, { verified: false }>;
 
-/** Why one environment's relay did not verify a call. */
+/** Why the relay of one environment rejected a request. */
 export interface Rejection {
   relay: LiveRelay;
-  /** A refusal's code. */
+  /** The code of the refusal. */
   code: string;
   cause: string;
 }
 
-/** As `Rejection`, of a call whose signature was looked at, or whose relay verifies nothing. */
+/** A rejection after the signature was checked, or by a relay that verifies nothing. */
 export interface UnverifiedRejection extends Rejection {
   relay: ReceiverRelay;
-  /** Whether the relay verifies calls at all. */
+  /** Whether the relay verifies requests at all. */
   open: boolean;
-  /** Whether a proof was where it is looked for, and did not match. */
+  /** Whether a signature was found and did not match. */
   unmatched: boolean;
 }
 
@@ -36,7 +36,7 @@ const CLOSED_CAUSES: Readonly<Record<ClosedReason, string>> = {
   no_secret: "the relay holds no secret or key yet",
 };
 
-/** What an owner is told of a call that his relay did not verify; `verdict` is null where it verifies nothing at all. */
+/** Explains to the owner why the relay did not verify a request. `verdict` is null where the relay verifies nothing. */
 export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): UnverifiedRejection {
   if (verdict !== null) {
     const { code, cause, unmatched = false } = verdict;
@@ -47,7 +47,7 @@ export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): U
   return { relay, code, cause: CLOSED_CAUSES[closed], open: false, unmatched: false };
 }
 
-/** Refusals that anyone can have told again and again are made once: an error's stack costs as much as the call. */
+/** Refusals that any caller can cause are created once, because an error's stack costs as much as the request. */
 const SCHEME_RENAMED = new Refusal(
   "scheme_renamed",
   'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
@@ -65,7 +65,7 @@ export const UNKNOWN_RECEIVER = new Refusal(
   "No receiver relay with this name exists on this app; compare the URL with the one on the relay's page.",
 );
 
-/** What the caller is told of a call that verified in no environment. */
+/** Returns the refusal for a request that verified in no environment. */
 export function explainToCaller(refused: readonly Rejection[]): Refusal {
   if (refused.length > 0 && refused.every(({ code }) => code === "scheme_renamed")) return SCHEME_RENAMED;
   const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json");
@@ -73,12 +73,12 @@ export function explainToCaller(refused: readonly Rejection[]): Refusal {
   return told.code === "invalid_json" ? new Refusal("invalid_json", told.cause) : TOO_MANY_SIGNATURES;
 }
 
-/** What its sender's check asks for is not there. The owner is told `why`; the caller as well where it verified. */
+/** Returns the refusal of a handshake without the expected values. The owner reads `why`, and so does a verified caller. */
 export function rejectHandshake({ label }: NamedHandshake, why: string): Refusal {
   return new Refusal("handshake_refused", `${label} was not answered: ${why}.`);
 }
 
-/** As `rejectHandshake`, for a caller of whom nothing is known. */
+/** The refusal of a handshake for an unverified caller. */
 export const HANDSHAKE_REFUSED = new Refusal(
   "handshake_refused",
   "The question was not answered, as it is not what the sender that is registered here asks; compare it with what the relay's page shows.",
@@ -91,7 +91,7 @@ export function rejectLargeBody(): Refusal {
   );
 }
 
-/** A signature that counts once came again, with another body. */
+/** Returns the refusal of a single-use signature that came again with another body. */
 export function rejectReusedSignature(): Refusal {
   return new Refusal(
     "bad_signature",
@@ -99,10 +99,10 @@ export function rejectReusedSignature(): Refusal {
   );
 }
 
-/** Minutes of addresses that are over the cap at a time; beyond them their refusals are made anew. */
+/** The most refusals that are cached. */
 const MAX_FULL_MINUTES = 1_000;
 
-/** The refusals of addresses that made too many unverified calls, one for each end of a minute. */
+/** Caches the refusals of addresses over the cap of unverified requests, one for each end of a minute. */
 export class CappedSources {
   readonly #limit: number;
   readonly #refusals = new Map<number, Refusal>();
@@ -125,7 +125,7 @@ export class CappedSources {
   }
 }
 
-/** An event is one too many for its app. */
+/** Returns the refusal of an event over the app's cap. */
 export function rejectFullApp(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",
@@ -134,7 +134,7 @@ export function rejectFullApp(limit: number, resetAtMs: number): Refusal {
   );
 }
 
-/** A relay received too many calls that become no event. */
+/** Returns the refusal of a request over the relay's cap of requests without an event. */
 export function rejectEventless(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",

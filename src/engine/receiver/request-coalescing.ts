@@ -1,38 +1,38 @@
 /**
- * Which recent calls are one row: equal ones of one relay that follow each other, whatever address of a network they come from, so that a flood
- * pushes nothing out of the log. Rows that a second wrote are gone on with in the next; a pause, or an hour, begins another row.
+ * Coalesces equal requests of one relay and network into one row of the request log, so that a flood pushes nothing out of it. A row can grow in
+ * later writes. A pause, or an hour, begins another row.
  */
 import { HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import { withoutDetails } from "../../base/text.ts";
 import type { RecentRequest } from "./request.ts";
 
-/** Equal calls further apart than this are told apart: a sender's own retries are, and a flood under a cap of a minute is not. */
+/** A longer pause between equal requests begins another row. A sender's retries are further apart, and a flood under a cap of a minute is not. */
 const MAX_PAUSE_MS = 2 * MINUTE_MS;
 const MAX_FOLD_MS = HOUR_MS;
-/** Networks that are told apart for one kind of call at a time; those beyond them are one. */
+/** The most networks of one kind of request. The others share one row. */
 const MAX_NETWORKS = 20;
-/** Folds at a time; beyond them calls of one kind are one, whatever their network. */
+/** The most groups. Beyond these, requests of one kind share one row for all networks. */
 const MAX_FOLDS = 2_000;
-/** Causes that are kept read. */
+/** The most causes that are cached. */
 const MAX_CAUSES = 500;
 
-/** Calls that are one row. */
+/** A group of equal requests, which is one row. */
 interface Fold {
-  /** The row's number, once it is written. */
+  /** The row's number; null before it is written. */
   seq: number | null;
-  /** What is not written yet of it. */
+  /** The part that is not written yet. */
   waiting: CoalescedRequest | null;
   firstAt: number;
   at: number;
   kind: string;
 }
 
-/** `count`: how many it adds to its fold's row. `fold` null: a row of its own. */
+/** `count` is what it adds to the group's row. A null `fold` means a row of its own. */
 export interface CoalescedRequest extends RecentRequest {
   fold: Fold | null;
 }
 
-/** Causes without their details: they are few, and a flood has the same one with each call. */
+/** Strips the details from causes, and caches the results, because a flood repeats the same cause. */
 export class PlainCauses {
   readonly #plain = new Map<string, string>();
 
@@ -49,14 +49,14 @@ export class PlainCauses {
 export class RequestCoalescer {
   readonly #causes: PlainCauses;
   readonly #folds = new Map<string, Fold>();
-  /** Folds by kind. */
+  /** The number of groups by kind. */
   readonly #networks = new Map<string, number>();
 
   constructor(causes = new PlainCauses()) {
     this.#causes = causes;
   }
 
-  /** The call as it has to be written; null: one that waits already stands for it too. `isCapped`: what its address tried is all the same. */
+  /** Returns the request to write, or null where a waiting one already counts it. With `isCapped`, all requests of an address are equal. */
   add(call: RecentRequest, isCapped: boolean): CoalescedRequest | null {
     if (call.outcome === "duplicate") return { ...call, fold: null };
     const { environmentId, relayName, outcome, code, at } = call;
@@ -92,7 +92,7 @@ export class RequestCoalescer {
     return (this.#networks.get(kind) ?? 0) >= MAX_NETWORKS || this.#folds.size >= MAX_FOLDS;
   }
 
-  /** Forgets those that nothing goes on with. */
+  /** Forgets the groups that can no longer grow. */
   prune(nowMs: number): void {
     for (const [key, fold] of this.#folds) {
       if (fold.waiting !== null || goesOn(fold, nowMs)) continue;
@@ -108,7 +108,7 @@ function goesOn({ firstAt, at }: Fold, nowMs: number): boolean {
   return nowMs >= at && nowMs - at <= MAX_PAUSE_MS && nowMs - firstAt <= MAX_FOLD_MS;
 }
 
-/** The first three numbers of an IPv4 address; of IPv6, which is counted by its first half, the first three quarters of that. */
+/** The network of an address: the first three numbers of IPv4. IPv6 is counted by its first half, so its network is three quarters of that. */
 function networkOf(source: string): string {
   const v6 = source.indexOf(":") >= 0;
   const end = v6 ? /^(?:[^:]*:){3}/.exec(source)?.[0].length : source.lastIndexOf(".");

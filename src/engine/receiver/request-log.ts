@@ -1,7 +1,7 @@
 /**
- * Where recent calls wait until they are told and written: a second's calls in one transaction, equal ones as one row (request-coalescing.ts) and never
- * more than the log holds, so that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
- * together, with how many they are. It decides nothing about a call.
+ * Collects requests that became no event, and writes them to the request log once a second, in one transaction, equal ones as one row
+ * (request-coalescing.ts). A flood thus costs the disk almost nothing, and a crash loses at most the last second. Notifications report requests of
+ * one relay and cause together with their number. It decides nothing about a request.
  */
 import type { Clock } from "../../base/clock.ts";
 import { MAX_RECENT_CALLS } from "../../base/limit.ts";
@@ -21,22 +21,22 @@ import { showUnknownName } from "./unknown-name.ts";
 import { findUnknownRequests, type UnknownRequest, writeUnknownRequests } from "./unknown-request.ts";
 
 const WRITE_AFTER_MS = 1_000;
-/** In local development somebody waits for the line. */
+/** In local development a developer waits for the line. */
 const WRITE_AFTER_LOCAL_MS = 50;
-/** Names that no receiver has, kept to be looked up; a scan of made-up names fills this and no more. */
+/** The most unknown names between two writes, because a scan can make up any number. */
 const MAX_UNKNOWN_NAMES = 100;
-/** More than a relay's name has: a longer one is near none. */
+/** Longer than any relay's name, so that a longer one is near no relay. */
 const MAX_NAME_CHARS = 100;
 const MAX_CAUSE_CHARS = 500;
-/** Kinds of calls that are told apart at a time; beyond them the calls of one relay and code are one kind. */
+/** The most kinds of requests that are reported separately. Beyond these, requests of one relay and code are one kind. */
 const MAX_TOLD_KINDS = 200;
 
 const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
 
-/** What is noted of a call beside its relay and time. */
+/** A request without its relay and time. */
 type LoggedRequest = Pick<RecentRequest, "outcome" | "code" | "cause" | "source"> & {
   eventId?: string | null;
-  /** Ignored, by a relay that acts on other calls. */
+  /** Whether the relay ignored it but acts on other requests. */
   usual?: boolean;
 };
 
@@ -45,13 +45,13 @@ interface RequestLogDeps {
   clock: Clock;
   log: Log;
   relays: LiveRelays;
-  /** Fingerprints names that may be secrets. */
+  /** Makes fingerprints of names that may be secrets. */
   sealer: Pick<Sealer, "fingerprint">;
-  /** Local development. */
+  /** True in local development. */
   local: boolean;
-  /** Resolves when the causes that are looked into now are found. */
+  /** Resolves when the causes in diagnosis are found. */
   causesFound(): Promise<void>;
-  /** Told of calls that became no event, a moment after them. */
+  /** Reports the requests after each write. */
   teller: CallTeller;
 }
 
@@ -60,7 +60,7 @@ export interface CallTeller {
   notifyUnknownCall(call: UnknownReceiverNotice): void;
 }
 
-/** Calls of one relay and cause: the last of them, and how many they are. */
+/** Requests of one relay and cause: the last one and the number. */
 interface Kind {
   relay: LiveRelay;
   call: Pick<RecentRequest, "code" | "cause" | "eventId">;
@@ -78,7 +78,7 @@ export class RequestLog {
   /** By app and name. */
   #unknown = new Map<string, UnknownRequest>();
   readonly #kinds = new Map<string, Kind>();
-  /** By relay: the last event that waits, and how many came. */
+  /** By relay: the last waiting event, and the number of requests. */
   readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
   constructor(deps: RequestLogDeps) {
@@ -88,14 +88,14 @@ export class RequestLog {
     this.#behind = new WriteBehind({ ...deps, afterMs, what: "recent calls", write });
   }
 
-  /** Notes a verified call that became no event of its own: one that `when` ignores, or a duplicate with the first one's event. */
+  /** Records a verified request that became no event: ignored by `when`, or a duplicate of `eventId`. */
   record(relay: LiveRelay, { usual = false, ...noted }: LoggedRequest): void {
     const call = this.#callOf(relay, noted);
     this.#keep(call);
     this.#tally(relay, call, usual);
   }
 
-  /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
+  /** Reports an event that waits for a paused relay or a held environment. It is in the list of events, so it is not logged. */
   recordWaiting(relay: LiveRelay, eventId: string): void {
     if (relay.waitsFor === null) return;
     const there = this.#waiting.get(relay.id);
@@ -109,8 +109,8 @@ export class RequestLog {
   }
 
   /**
-   * Notes a refused call for the owner of one environment, with his own cause. Over a cap it has the code that the caller was told, and
-   * those of one address that wait are told together: the last one's time and cause stand for all.
+   * Records a rejected request with the cause for the owner of one environment. Over a cap it has the caller's code, and the waiting ones of one
+   * address share the last one's time and cause.
    */
   recordRejected({ relay, code, cause }: Rejection, source: string, refusal: Refusal): void {
     const isCapped = CAPS.includes(refusal.code);
@@ -118,7 +118,7 @@ export class RequestLog {
     this.#add(relay, this.#callOf(relay, noted), isCapped);
   }
 
-  /** As `recordRejected`, of a call that is under no cap and whose cause is still looked into; the answer takes what was found. */
+  /** Records a rejected request whose cause is in diagnosis. The returned function takes the cause. */
   recordUnexplained({ relay, code, cause }: Rejection, source: string): (found: string) => void {
     const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
     this.#behind.arm();
@@ -127,7 +127,7 @@ export class RequestLog {
     };
   }
 
-  /** Notes a call to a name that no receiver has; whom it concerns is looked up when it is written. */
+  /** Records a request to an unknown name. The environment is looked up at the next write. */
   recordUnknown({ appId, name, source }: Pick<UnknownRequest, "appId" | "name" | "source">): void {
     const at = this.#deps.clock.now();
     const shown = showUnknownName(name, this.#deps.sealer);
@@ -139,12 +139,12 @@ export class RequestLog {
     this.#behind.arm();
   }
 
-  /** Writes what waits; resolves when it is durable. A store that cannot write keeps it waiting. */
+  /** Writes what waits. Resolves when it is durable; without a writable store it stays waiting. */
   flush(): Promise<void> {
     return this.#behind.flush();
   }
 
-  /** Writes what waits, for the last time. */
+  /** Writes what waits for the last time. */
   stop(): Promise<void> {
     return this.#behind.stop();
   }
@@ -259,12 +259,12 @@ export class RequestLog {
   }
 }
 
-/** What comes of their folds from now on is another call, for the same row. */
+/** Detaches the requests from their groups, because a later request of the group is another write to the same row. */
 function detach(calls: readonly CoalescedRequest[]): void {
   for (const { fold } of calls) if (fold !== null) fold.waiting = null;
 }
 
-/** How a call's code is told: the log says `when` of an ignored one. */
+/** Maps a code of the log to the code of a notification. */
 const CODES: Readonly<Record<string, string>> = { when: "ignored" };
 
 const WAITS = {

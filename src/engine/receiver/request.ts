@@ -1,7 +1,7 @@
 /**
- * Recent calls: those to an environment's receivers that were refused, ignored, recognised as duplicates or answered as handshakes, each with its cause, so that
- * "the provider says it sent it" can be answered. They make no event row and are kept in a log, the oldest making room; no body and no
- * secret is ever kept here, and nothing that an unverified call says.
+ * The request log: requests to an environment's receivers that were rejected, ignored, duplicates, or answered handshakes, each with its cause. It
+ * answers "the provider says that it sent the event". The log is a ring, so that the oldest are overwritten. It never contains a body, a secret, or
+ * the content of an unverified request.
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -29,24 +29,24 @@ const RECENT_CALL = defineTable({
   key: ["environmentId", "slot"],
   columns: {
     environmentId: integer(),
-    /** Its place in the log. */
+    /** The place in the ring. */
     slot: integer(),
-    /** Counts the environment's calls; the newest has the highest. */
+    /** Increases with each request of the environment. */
     seq: integer(),
-    /** Of equal calls that came one after another, the first one's time and the last one's. */
+    /** The times of the first and the last of several equal requests. */
     firstAt: integer(),
     at: integer(),
     relayName: text(),
     outcome: text<CallOutcome>(),
-    /** A refusal's code, `when` for an ignored call, `duplicate`, or `handshake` for an answered one. */
+    /** The code of a refusal, `when`, `duplicate`, or `handshake`. */
     code: text(),
-    /** Why, in words for the owner. */
+    /** The reason, for the owner. */
     cause: text(),
     /** The caller's address, as the caps count it. */
     source: text(),
-    /** The first event's, on a duplicate. */
+    /** The first event of a duplicate. */
     eventId: orNull(text()),
-    /** How many calls it stands for. */
+    /** How many equal requests the row stands for. */
     count: integer(),
   },
 });
@@ -56,7 +56,7 @@ export type RecentRequest = Omit<CallRow, "slot" | "seq">;
 
 export const recentRequestView = Type.Object({
   id: Type.String(),
-  /** The last one's time, where `count` are one. */
+  /** The time of the last of `count` requests. */
   at: time,
   firstAt: time,
   relay: Type.String(),
@@ -65,14 +65,14 @@ export const recentRequestView = Type.Object({
   cause: Type.String(),
   source: Type.String(),
   eventId: shownOrNull(Type.String()),
-  /** How many equal calls came one after another, those of one network together. */
+  /** How many equal requests of one network came one after another. */
   count: Type.Integer(),
 });
 export type RecentRequestView = Static<typeof recentRequestView>;
 
 /**
- * Adds one environment's calls, oldest first, each to its fold's row where there is one; the oldest in the log make room. Answers the rows'
- * numbers, in the order of the calls.
+ * Writes one environment's requests, oldest first, each into its group's row where there is one. The oldest rows are overwritten. Returns the rows'
+ * numbers in the order of the requests.
  */
 export async function writeRecentRequests(
   tx: Writer,
@@ -112,12 +112,12 @@ export async function writeRecentRequests(
   return calls.map((call) => rows.get(call) ?? 0);
 }
 
-/** Equal calls have a fold, which knows the row that an earlier write made of them. */
+/** A request to write. `fold` knows the row of earlier equal requests. */
 interface NewCall extends RecentRequest {
   fold: { seq: number | null } | null;
 }
 
-/** Adds the call to a row that is still in the log; answers whether it is. */
+/** Adds the request to its row. Returns false where the ring overwrote that row. */
 async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
   const { at, cause, source, count } = call;
   const sql = `UPDATE recent_call SET at = $at, cause = $cause, source = $source, count = count + $count
@@ -127,19 +127,19 @@ async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCa
 }
 
 export interface RequestFilter {
-  /** Relay name. */
+  /** The relay's name. */
   relay?: string | undefined;
   outcome?: CallOutcome | undefined;
-  /** A refusal's, `when`, or `duplicate`. */
+  /** The code of a refusal, `when`, or `duplicate`. */
   code?: string | undefined;
   /** Milliseconds since the epoch, inclusive. */
   sinceMs?: number | undefined;
 }
 
-/** What a call that became no event may bear beside a refusal's code. */
+/** Codes of the log that are no refusal. */
 const OTHER_CODES = ["when", "duplicate", "handshake"];
 
-/** Refuses with `invalid_input` what no call is refused for, as nothing would ever be found by it. */
+/** Throws `invalid_input` for a code that no request can have. */
 function checkCode(code: string | undefined): void {
   if (code === undefined || OTHER_CODES.includes(code) || Object.hasOwn(REFUSALS, code)) return;
   throw new Refusal(
@@ -148,7 +148,7 @@ function checkCode(code: string | undefined): void {
   );
 }
 
-/** The last come first; a log is small enough to be read whole. Refuses with `invalid_input` a code that there is not. */
+/** Lists a page, the newest first. The ring is small enough to scan. Throws `invalid_input` for an unknown code. */
 export async function listRecentRequests(
   tx: Reader,
   environmentId: number,
@@ -180,14 +180,14 @@ export const requestCountsView = Type.Object({
   refused: Type.Integer(),
   ignored: Type.Integer(),
   duplicate: Type.Integer(),
-  /** By what they were refused for, the most first. */
+  /** By the code of the refusal, the most frequent first. */
   codes: Type.Array(Type.Object({ code: Type.String(), calls: Type.Integer() })),
-  /** Since when calls are known, where that is less than was asked for: there were at least as many. */
+  /** Since when the log has entries, where it does not reach back far enough. The counts are lower bounds then. */
   knownSince: shownOrNull(time),
 });
 export type RequestCountsView = Static<typeof requestCountsView>;
 
-/** How many calls became no event, as far as the log holds them. */
+/** Counts the requests that became no event, as far as the log reaches. */
 export async function countRecentRequests(
   tx: Reader,
   environmentId: number,
@@ -209,7 +209,7 @@ export async function countRecentRequests(
   };
 }
 
-/** Where the log is full and begins later: when it begins. */
+/** Finds when the log begins, where it is full and begins after `sinceMs`. */
 export async function findKnownSince(
   tx: Reader,
   environmentId: number,
@@ -228,14 +228,14 @@ const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = 
   "a list": "has a list there, which never matches: name one of its values in the map, such as items.0.type",
 };
 
-/** Which name of `when` did not match, and what the call says instead; its sender is known, so that may be shown, cut short. */
+/** Formats which name of `when` did not match, and the request's value. The sender is verified, so the value may be shown. */
 export function formatMismatch({ name, wanted, found, instead }: WhenMismatch): string {
   const says = found === null ? INSTEAD[instead ?? "nothing"] : `says ${show(found)}`;
   const must = showChoices(typeof wanted === "string" ? [show(wanted)] : wanted.map(show), MAX_SHOWN_CHOICES);
   return `when.${name} must be ${must} and the call ${says}`;
 }
 
-/** What the call was recognised by, and whether what was received then had another body. */
+/** Formats what identified a duplicate, and whether the first request had another body. */
 export function formatDuplicate(
   by: { id: string; from: "event_id" | "header" | "values" } | "body",
   hadOtherBody: boolean,
@@ -254,7 +254,7 @@ function show(said: string): string {
   return `"${line}${line.length < said.trim().length ? "…" : ""}"`;
 }
 
-/** The warning of an event whose mapped `event_id` is no id. */
+/** Formats the warning of an event whose mapped `event_id` is missing. */
 export function formatMissingEventId(
   { receiver }: ReceiverRelay,
   mapped: JsonObject,

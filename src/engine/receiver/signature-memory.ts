@@ -1,6 +1,6 @@
 /**
- * Signatures that are accepted once: recipes whose signed text is not the raw body. Remembered by environment, relay NAME and the hash of
- * the signed text, in the transaction of the event row. Source: recipes, "Signatures accepted once".
+ * Remembers signatures that are accepted once, for recipes whose signed payload is not the raw body. The key is the environment, the relay's name
+ * and the hash of the signed payload. The row is written in the event's transaction. Source: recipes, "Signatures accepted once".
  */
 import { createHash } from "node:crypto";
 import { type Static, Type } from "typebox";
@@ -10,7 +10,7 @@ import type { Verified } from "../../rules/verify/contract.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
 
-/** A margin past the window, for clocks that differ and for a definition that is saved with a longer one meanwhile. */
+/** A margin after the tolerance, for clocks that differ and for a definition that is saved with a longer tolerance. */
 const MARGIN_MS = MINUTE_MS + MAX_TOLERANCE_SECONDS * 1_000;
 
 const SIGNATURE_MEMORY = defineTable({
@@ -21,21 +21,24 @@ const SIGNATURE_MEMORY = defineTable({
     relayName: text(),
     signedTextHash: bytes(),
     bodyHash: bytes(),
-    /** null when the call was ignored by `when`. */
+    /** null where `when` ignored the request. */
     eventId: orNull(text()),
-    /** When it may be forgotten; null lives as long as the secret. */
+    /** When the row can be deleted; null keeps it as long as the secret. */
     until: orNull(integer()),
-    /** The mark of the secret it lives as long as; null where it has an end of its own, or was remembered before secrets were noted. */
+    /** Identifies the secret that the row lives as long as; null where `until` is set, or for old rows. */
     secret: orNull(bytes()),
   },
 });
 
-/** One use of a signature, as it is remembered. */
+/** One use of a signature. */
 export type SignatureUse = Omit<RowOf<typeof SIGNATURE_MEMORY>, "eventId">;
 
 export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody: false };
 
-/** null where its signature may be used again. `expiresAtMs`: when the call's timestamp leaves the window; null where it carries none. */
+/**
+ * Makes the use of a verified request's signature. Returns null where the signature can be used again. `expiresAtMs` is when the timestamp leaves
+ * the tolerance; null without a timestamp.
+ */
 export function signatureUse(
   { environmentId, name: relayName, receiver }: ReceiverRelay,
   { onceText, expiresAtMs, byPrevious = false }: Pick<Verified, "onceText" | "expiresAtMs" | "byPrevious">,
@@ -54,7 +57,7 @@ export function signatureUse(
   };
 }
 
-/** How this signature was used before, or null for its first use. */
+/** Finds the earlier use of a signature; null for the first use. */
 export async function findEarlierUse(tx: Reader, use: SignatureUse): Promise<EarlierUse | null> {
   const rest =
     "WHERE environment_id = $environmentId AND relay_name = $relayName AND signed_text_hash = $signedTextHash";
@@ -64,26 +67,26 @@ export async function findEarlierUse(tx: Reader, use: SignatureUse): Promise<Ear
   return sameBody ? { sameBody, eventId: row.eventId } : { sameBody };
 }
 
-/** Of events whose signature came again or may soon: what is not among them any more costs a transaction once. */
+/** The most durable events that are remembered. Others cost one transaction. */
 const MOST_DURABLE = 4_096;
 
 /**
- * Uses for an answer by which the sender takes its call for received: what a read sees may not be on the disk yet, what a transaction saw is when
- * it has ended. It is asked once, so that calls that come again and again hold no writer up.
+ * Finds uses that are durable, because a sender takes the answer for a confirmation. A read may see a row that is not on disk yet; a committed
+ * transaction proves that it is. Each event is proven once, so that repeated requests do not block writers.
  */
 export class DurableUses {
   readonly #store: Store;
-  /** Events that are on the disk, and with each how its signature was used, by their ids. */
+  /** Ids of events that are on disk together with their signature. */
   readonly #events = new Set<string>();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** How this signature was used before, or null for its first use. */
+  /** Finds the durable earlier use of a signature; null for the first use. */
   async find(use: SignatureUse): Promise<EarlierUse | null> {
     const seen = await this.#store.read((tx) => findEarlierUse(tx, use));
-    // Of an ignored call there is nothing to lose.
+    // An ignored request has no event to lose.
     if (seen === null || !seen.sameBody || seen.eventId === null || this.#events.has(seen.eventId))
       return seen;
     const durable = await this.#store.write("app", (tx) => {
@@ -94,14 +97,14 @@ export class DurableUses {
     return durable;
   }
 
-  /** Spends the signature of a call that `when` ignores; one spent meanwhile stays as it is. */
+  /** Remembers the signature of a request that `when` ignored, unless it was used meanwhile. */
   spendIgnored(use: SignatureUse): Promise<void> {
     return this.#store.write("app", async (tx) => {
       if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
     });
   }
 
-  /** Of an event that is on the disk. */
+  /** Remembers that the event is on disk. */
   remember(eventId: string): void {
     this.#events.add(eventId);
     if (this.#events.size <= MOST_DURABLE) return;
@@ -110,10 +113,10 @@ export class DurableUses {
   }
 }
 
-/** Hashes are spread evenly, so those that begin with one of 256 bytes tell how many all are. */
+/** Hashes are evenly distributed, so the rows whose hash begins with one of 256 bytes estimate the total. */
 const SAMPLED = new Uint8Array([1]);
 const SHARES = 256;
-/** From here on they are told of: some 25 MB. */
+/** From this number on, about 25 MB, the owner is told. */
 const LARGE = 100_000;
 const BYTES_EACH = 250;
 
@@ -122,7 +125,7 @@ export const rememberedView = Type.Object({
   message: Type.String(),
 });
 
-/** The signatures of a relay's calls that are remembered for as long as its secret verifies, where they grew to many; null: they did not. */
+/** Estimates the signatures that are remembered as long as the relay's secret. Returns null where they are few. */
 export async function findManyRemembered(
   tx: Reader,
   relay: { environmentId: number; relayName: string },
@@ -138,7 +141,7 @@ export async function findManyRemembered(
   return { signatures, message };
 }
 
-/** Spends the signature. `eventId` is null when the call was ignored by `when`. */
+/** Remembers the signature as used. `eventId` is null where `when` ignored the request. */
 export async function spendSignature(tx: Writer, use: SignatureUse, eventId: string | null): Promise<void> {
   await SIGNATURE_MEMORY.insert(tx, { ...use, eventId });
 }

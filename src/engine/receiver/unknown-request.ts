@@ -1,8 +1,7 @@
 /**
- * Calls to names that no receiver of an app has. Whoever's they are is looked up behind their answers, which say nothing of it: an environment
- * that deleted a relay of the name, or has one with another trigger, has them among its recent calls; else they are kept in a log of names
- * beside the environments' relays, with the receiver that the sender may have meant. A stranger writes them, so every part is bounded. A
- * call to an app that does not exist is nobody's.
+ * Requests to names that no receiver of an app has. After the answer, which says nothing of it, they are assigned: an environment that deleted a
+ * relay of the name, or has one with another trigger, gets them in its request log. Others are stored by name, with the receiver that the sender
+ * may have meant. Strangers cause these rows, so every part is bounded. Requests to unknown apps are dropped.
  */
 import { setImmediate } from "node:timers/promises";
 import { type Static, Type } from "typebox";
@@ -20,9 +19,9 @@ import { defineTable, integer, orNull, type RowOf, text } from "../../store/tabl
 import type { RecentRequest } from "./request.ts";
 import { isHiddenName } from "./unknown-name.ts";
 
-/** A log of names holds so many. */
+/** The most names of an environment. */
 export const MAX_UNKNOWN_NAMES = 50;
-/** Names compared with an app's receivers at a time, and with so many of them: a millisecond a name. */
+/** The most names that are compared with an app's receivers in one write, and the most receivers. Each name takes about a millisecond. */
 const MAX_COMPARED_NAMES = 20;
 const MAX_COMPARED_RECEIVERS = 500;
 
@@ -31,15 +30,15 @@ const UNKNOWN_CALL = defineTable({
   key: ["environmentId", "name"],
   columns: {
     environmentId: integer(),
-    /** As `showUnknownName` shows what the call's path said. */
+    /** The name as `showUnknownName` shows it. */
     name: text(),
-    /** Counts the environment's names; the newest has the highest. */
+    /** Increases with each name of the environment. */
     seq: integer(),
     firstAt: integer(),
     at: integer(),
     /** The last caller's address, as the caps count it. */
     source: text(),
-    /** The receiver that the sender may have meant. */
+    /** The receiver that the sender may have meant; null where none is near. */
     nearest: orNull(text()),
     count: integer(),
   },
@@ -50,7 +49,7 @@ type UnknownRow = RowOf<typeof UNKNOWN_CALL>;
 export const unknownRequestView = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Whether `name` is only the length and the fingerprint of a name that may be a secret. */
+  /** Whether `name` is only the length and the fingerprint of a possible secret. */
   hidden: Type.Boolean(),
   /** The receiver that the sender may have meant, or null. */
   nearest: shownOrNull(Type.String()),
@@ -62,27 +61,27 @@ export const unknownRequestView = Type.Object({
 });
 export type UnknownRequestView = Static<typeof unknownRequestView>;
 
-/** Calls of one name, before it is known whose they are. */
+/** Requests to one name, before they are assigned. */
 export interface UnknownRequest {
   appId: string;
-  /** As the call's path said it; of a long one the beginning. */
+  /** The name in the request's path, cut where it is long. */
   name: string;
-  /** As it is kept and shown. */
+  /** The name as it is stored and shown. */
   shown: string;
-  /** The last one's. */
+  /** When the last one arrived. */
   at: number;
   source: string;
   count: number;
 }
 
 interface FoundCalls {
-  /** Of environments that had a receiver of the name, or have a relay of it. */
+  /** Requests of environments that deleted a relay of the name, or have one with another trigger. */
   former: RecentRequest[];
   unknown: Omit<UnknownRow, "seq" | "firstAt">[];
   told: UnknownReceiverNotice[];
 }
 
-/** Whose the calls are, and what each is told. */
+/** Assigns the requests to environments, and finds what to report. */
 export async function findUnknownRequests(
   store: Store,
   snapshot: Snapshot,
@@ -110,7 +109,7 @@ interface Former {
   cause: string;
 }
 
-/** The environments that have or had a relay of the name, and why it receives nothing: its sender was not told. */
+/** Finds the environments that have or had a relay of the name, and why it receives nothing. */
 async function findFormer(
   tx: Reader,
   environmentIds: readonly number[],
@@ -137,7 +136,7 @@ function formatOtherTrigger({ definition: { trigger }, waitsFor }: LiveRelay): s
   return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no calls`;
 }
 
-/** The receiver nearest to the name in each environment that has one near. */
+/** Finds the nearest receiver name in each environment that has one. */
 function findNearest(relays: readonly LiveRelay[], name: string): Map<number, string> {
   const receivers = relays.filter(({ receiver }) => receiver !== null).slice(0, MAX_COMPARED_RECEIVERS);
   const nearest = new Map<number, string>();
@@ -169,7 +168,7 @@ function addFormer(found: FoundCalls, call: UnknownRequest, former: readonly For
   found.told.push({ appId, name, cause: former[0]?.cause ?? "", calls: count });
 }
 
-/** Kept where the sender may have meant a receiver; where it meant none, in every environment of the app. */
+/** Adds the request to the environments with a near receiver, or else to all environments of the app. */
 function addUnknown(
   found: FoundCalls,
   { appId, shown: name, at, source, count }: UnknownRequest,
@@ -197,7 +196,7 @@ function formatUnknown(nearest: string | null, hidden: boolean): string {
   return nearest === null ? why : `${why}; did the sender mean ${nearest}?`;
 }
 
-/** Adds the calls to their names; of too many names those near no receiver make room first, then the oldest. */
+/** Adds the requests to their names. Where there are too many names, those without a near receiver go first, then the oldest. */
 export async function writeUnknownRequests(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
   for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (call) => call.environmentId)) {
     const newest = await tx.get<{ seq: number | null }>(
@@ -224,7 +223,7 @@ export async function writeUnknownRequests(tx: Writer, calls: FoundCalls["unknow
   }
 }
 
-/** The environment's names, the last called first; a log is small enough to be read whole. */
+/** Lists the environment's names, the last requested first. There are few enough to scan. */
 export async function listUnknownRequests(
   tx: Reader,
   environmentId: number,
