@@ -78,7 +78,7 @@ export class Runner {
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
       const releasing = deps.relays.cached?.releasing ?? [];
-      for (const relayId of [...relayIds, ...releasing]) this.#lookInto(relayId);
+      for (const relayId of [...relayIds, ...releasing]) this.#markReady(relayId);
       this.#pump();
     });
     this.#releases = new HoldReleases({ ...deps, slots: this.#slots, poller: this.#poller });
@@ -93,7 +93,7 @@ export class Runner {
   }
 
   /** Makes the relay ready, and has its due events read from the database. */
-  #lookInto(relayId: string): void {
+  #markReady(relayId: string): void {
     this.#buffer.invalidate(relayId);
     this.#ready.add(relayId);
   }
@@ -143,7 +143,7 @@ export class Runner {
   wake(relayId?: string): void {
     if (this.#stopped) return;
     if (relayId === undefined) this.#poller.wake();
-    else this.#lookInto(relayId);
+    else this.#markReady(relayId);
     this.#pump();
   }
 
@@ -183,28 +183,28 @@ export class Runner {
     this.#pumpAgain = this.#pumping;
     if (this.#pumping) return;
     this.#pumping = true;
-    void this.#launch().finally(() => {
+    void this.#startReady().finally(() => {
       this.#pumping = false;
       if (this.#pumpAgain) this.#pump();
     });
   }
 
-  async #launch(): Promise<void> {
+  async #startReady(): Promise<void> {
     const { leases } = this.#deps;
     let snapshot: Snapshot;
     try {
       snapshot = await this.#deps.relays.current();
     } catch (error) {
       // No event can run before the relays are read. The next poll retries.
-      return this.#onTrouble(error);
+      return this.#handleError(error);
     }
     const [inBatch, inRelease]: [LiveRelay[], LiveRelay[]] = [[], []];
-    for (const relayId of this.#inTurn()) {
+    for (const relayId of this.#listReady()) {
       if (this.#stopped) return;
       if (this.#busy.has(relayId) || this.#poller.unsure.has(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
       if (relay === null && leases.holds(ALL_ENVIRONMENTS))
-        this.#begin(ALL_ENVIRONMENTS, [relayId], () => this.#failDeleted(relayId));
+        this.#startWork(ALL_ENVIRONMENTS, [relayId], () => this.#failDeleted(relayId));
       else if (relay === null || relay.waiting || !this.#isOpen(relay.environmentId)) {
         this.#ready.delete(relayId);
         this.#buffer.invalidate(relayId);
@@ -213,14 +213,14 @@ export class Runner {
       else {
         this.#buffer.invalidate(relayId);
         const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
-        if (slots > 0) this.#begin(relay.environmentId, [relayId], () => this.#claim(relay, slots));
+        if (slots > 0) this.#startWork(relay.environmentId, [relayId], () => this.#claim(relay, slots));
       }
     }
     for (const [environmentId, relays] of Map.groupBy(inRelease, (relay) => relay.environmentId)) {
       if (this.#releases.isRunning(environmentId)) continue;
       for (const { id } of relays) this.#buffer.invalidate(id);
       const ids = relays.map(({ id }) => id);
-      this.#begin(environmentId, ids, () => this.#runRelease(environmentId, snapshot));
+      this.#startWork(environmentId, ids, () => this.#runRelease(environmentId, snapshot));
     }
     // One lease covers all environments of a store, so they share a batch.
     for (const [store, relays] of Map.groupBy(inBatch, (relay) => leases.storeOf(relay.environmentId)))
@@ -230,16 +230,20 @@ export class Runner {
   #beginBatch(store: FencedStore, relays: readonly LiveRelay[]): void {
     this.#batching.add(store);
     const ids = relays.map(({ id }) => id);
-    this.#begin(relays[0]?.environmentId ?? ALL_ENVIRONMENTS, ids, () => this.#runBatch(store, relays));
+    this.#startWork(relays[0]?.environmentId ?? ALL_ENVIRONMENTS, ids, () => this.#runBatch(store, relays));
   }
 
   /** Ready relays, those with the fewest slots first, so that a free slot goes to a relay that has none. */
-  #inTurn(): string[] {
+  #listReady(): string[] {
     return [...this.#ready].sort((one, other) => this.#slots.takenBy(one) - this.#slots.takenBy(other));
   }
 
   /** Starts one piece of work for the relays. `work` returns the relays that may have more due events. */
-  #begin(environmentId: number, relayIds: readonly string[], work: () => Promise<readonly string[]>): void {
+  #startWork(
+    environmentId: number,
+    relayIds: readonly string[],
+    work: () => Promise<readonly string[]>,
+  ): void {
     for (const relayId of relayIds) {
       // Removed before the work reads, so that a wake during the work is not lost.
       this.#ready.delete(relayId);
@@ -250,7 +254,7 @@ export class Runner {
         (more) => {
           for (const relayId of more) this.#ready.add(relayId);
         },
-        (error: unknown) => this.#onTrouble(error, environmentId),
+        (error: unknown) => this.#handleError(error, environmentId),
       )
       .finally(() => {
         for (const relayId of relayIds) this.#busy.delete(relayId);
@@ -259,7 +263,7 @@ export class Runner {
     this.#inFlight.track(environmentId, ending);
   }
 
-  #onTrouble(error: unknown, environmentId = ALL_ENVIRONMENTS): void {
+  #handleError(error: unknown, environmentId = ALL_ENVIRONMENTS): void {
     const { leases } = this.#deps;
     const isLost = !leases.holdsAll && !leases.holds(environmentId);
     if (isLost && error instanceof StoreUnavailable) return;
@@ -325,7 +329,7 @@ export class Runner {
       else this.#poller.recordCutOff(claimed.event);
     } catch (error) {
       this.#poller.recordCutOff(claimed.event);
-      this.#onTrouble(error, environmentId);
+      this.#handleError(error, environmentId);
     } finally {
       this.#slots.release(relay.id, 1);
       // A claim without its first step took one event only, so others may be due.
