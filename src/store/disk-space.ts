@@ -1,27 +1,27 @@
 /**
- * Whether the disk has room for writes, once a group of them found none. Small writes can still succeed on a full disk, so a group that succeeds
- * proves nothing until the disk was asked. The trouble ends with the first group that succeeds after the disk said that it has room.
+ * Tracks whether a full disk has space again. Small writes can succeed on a full disk, so a successful group proves nothing until a check of the disk
+ * succeeds. The trouble ends with the first group that succeeds after that check.
  */
 import type { Clock } from "../base/clock.ts";
 
 interface DiskSpaceOptions {
   clock: Pick<Clock, "monotonicMs">;
-  /** Whether the disk takes about a megabyte. Never throws. */
+  /** Returns whether the disk can store about a megabyte. Never throws. */
   ask: () => Promise<boolean>;
-  /** The least time between two questions, in milliseconds. */
+  /** The minimum time between two checks, in milliseconds. */
   everyMs: number;
-  /** What is said while there is no room. */
+  /** The message while the disk is full. */
   trouble: string;
-  /** Receives the trouble each time that a group finds no room, and null when it ends. */
+  /** Receives the message each time that a group fails on a full disk, and null when writes succeed again. */
   onChange: (trouble: string | null) => void;
 }
 
 export class DiskSpace {
   readonly #options: DiskSpaceOptions;
-  /** `untried`: the disk has room, and no group has succeeded since. */
+  /** `untried` means that the disk has space again, but no group has succeeded since. */
   #state: "free" | "full" | "untried" = "free";
   #isAsking = false;
-  /** Counts the groups that found no room. */
+  /** The number of groups that failed on a full disk. */
   #failures = 0;
   #notedMs = 0;
 
@@ -29,7 +29,7 @@ export class DiskSpace {
     this.#options = options;
   }
 
-  /** Why writes that need new room fail, or null. */
+  /** Says why writes that need disk space fail. Null if they do not. */
   get trouble(): string | null {
     return this.#state === "free" ? null : this.#options.trouble;
   }
@@ -49,7 +49,7 @@ export class DiskSpace {
     this.#options.onChange(null);
   }
 
-  /** Asks the disk where that is due. Must be called every second. */
+  /** Checks the disk if a check is due. The store calls it every second. */
   look(): void {
     const { clock, ask, everyMs } = this.#options;
     const nowMs = clock.monotonicMs();

@@ -1,9 +1,9 @@
-/** A transaction of which nothing stays: what a work would do, by the code that does it. */
+/** Runs a write in a transaction that is always rolled back, so that a preview uses the code that it previews. */
 import type { Origin, Store, Writer } from "./port.ts";
 
 /**
- * What `work` answers; all that it wrote is undone. It is undone by throwing out of the transaction, which runs it once where nobody else's
- * work stands beside it; an attempt inside would run it twice.
+ * Returns the result of `work` and undoes its writes. It throws out of the transaction, because an attempt inside that fails would make the group
+ * run `work` twice.
  */
 export async function dryRun<Result>(
   store: Pick<Store, "write">,

@@ -1,178 +1,177 @@
 /**
- * The database port: all that the house knows of its database. A reader and a writer are different types, so rights are types.
- * SQL is written in the room whose noun it serves, in what SQLite and PostgreSQL share; its values are named, `$name`, or where there are few
- * they are counted, `?1`, `?2`, …
+ * Defines the database port, which is all that the service knows of its database. A reader and a writer are different types, so rights are types.
+ * Each module writes its own SQL, in the dialect that SQLite and PostgreSQL share. Values are named, `$name`, or counted, `?1`, `?2`, …
  */
 
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
-/** Values by name; a statement that names one which is missing throws. */
+/** Values by name. A statement that names a missing value throws. */
 export type SqlNames = Readonly<Record<string, SqlValue>>;
 export type SqlArguments = SqlValue[] | [SqlNames];
 
-/** What a write touched, told after its commit to whoever caches it or waits for it. */
+/** The kind of thing that a write changed. Listeners that cache it or wait for it receive it after the commit. */
 export type Topic =
-  /** A relay, its secrets included. */
+  /** A relay or its secrets. */
   | "relay"
   /** An environment's hold, settings and processor secret. */
   | "environment"
-  /** An event that may run now; with the relay's id. */
+  /** An event that may run now, named by its relay's id. */
   | "event"
-  /** One that waits as its relay does; with the relay's id, as that may have been resumed by a write that this one did not know of. */
+  /** An event that waits with its relay, named by the relay's id, because a concurrent write may have resumed the relay. */
   | "event_left"
-  /** An event that came, ran, or is to run again. */
+  /** An event that arrived, ran, or will run again. */
   | "event_moved"
   | "record"
-  /** A record that change capture looks at: any write but those of relays and erasures. The store adds it to `record`. */
+  /** A record that change capture must read. The store adds it to `record`, except for writes of relays and erasures. */
   | "record_change"
   /** A bulk replay that began. */
   | "bulk_replay"
   /** A problem that was raised or cleared. */
   | "problem"
   | "alert"
-  /** Calls of receivers that were noted. */
+  /** Recorded requests of receivers. */
   | "call"
-  /** What somebody did, as the audit has it. */
+  /** An entry of the audit log. */
   | "audit"
-  /** What remains of a person, or of an event, is to be removed. */
+  /** Data of an erased person or an expunged event that must be removed. */
   | "erasure"
-  /** Who runs an environment by itself. */
+  /** The node that runs an environment. */
   | "lease";
-/** All but those of an event whose relay is always named. */
+/** The topics that do not name a relay. */
 export type PlainTopic = Exclude<Topic, "event" | "event_left">;
-/** Stands for an environment where none was named: it may be any. */
+/** Means that a change named no environment, so any environment may be affected. */
 export const ANYWHERE = "";
-/** Each topic with what was named with it: an event's relays by id, else environments by number, or `ANYWHERE`. */
+/** The changed topics, each with relay ids for events, otherwise environment numbers or `ANYWHERE`. */
 export type ChangedTopics = ReadonlyMap<Topic, ReadonlySet<string>>;
 
 /** A consistent view of the store. */
 export interface Reader {
-  /** The first row, or null. */
+  /** Returns the first row, or null. */
   get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null>;
-  /** Every row. */
+  /** Returns every row. */
   all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]>;
 }
 
 /** An open transaction. */
 export interface Writer extends Reader {
-  /** Runs a statement for its effect; answers how many rows it changed. */
+  /** Runs a statement and returns how many rows it changed. */
   run(sql: string, ...values: SqlArguments): Promise<number>;
   /**
-   * Runs a statement of which nobody asks how many rows it changed: resolves before its answer where the database is another process. Where it
-   * fails, the transaction fails, or the attempt it is in.
+   * Runs a statement without a row count. On a remote database, it resolves before the response. If the statement fails, the surrounding attempt
+   * or the transaction fails.
    */
   post(sql: string, ...values: SqlArguments): Promise<void>;
-  /** `post` for each of `rows`. */
+  /** Posts the statement once for each of `rows`. */
   postEach(sql: string, rows: readonly SqlNames[]): Promise<void>;
-  /** Runs it once for each of `rows`; answers how many rows they changed together. */
+  /** Runs the statement once for each of `rows` and returns the total number of changed rows. */
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
-  /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
+  /** Runs `work` and undoes only its writes if it throws. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** For reads that will be asked for in a moment; absent where an answer is at hand. */
+  /** Sends reads before they are needed. Absent on an embedded database, which answers at once. */
   readonly prefetch?: PrefetchReader | undefined;
-  /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
+  /** Calls `work` once after this transaction is durable, and never if it is rolled back. */
   afterCommit(work: () => void): void;
-  /** The same for all works of a transaction that is kept or undone as one; null where this work may be undone alone. */
+  /** The transaction that several works share, committed or undone as one. Null if this work may be undone alone. */
   readonly shared: SharedTransaction | null;
-  /** Another one than at an earlier write where another process has committed since, unless that kept quiet. */
+  /** A number that changes when another process commits, except for commits with suppressed wakeups. */
   readonly foreignVersion: number;
-  /** Says that no other process has to look anew because of what this work writes. */
+  /** Keeps `foreignVersion` of other processes unchanged, because they need not read what this work writes. */
   suppressWakeups(): void;
-  /** Keys that are each spent once. */
+  /** Deduplication keys, each used once. */
   readonly keys: DedupeKeys;
-  /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
+  /** Notifies the store's listeners of a change, after this transaction is durable. A rolled back transaction notifies no listener. */
   notify(topic: PlainTopic, environmentId?: number): void;
   notify(topic: "event" | "event_left", relayId: string): void;
 }
 
 /**
- * A transaction whose answers take a round trip. What is read here is sent at once and need not be awaited: asked for again in the same words
- * and with the same values, it is answered by that, unless something was written meanwhile that it may tell of.
+ * Sends reads of a remote transaction before they are needed. The caller need not await them. The same statement with the same values then uses
+ * the response, unless a write since then may have changed it.
  */
 export interface PrefetchReader extends Reader {
   readonly keys: Pick<DedupeKeys, "prefetch">;
 }
 
 export interface SharedTransaction {
-  /** Whether a work before this one touched it; without an id: any of the topic. */
+  /** Returns whether an earlier work of the transaction notified of the topic, for this id or for any. */
   hasChanged(topic: Topic, id?: string): boolean;
-  /** What this work writes from here on is not captured, as though `relay` wrote it. */
+  /** Excludes this work's later writes from change capture, as if the origin were `relay`. */
   suppressCapture(): void;
 }
 
-/** A memory of keys, each with the number of the row it was kept for. It may find too much and never too little: the row has the whole key. */
+/** Stores deduplication keys, each with the number of its row. A search may return wrong rows but never misses one, so the caller compares the row. */
 export interface DedupeKeys {
-  /** Says which keys are about to be asked for, so that a database in another process is asked once for all. */
+  /** Reads keys that will be searched soon, in one request to a remote database. */
   prefetch?(hashes: readonly Uint8Array[]): Promise<void>;
-  /** The numbers that the key may have been kept for; at once where memory knows. `hash`: at least 8 bytes, evenly spread. */
+  /** Returns the numbers of the rows that may have the key, without a promise if memory knows them. `hash` has at least 8 evenly distributed bytes. */
   find(hash: Uint8Array): readonly number[] | Promise<readonly number[]>;
-  /** Keeps the key for the row of this number, above 0, in this transaction. */
+  /** Stores the key of a row in this transaction. The row's number is above 0. */
   add(hash: Uint8Array, value: number): undefined | Promise<void>;
-  /** A step of forgetting keys whose rows are all below `value`; those rows are gone for good. Answers whether there may be more. */
+  /** Deletes some keys of deleted rows, with numbers below `value`. Returns whether there may be more. */
   deleteBefore(value: number): Promise<boolean>;
-  /** Forgets a key that an earlier version kept. */
+  /** Deletes a key that an earlier version stored. */
   deleteSlot(hash: Uint8Array, value: number): Promise<void>;
 }
 
-/** Who writes. Change capture skips `relay` and `erasure`. */
+/** The part of the service that writes. Change capture skips `relay` and `erasure`. */
 export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure";
 
 export type BatchWork<Draft, Result> = (tx: Writer, drafts: readonly Draft[]) => Promise<readonly Result[]>;
 
-/** Asks ahead for what drafts need. Nothing waits for the answers, and a failure is nobody's until it is asked for again. */
+/** Sends the reads that drafts need. No caller waits for them, and a failed read is sent again when it is needed. */
 export type Prefetch<Draft> = (
   ahead: PrefetchReader,
   drafts: readonly Draft[],
 ) => readonly Promise<unknown>[];
 
-/** Throws unless the writes behind it may go on; nothing of them is done then. */
+/** Throws if the writes that it guards are no longer allowed. None of them is committed then. */
 export type Fence = (tx: Reader) => Promise<void>;
 
 export interface Store {
-  /** A consistent read; never sees an open transaction and never waits for a writer. */
+  /** Runs a consistent read, which never sees an open transaction and never waits for a writer. */
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result>;
   /**
-   * ONE transaction: resolves after a durable commit; all of `work` is undone when it throws, and its error is the answer.
-   * `work` awaits nothing but its transaction, and may be run again when it or a neighbour fails: what it changes outside the
-   * transaction must not add up. Throws StoreUnavailable when the database itself cannot write.
+   * Runs `work` in one transaction and resolves after the durable commit. If `work` throws, its writes are undone and its error is rethrown.
+   * `work` must await only its transaction. It may run again when it or another work of the group fails, so its effects outside the
+   * transaction must be repeatable. Throws StoreUnavailable if the database cannot write.
    */
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /**
-   * As `write`, for drafts that many bring: those that wait together are one call of `work`, which answers each in its place. Where anything
-   * fails, it is called again for each draft by itself. `prefetch` asks for what the work will read, while the transaction begins.
+   * Returns a function that writes one draft, as `write` does. Drafts that wait together are one call of `work`, which returns a result for each.
+   * If anything fails, `work` runs again for each draft alone. `prefetch` sends the reads of `work` while the transaction begins.
    */
   batchWrites<Draft, Result>(
     origin: Origin,
     work: BatchWork<Draft, Result>,
     prefetch?: Prefetch<Draft>,
   ): (draft: Draft) => Promise<Result>;
-  /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
+  /** Returns the store for writes that `fence` guards. The fence runs in their transaction, once for all that share the fence. */
   withFence(fence: Fence): FencedStore;
-  /** Whether its fence, if it has one, lets pass what is done in a transaction that others began. */
+  /** Returns whether this store's fence, if it has one, allows writes in the given transaction. */
   fenceHolds(tx: Reader): Promise<boolean>;
   /**
-   * Calls back after every commit of this process that touched one of `topics`, by default any of them, before its writers are answered. The
-   * answer stops it.
+   * Calls `work` after each commit of this process that changed one of `topics`, by default any, before the writers get their results. Returns a
+   * function that stops it.
    */
   listen(work: (changes: ChangedTopics) => void, topics?: readonly Topic[]): () => void;
-  /** Why writes are refused at present, all of them or those that need new room, in a sentence for the log; null: none is. */
+  /** Says in a sentence for the log why all writes, or those that need disk space, fail now. Null if none fails. */
   readonly trouble: string | null;
-  /** Calls back every second: whether another process changed the database since. The answer stops it. */
+  /** Calls `work` every second with whether another process changed the database. Returns a function that stops it. */
   watch(work: (seen: { foreignChange: boolean }) => void): () => void;
   /**
-   * One small step of looking after the file: gives back room that deleted rows left, `everything` of it where nothing they held may be left.
-   * Answers whether there is more to do.
+   * Frees some of the space of deleted rows. `everything` also removes their content from the file, for erasures. Returns whether there is more to
+   * do.
    */
   vacuumStep(options?: { everything?: boolean }): Promise<boolean>;
-  /** Brings into memory what the first key would wait for, in small steps. */
+  /** Loads the deduplication keys into memory in small steps, so that the first search need not wait. */
   warm(): Promise<void>;
-  /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
+  /** Waits for the writes in progress, then closes. Later calls throw StoreUnavailable. */
   close(): Promise<void>;
 }
 
-/** What a room needs of a store that may run only while this server holds the lease. */
+/** The store of work that may run only while this process holds its lease. */
 export type FencedStore = Pick<Store, "read" | "write" | "vacuumStep" | "fenceHolds">;
 
-/** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept, but for `OutcomeUnknown`. */
+/** Means that the database is full, locked, read-only, failing or closed. No write was kept, except possibly for `OutcomeUnknown`. */
 export class StoreUnavailable extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);
@@ -180,13 +179,13 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** The database was lost in the middle of a commit, and cannot be asked what came of it: all of the work is there, or nothing. */
+/** Means that the connection was lost during a commit. Either all of the work was committed or none of it. */
 export class OutcomeUnknown extends StoreUnavailable {}
 
-/** The database refuses the rest of one work because a statement of it failed; it takes the group's other works. */
+/** Means that one work failed because a statement of it failed. The group's other works are not affected. */
 export class WorkUndone extends StoreUnavailable {}
 
-/** A unique constraint refused the row; `work` may catch it inside `attempt`. */
+/** Means that a unique constraint rejected the row. `work` may catch it inside `attempt`. */
 export class UniqueViolation extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);

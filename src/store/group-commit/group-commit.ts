@@ -1,7 +1,7 @@
 /**
- * Group commit: every write that waits when the writer is free runs inside one transaction, and all are answered after the one durable
- * commit. The group runs plainly first; when anything in it fails, it is undone and run again with a savepoint a work, so that one that
- * throws is undone alone. It never lets two transactions overlap. What begins and ends a transaction is its database's.
+ * Commits the writes that wait together in one transaction and resolves them after its durable commit. A group first runs without savepoints. If
+ * anything fails, the group is rolled back and runs again with a savepoint for each work, so that only the failed one is undone. Transactions never
+ * overlap.
  */
 import { systemClock } from "../../base/clock.ts";
 import {
@@ -23,14 +23,17 @@ interface GroupResult extends CommitResult {
   outcomes: readonly Outcome[];
 }
 
-/** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
+/** Limits the works of one transaction, so that the first of a burst does not wait for the last. */
 const MAX_GROUP = 512;
-/** Where a group begins behind the one before it, half of those who wait are one: they are written while the others are read. So few are one whole. */
+/**
+ * Up to this many waiting works are one group. If the database can begin a group before the previous commit is durable, more are split in half, so
+ * that one half is written while the other is read.
+ */
 const SMALL_GROUP = 64;
-/** Of a group that its database lost: with the first one. */
+/** Attempts to commit a group after a transient database error, including the first. */
 const MAX_COMMIT_ATTEMPTS = 3;
 
-/** Writes of these origins are not captured; what is written by another connection's SQL is. */
+/** The origins whose writes change capture skips. It does capture SQL of other connections. */
 const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure"]);
 
 export class GroupCommit {
@@ -40,21 +43,21 @@ export class GroupCommit {
   readonly #onChanges: (changes: ChangedTopics) => void;
   readonly #onEnd: (error: unknown) => void;
   #waiting: QueuedWork[] = [];
-  /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
+  /** How many drafts the next call gets, so that it takes at most half of a group's duration. It begins low, because reads wait for the disk then. */
   #drafts: number;
-  /** Of the open transaction: whether what is written now is captured. */
+  /** Whether the open transaction's writes are captured now. */
   #captured = true;
   #closed = false;
   #idle: (() => void)[] = [];
-  /** Groups that are committed and not durable yet, and their works. */
+  /** The number of groups that are committed but not durable, and of their works. */
   #settling = 0;
   #untold = 0;
-  /** Resolves once the last of them was told. */
+  /** Resolves when the callers of the last such group have their results. */
   #told: Promise<void> = Promise.resolve();
-  /** The next group's transaction, where it was begun already. */
+  /** The next group's transaction, if it began before the previous group was durable. */
   #begun: GroupTransaction | null = null;
 
-  /** `onEnd` receives what a group failed with, all of it undone, and null for each group that is durable. */
+  /** `onEnd` receives null for each durable group, and the error of each group that was undone. */
   constructor(
     database: GroupDatabase,
     {
@@ -82,7 +85,7 @@ export class GroupCommit {
     return this.addDraft<undefined, Result>(origin, async (tx) => [await work(tx)], undefined, { fence });
   }
 
-  /** Drafts that wait side by side for the same `work` are one call of it, unless it fails. */
+  /** Adds a draft. Adjacent drafts of the same `work` are one call of it, unless it fails. */
   addDraft<Draft, Result>(
     origin: Origin,
     work: BatchWork<Draft, Result>,
@@ -101,7 +104,7 @@ export class GroupCommit {
     }) as Promise<Result>;
   }
 
-  /** Refuses new writes and resolves when the begun ones are answered. */
+  /** Rejects new writes and resolves when the accepted ones have their results. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#isIdle) return;
@@ -109,8 +112,8 @@ export class GroupCommit {
   }
 
   /**
-   * A macrotask, so that every request already read from its socket joins the group; and one more where others came until then, as where many
-   * come more are on their way. A lone write waits for nobody.
+   * Starts a group in the next macrotask, so that every request that was already read from its socket joins it. If works arrived meanwhile, it waits
+   * one more macrotask, because more are likely. A single write does not wait.
    */
   #schedule(): void {
     if (this.#writer.scheduled || this.#writer.running) return;
@@ -123,7 +126,7 @@ export class GroupCommit {
     setImmediate(() => (this.#waiting.length > length ? setImmediate(begin) : begin()));
   }
 
-  /** As many as the next group takes. */
+  /** The maximum number of works in the next group. */
   get #most(): number {
     const all = this.#waiting.length + this.#untold;
     return this.#database.beginsAhead && all > SMALL_GROUP
@@ -160,7 +163,7 @@ export class GroupCommit {
     else this.#continue();
   }
 
-  /** The next group runs meanwhile, as another process's would. */
+  /** Waits until a group is durable and then resolves its works. The next group runs meanwhile. */
   async #settle(
     group: readonly QueuedWork[],
     durable: Promise<void> | null,
@@ -168,7 +171,7 @@ export class GroupCommit {
   ): Promise<void> {
     this.#settling += 1;
     this.#untold += group.length;
-    // Whoever remembers what came last is told of groups in their order.
+    // Groups are reported in their order, because listeners rely on the latest change.
     const [before, over] = [this.#told, Promise.withResolvers<void>()];
     this.#told = over.promise;
     try {
@@ -202,7 +205,7 @@ export class GroupCommit {
     return this.#waiting.length === 0 && !this.#writer.running && this.#settling === 0;
   }
 
-  /** Runs it again where its database lost it whole and would take it now. */
+  /** Runs the group, and again if the database lost all of it and accepts it now. */
   async #runWithRetry(group: readonly QueuedWork[], committed: CommitEffects): Promise<GroupResult> {
     for (let run = 1; ; run++) {
       try {
@@ -217,9 +220,8 @@ export class GroupCommit {
   }
 
   /**
-   * One transaction for the group, or for the first works of it that its time suffices for. Not careful: without savepoints, which would copy
-   * every page each work touches; answers null when something in it failed, with all of it undone. Throws when the transaction as a whole is
-   * lost; nothing is kept then either.
+   * Runs one transaction for the group, or for as many of its first works as its duration allows. If not `careful`, there are no savepoints, because
+   * they would copy every page that a work changes. Returns null if a work failed and everything was rolled back. Throws if the transaction is lost.
    */
   async #runGroup(
     group: readonly QueuedWork[],
@@ -235,7 +237,7 @@ export class GroupCommit {
     turn?.close(group);
     const version = await (turn?.version ?? database.begin());
     const watch = database.watch();
-    // Real time under any clock, as that is what is held.
+    // Measures real time, even under a test's clock, because the writer is held for real time.
     const endMs = systemClock.monotonicMs() + database.limit.groupMs;
     this.#captured = true;
     const transaction = careful ? null : committed.sharedTransaction(() => this.#setCaptured(false));
@@ -256,7 +258,7 @@ export class GroupCommit {
         if (outcome === null || (!careful && !outcome.ok)) {
           database.rollBack();
           committed.clear();
-          // A work that failed alone has its answer already.
+          // A single work that failed needs no second run.
           return group.length === 1 && outcome !== null ? { outcomes: [outcome], durable: null } : null;
         }
         this.#adaptBatchSize(drafts.length, systemClock.monotonicMs() - beganMs);
@@ -276,14 +278,14 @@ export class GroupCommit {
       if (works === group.length) this.#beginNext();
       return { outcomes, ...(await kept) };
     } catch (error) {
-      // Something that a work had posted.
+      // A posted statement failed, so the group runs again with savepoints to find which one.
       if (careful || error instanceof StoreUnavailable) throw error;
       committed.clear();
       return null;
     }
   }
 
-  /** The next group's transaction begins behind the commit, without waiting for its answer. */
+  /** Begins the next group's transaction right after the commit was sent, without waiting for its response. */
   #beginNext(): void {
     if (this.#database.beginsAhead && this.#waiting.length > 0) this.#begun = this.#begin();
   }
@@ -301,7 +303,7 @@ export class GroupCommit {
     else if (drafts === this.#drafts && fit >= drafts) this.#drafts = Math.min(mostDrafts, drafts * 2);
   }
 
-  /** null when the fence lets its works pass. */
+  /** Returns null if the fence holds, otherwise the error for its works. */
   async #ask(fence: Fence): Promise<Outcome | null> {
     try {
       await fence(this.#database.connection);
@@ -312,7 +314,7 @@ export class GroupCommit {
     }
   }
 
-  /** How the work ended; null when it went on after a failed attempt that nothing undid. */
+  /** Runs one work. Returns null if the work continued after a failed attempt without a savepoint. */
   async #runOne(
     work: (tx: Writer) => Promise<readonly unknown[]>,
     watch: WorkWatch,
@@ -327,11 +329,11 @@ export class GroupCommit {
       shared.committed.add(writer, { captured: this.#captured });
       return { ok: true, value };
     } catch (error) {
-      // A careful attempt has found it out by itself.
+      // An attempt with a savepoint has found the first failure already.
       const first = shared.transaction === null ? error : connection.firstOf(error);
-      // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
+      // SQLite rolls back the transaction by itself, for example on a full disk. Then no work is kept.
       if (!connection.inTransaction) throw first;
-      // It may have failed of what the attempt left behind.
+      // The error may be a consequence of the failed attempt's writes.
       if (writer.failedAttempt) return null;
       if (first instanceof StoreUnavailable && !(first instanceof WorkUndone)) throw first;
       return { ok: false, error: first };

@@ -1,16 +1,16 @@
 /**
- * A group's transaction from its beginning on. Where other processes write too, their lock is waited for: what the group's works will read is asked
- * for behind it, also for those who come meanwhile, so that the answers are there with the lock.
+ * Begins a group's transaction and prefetches what its works will read. While the transaction waits for another process's writer lock, works can
+ * still join, so that their responses arrive together with the lock.
  */
 import type { GroupDatabase } from "./group-database.ts";
 import type { QueuedWork } from "./queued-work.ts";
 import { makePrefetchReader } from "./transaction.ts";
 
-/** Of those who come while the lock is waited for. */
-const ASKED_AT_ONCE = 8;
+/** How many new works are prefetched together while the transaction waits for the lock. */
+const PREFETCH_BATCH = 8;
 
 export class GroupTransaction {
-  /** As `begin` answers it. */
+  /** The number that `begin` returns. */
   readonly version: Promise<number>;
   readonly #database: GroupDatabase;
   readonly #asked = new Set<QueuedWork>();
@@ -23,7 +23,7 @@ export class GroupTransaction {
     this.version.catch(() => undefined);
   }
 
-  /** Asks for what these will read, where there is such a thing as asking ahead. */
+  /** Prefetches what the works will read, if the database supports it. */
   ask(group: readonly QueuedWork[]): void {
     const database = this.#database;
     const some = this.#asked.size === 0 ? group : group.filter((waiting) => !this.#asked.has(waiting));
@@ -40,9 +40,9 @@ export class GroupTransaction {
     for (const waiting of some) this.#asked.add(waiting);
   }
 
-  /** Another one came: it joins the group with those who come in the same moment. `all`: who waits. */
+  /** Prefetches for new works, together with those that arrive in the same turn of the event loop. `all` is every waiting work. */
   join(all: readonly QueuedWork[]): void {
-    if (this.#asksSoon || all.length < this.#asked.size + ASKED_AT_ONCE) return;
+    if (this.#asksSoon || all.length < this.#asked.size + PREFETCH_BATCH) return;
     this.#asksSoon = true;
     setImmediate(() => {
       this.#asksSoon = false;
@@ -50,7 +50,7 @@ export class GroupTransaction {
     });
   }
 
-  /** The group is made: asks for those of it that came last, and for nobody else any more. */
+  /** Prefetches for the last works of the complete group. Later works belong to the next group. */
   close(group: readonly QueuedWork[]): void {
     this.ask(group);
     this.#isOver = true;

@@ -1,4 +1,4 @@
-/** Who waits for a group, and how each work of it ended. */
+/** Defines a work that waits for a group, and its outcome. */
 import { type BatchWork, type Fence, type Origin, type Prefetch, StoreUnavailable } from "../port.ts";
 
 export interface QueuedWork {
@@ -9,14 +9,14 @@ export interface QueuedWork {
   readonly draft: unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** How often its group was lost after its commit was answered. */
+  /** How often its group was lost after the database acknowledged the commit. */
   losses: number;
 }
 
-/** How one work of a group ended, kept until the commit decides. */
+/** The result or error of one work. The work's caller receives it after the commit. */
 export type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
-/** The work that is next, with the drafts side by side that it may be given together. */
+/** Takes the next work with the adjacent drafts of the same work, at most `most`. */
 export function takeBatch(group: readonly QueuedWork[], from: number, most: number) {
   const { origin, fence, work } = group[from] as QueuedWork;
   let end = from + 1;
@@ -24,7 +24,7 @@ export function takeBatch(group: readonly QueuedWork[], from: number, most: numb
   return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
 }
 
-/** Answers each of the group with its outcome. */
+/** Resolves or rejects each work with its outcome. */
 export function settleAll(group: readonly QueuedWork[], outcomes: readonly Outcome[]): void {
   group.forEach((waiting, index) => {
     const outcome = outcomes[index] as Outcome;
@@ -33,7 +33,7 @@ export function settleAll(group: readonly QueuedWork[], outcomes: readonly Outco
   });
 }
 
-/** Rejects every work of a group of which nothing is kept. */
+/** Rejects every work of a group that was not committed. */
 export function rejectAll(group: readonly QueuedWork[], error: unknown): void {
   const unavailable =
     error instanceof StoreUnavailable

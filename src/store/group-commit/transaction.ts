@@ -1,6 +1,6 @@
 /**
- * An open transaction as a work of a group is given it: nested attempts, what is to happen after the commit, and what it touched. It never
- * decides when a transaction begins or ends.
+ * Gives each work of a group its view of the open transaction: nested attempts, callbacks after the commit, and changed topics. It never begins or
+ * ends the transaction.
  */
 import {
   ANYWHERE,
@@ -15,39 +15,39 @@ import {
   type Writer,
 } from "../port.ts";
 
-/** The connection that a group's transaction is open on. */
+/** The connection of a group's transaction. */
 export interface GroupConnection extends Reader {
   run(sql: string, ...values: SqlArguments): Promise<number>;
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
   post(sql: string, ...values: SqlArguments): Promise<void>;
   postEach(sql: string, rows: readonly SqlNames[]): Promise<void>;
-  /** Resolves once what was posted has its answers; throws the first failure. */
+  /** Resolves when every posted statement has its response. Throws the first failure. */
   settle(): Promise<void>;
-  /** What failed first, of an error that may only follow from it. */
+  /** Returns the first failure of the transaction, which may have caused the given error. */
   firstOf(error: unknown): unknown;
-  /** Reads that are sent before anybody waits for their answers; absent where an answer is at hand. */
+  /** Sends reads before they are needed. Absent on an embedded database. */
   readonly prefetch?: Reader;
-  /** Runs a statement that answers nothing; those that follow come behind it. */
+  /** Runs a statement without a result, in order with the others. */
   exec(sql: string): void;
-  /** No more once the database undid the whole of it by itself. */
+  /** False after the database rolled the transaction back by itself. */
   readonly inTransaction: boolean;
 }
 
-/** Keys whose keeping is undone with a part of the transaction. */
+/** Deduplication keys that can be undone with a part of the transaction. */
 export interface UndoableKeys extends DedupeKeys {
   readonly mark: number;
   undoTo(mark: number): void;
 }
 
-/** What the works of a transaction share. */
+/** The state that the works of a transaction share. */
 export interface Shared {
   version: number;
   committed: CommitEffects;
-  /** null: they may be undone one by one. */
+  /** Null if each work has its own savepoint. */
   transaction: SharedTransaction | null;
 }
 
-/** The writing side: adds nested attempts and what is to happen after the commit. */
+/** One work's writer. It becomes unusable when the work ends. */
 export class GroupWriter implements Writer {
   readonly #connection: GroupConnection;
   readonly committed: (() => void)[] = [];
@@ -59,7 +59,7 @@ export class GroupWriter implements Writer {
   #open = true;
   #failedAttempt = false;
 
-  /** Where works are whole, an attempt that fails is not undone; `failedAttempt` tells, and the whole transaction has to be. */
+  /** In a shared transaction, a failed attempt has no savepoint. `failedAttempt` then tells the group to roll back everything. */
   constructor(connection: GroupConnection, keys: UndoableKeys, shared: Shared) {
     this.#connection = connection;
     this.#keys = keys;
@@ -169,17 +169,17 @@ export class GroupWriter implements Writer {
     if (!this.#open) throw ended();
     const named = id === undefined ? ANYWHERE : String(id);
     const last = this.changes.at(-1);
-    // Many rows of one kind follow each other.
+    // Many rows of one topic often follow each other.
     if (last?.[0] !== topic || last[1] !== named) this.changes.push([topic, named]);
   }
 
-  /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
+  /** Ends the writer, so that a work that still uses it gets an error instead of writing into another transaction. */
   end(): void {
     this.#open = false;
   }
 }
 
-/** undefined where there is no way to be ahead of. */
+/** Returns undefined if the connection cannot prefetch. */
 export function makePrefetchReader(
   { prefetch }: GroupConnection,
   keys: DedupeKeys,
@@ -196,11 +196,11 @@ function ended(): Error {
   return new Error("This transaction has ended; a work may await nothing but its transaction.");
 }
 
-/** What a group's works left to be done once it is durable. */
+/** Collects what happens after a group is durable: callbacks of its works, and changed topics. */
 export class CommitEffects {
   readonly works: (() => void)[] = [];
   readonly #changes = new Map<Topic, Set<string>>();
-  /** Whether each of them kept quiet. */
+  /** Whether every work suppressed wakeups. */
   isQuiet = true;
 
   add(writer: GroupWriter, { captured }: { captured: boolean }): void {
@@ -213,7 +213,7 @@ export class CommitEffects {
     }
   }
 
-  /** The transaction as works see it that are kept or undone as one. */
+  /** Makes the transaction that works share which are committed or undone as one. */
   sharedTransaction(suppressCapture: () => void): SharedTransaction {
     const hasChanged = (topic: Topic, id?: string): boolean => {
       const ids = this.#changes.get(topic);
@@ -243,11 +243,11 @@ interface Listener {
   topics: readonly Topic[] | undefined;
 }
 
-/** Who is told after a commit what it touched. */
+/** The listeners that receive the changed topics after a commit. */
 export class CommitListeners {
   readonly #listeners = new Set<Listener>();
 
-  /** `topics`: by default any of them. The answer stops it. */
+  /** Adds a listener of `topics`, by default of any. Returns a function that removes it. */
   add(work: (changes: ChangedTopics) => void, topics?: readonly Topic[]): () => void {
     const listener = { work, topics };
     this.#listeners.add(listener);

@@ -1,39 +1,39 @@
 /**
- * What happens by itself, and whether this process is the one that does it: for each environment, and once for all of them (the house). On SQLite
- * one server holds everything for as long as it holds its directory's lease (directory-lease.ts); on PostgreSQL each node holds what it has a lease of
- * (node-lease-holder.ts). Every write of it goes through a store that asks in its own transaction, whatever this process believes.
+ * Defines which process runs the background work: for each environment, and once for all of them. On SQLite, one server holds a lease on everything
+ * (directory-lease.ts). On PostgreSQL, each node holds its own leases (node-lease-holder.ts). Each background write checks its lease in its own
+ * transaction.
  */
 import type { Nodes } from "../../base/limiter.ts";
 import type { FencedStore, Writer } from "../port.ts";
 
-/** Stands among the environments' numbers for what is done once for all of them. */
+/** The number, in place of an environment's, of the lease for work that is done once for all environments. */
 export const ALL_ENVIRONMENTS = 0;
 
-/** Begins and ends what happens by itself, as it is told. */
+/** Starts and stops the background work of an environment when this process gains or loses its lease. */
 export interface LeaseListener {
-  /** The environment's, or the house's, is this process's from now on. */
+  /** Runs when this process gains the lease of an environment, or the lease for all environments. */
   begin(environmentId: number): Promise<void>;
-  /** It is not any more, where it is lost; or soon, once this resolves: then nothing of it runs here. */
+  /** Stops the work of an environment. If the lease is not lost yet, the node gives it back after this resolves. */
   end(environmentId: number, isLost: boolean): Promise<void>;
-  /** Another server took all of it over, for good; `by` says which. */
+  /** Runs when another server took over everything. `by` names it. */
   lost(by: string): void;
-  /** What seemed over for a while is this process's still: what it left alone meanwhile is to be looked for. */
+  /** Runs when a lease that seemed expired is still held. The work that was skipped meanwhile must be found. */
   regained(): void;
-  /** A removed lock file was made anew. */
+  /** Runs when a removed lock file was created again. */
   renewed(): void;
 }
 
-/** What a room needs that works for each environment. */
+/** Tells a module which environments this process runs, and gives it a fenced store for each. */
 export interface LeaseHolder {
-  /** Whether the environment's own work may be begun here now. */
+  /** Returns whether this process may start work of the environment now. */
   holds(environmentId: number): boolean;
-  /** For writes of the environment's own work: each is refused once it is another's. The same one for as long as it stays this process's. */
+  /** Returns the store for the environment's writes, which fail after another process takes its lease. The same object for one lease. */
   storeOf(environmentId: number): FencedStore;
-  /** Whether everything is this process's until it ends or loses it all. */
+  /** Whether one lease covers all environments, as on SQLite. */
   readonly holdsAll: boolean;
 }
 
-/** A node as an owner sees it. */
+/** A node as the API shows it. */
 export interface NodeView {
   id: string;
   host: string;
@@ -42,40 +42,40 @@ export interface NodeView {
   url: string | null;
   startedAt: number;
   seenAt: number;
-  /** Whether it was seen lately. */
+  /** Whether the node renewed its row recently. */
   live: boolean;
-  /** This very process. */
+  /** Whether the node is this process. */
   own: boolean;
-  /** Whether it does what is done once for all. */
+  /** Whether the node runs the work for all environments. */
   house: boolean;
-  /** The environments that it runs. */
+  /** The numbers of the environments that the node runs. */
   environments: number[];
 }
 
-/** For metrics and /readyz: what this node holds. */
+/** Counts this node's leases, for metrics and /readyz. */
 export interface LeaseCount {
   node: string;
   house: boolean;
   environments: number;
-  /** Leases that it took from a node that did not give them back. */
+  /** Leases taken from a node that did not give them back. */
   takeovers: number;
 }
 
 export interface LeaseManager extends LeaseHolder {
-  /** Who runs everything instead of this process, in words; null while it may run. */
+  /** Names the server that took over everything. Null while this process may run. */
   readonly lostTo: string | null;
-  /** With whom limits are shared. */
+  /** The nodes that share limits. */
   readonly nodes: Nodes;
-  /** Whom to tell from now on. */
+  /** Sets the listener of gained and lost leases. */
   watch(keeper: LeaseListener): void;
-  /** Begins; `url` is where this process listens. */
+  /** Starts to hold leases. `url` is the address of this process. */
   start(url: string): Promise<void>;
-  /** A write that reaches the disk. */
+  /** Writes a row that must reach the disk, to show that writes work. */
   probe(tx: Writer): Promise<unknown>;
-  /** null: one process does it all. */
+  /** Counts the leases. Null if one lease covers everything. */
   count(): LeaseCount | null;
-  /** Every node and what it holds; null: there are none. */
+  /** Lists every node with its leases. Null on SQLite, which has one server. */
   listNodes(): Promise<NodeView[] | null>;
-  /** Gives back what is held. */
+  /** Gives back all leases. */
   release(): Promise<void>;
 }
