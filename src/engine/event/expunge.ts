@@ -78,7 +78,7 @@ export async function expungeManually(store: Store, request: ExpungeRequest): Pr
     const from: number = after;
     after = await store.write("erasure", async (tx) => {
       const next = await expungeRuns(tx, eventSeq, from);
-      // ChangedTopics at the end, because the file may be vacuumed only after the last run is rewritten.
+      // Notifies at the end, because the file may be vacuumed only after the last run is rewritten.
       if (next === null) tx.notify("erasure");
       return next;
     });

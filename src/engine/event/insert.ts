@@ -96,7 +96,7 @@ export class EventInserter {
     this.#dispatcher = dispatcher;
   }
 
-  /** Reads ahead what inserts of these events need. */
+  /** Prefetches what inserts of these events need. */
   static prefetch(
     reader: PrefetchReader,
     drafts: readonly (EventDraft & { dedupe: DedupeKey })[],

@@ -11,20 +11,20 @@ import type { EventDraft } from "../event/insert.ts";
 /** An event that a transaction is about to store. */
 export type IncomingEvent = Pick<EventDraft, "relayId" | "dispatch">;
 
-interface AheadDeps {
+interface PrefetchDeps {
   leases: LeaseHolder;
   isOpen: (environmentId: number) => boolean;
   relays: LiveRelays;
 }
 
 /**
- * Reads ahead what inline runs of these events need: which of their relays are idle, what their actions act on, and whether this node holds the
+ * Prefetches what inline runs of these events need: which of their relays are idle, what their actions act on, and whether this node holds the
  * environments of relays that send.
  */
 export function prefetch(
   reader: PrefetchReader,
   events: readonly IncomingEvent[],
-  { leases, isOpen, relays: { cached: relays } }: AheadDeps,
+  { leases, isOpen, relays: { cached: relays } }: PrefetchDeps,
 ): readonly Promise<unknown>[] {
   return [
     listIdle(reader, events, relays),

@@ -111,7 +111,7 @@ export class Runner {
     return new InlineRunner(tx, this.#inlineDeps, events, !this.#stopped);
   }
 
-  /** Reads ahead what inline runs of these events would read. */
+  /** Prefetches what inline runs of these events would read. */
   prefetch(reader: PrefetchReader, events: readonly IncomingEvent[]): readonly Promise<unknown>[] {
     return this.#stopped ? [] : prefetch(reader, events, this.#inlineDeps);
   }
