@@ -11,8 +11,9 @@ import { type PersonView, rejectUnknownPerson } from "../../../shop/people/perso
 import type { PurchaseView } from "../../../shop/selling/purchase.ts";
 import type { ReceiptInput } from "../../../shop/selling/receipt.ts";
 import type { Api } from "../api/api.ts";
+import { withApi } from "../api/connect.ts";
 import { NothingSent } from "../api/remote.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

@@ -2,7 +2,8 @@
 import { writeJson } from "../../../base/json.ts";
 import type { RecordItem } from "../../../shop/records/record.ts";
 import type { Api } from "../api/api.ts";
-import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import { listItems, withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { wholeId } from "../terminal/id-suffix.ts";

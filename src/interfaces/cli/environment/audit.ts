@@ -2,7 +2,8 @@
 import { type Json, writeJson } from "../../../base/json.ts";
 import { listDifferences } from "../../../base/json-diff.ts";
 import { type AuditView, listAudit, SERVER_SCOPE } from "../../../platform/audit/audit.ts";
-import { ANYWHERE, listItems } from "../api/target.ts";
+import { listItems } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT, withStore } from "../data-directory.ts";
 import type { World } from "../io.ts";

@@ -3,7 +3,8 @@
 import { type Json, writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import type { viewSenderDomain } from "../../../platform/mail/sender-domain.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

@@ -5,7 +5,8 @@
 
 import { EMAIL_STATES, type EmailView } from "../../../platform/mail/email.ts";
 import type { MailStopView } from "../../../platform/mail/mail-stop.ts";
-import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import { listItems, withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

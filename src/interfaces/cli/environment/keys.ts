@@ -12,7 +12,8 @@ import {
 } from "../../../platform/account/api-key.ts";
 import { listOriginWarnings } from "../../../platform/account/key-origin.ts";
 import { writeAudit } from "../../../platform/audit/audit.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "../data-directory.ts";
 import { DATA } from "../service-option.ts";

@@ -6,7 +6,8 @@
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Warning } from "../../../base/refusal.ts";
 import type { SettingsView } from "../../../rules/settings/settings.ts";
-import { ANYWHERE, sayFoundSoon, withApi } from "../api/target.ts";
+import { formatPickupDelay, withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT, readRunningLimits } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -112,7 +113,7 @@ export const settingsSet: Command = {
     const { settings, warnings = [] } = await withApi("write", input, world, async (api) => {
       // A hold holds as soon as it is stored. A server reads its release and a secret once a second.
       if ((name === "held" && value === false) || kindOf(name) === "secret")
-        foundSoon = sayFoundSoon(api, input, world);
+        foundSoon = formatPickupDelay(api, input, world);
       const { version } = (await api.request<{ settings: SettingsView }>("GET", PATH)).settings;
       const body = { version, ...change };
       return await api.request<Changed>("PUT", PATH, body);

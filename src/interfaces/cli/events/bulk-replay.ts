@@ -10,7 +10,8 @@ import {
   MAX_PER_SECOND,
 } from "../../../engine/event/bulk-replay.ts";
 import { EVENT_TRIGGERS } from "../../../engine/event/event.ts";
-import { ANYWHERE, listItems, withApi } from "../api/target.ts";
+import { listItems, withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

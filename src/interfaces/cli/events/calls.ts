@@ -15,7 +15,8 @@ import {
 } from "../../../engine/receiver/request.ts";
 import { MAX_UNKNOWN_NAMES, type UnknownRequestView } from "../../../engine/receiver/unknown-request.ts";
 import type { Api } from "../api/api.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, type Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

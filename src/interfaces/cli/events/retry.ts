@@ -2,7 +2,8 @@
 
 import { writeJson } from "../../../base/json.ts";
 import type { TriedEvents } from "../../../engine/event/retry-now.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { eventPath, findEventId, postEvent } from "./events.ts";

@@ -3,8 +3,9 @@
 import { writeJson } from "../../../base/json.ts";
 import { MAX_CREDIT_LINE } from "../../../base/limit.ts";
 import type { CreditView } from "../../../shop/people/credit.ts";
+import { withApi } from "../api/connect.ts";
 import { NothingSent } from "../api/remote.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { count } from "../sync/plan-lines.ts";

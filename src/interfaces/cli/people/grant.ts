@@ -3,7 +3,8 @@
 import { toIsoOrNull } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import type { GrantView } from "../../../shop/people/access-grant.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

@@ -1,7 +1,8 @@
 /** `relay people stop-mail` and `allow-mail`: whether mail of kind event goes to somebody, as the person's page in the dashboard does it. */
 
 import { writeJson } from "../../../base/json.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

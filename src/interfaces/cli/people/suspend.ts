@@ -2,7 +2,8 @@
 
 import { writeJson } from "../../../base/json.ts";
 import type { PersonStatus, PersonView } from "../../../shop/people/person.ts";
-import { ANYWHERE, withApi } from "../api/target.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";

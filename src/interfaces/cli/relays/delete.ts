@@ -2,7 +2,7 @@
 import { writeJson } from "../../../base/json.ts";
 import type { Warning } from "../../../base/refusal.ts";
 import type { RelayView } from "../../../rules/relay/relay-view.ts";
-import { sayFoundSoon, withApi } from "../api/target.ts";
+import { formatPickupDelay, withApi } from "../api/connect.ts";
 import type { Command, Input } from "../command.ts";
 import type { World } from "../io.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
@@ -39,7 +39,7 @@ export const relaysDelete: Command = {
       const { relay } = await api.request<{ relay: RelayView }>("GET", pathOf(name));
       await askFirst(input, world, relay, isLocal);
       const { warnings = [] } = await api.request<{ warnings?: Warning[] }>("DELETE", pathOf(name));
-      return { relay, warnings, isLocal, foundSoon: sayFoundSoon(api, input, world) };
+      return { relay, warnings, isLocal, foundSoon: formatPickupDelay(api, input, world) };
     });
     const { relay, warnings, isLocal, foundSoon } = done;
     if (input.on("json")) world.say(writeJson({ deleted: name, warnings }, 2));

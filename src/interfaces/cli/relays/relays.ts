@@ -4,7 +4,8 @@
  */
 
 import { writeJson } from "../../../base/json.ts";
-import { ANYWHERE, sayFoundSoon, withApi } from "../api/target.ts";
+import { formatPickupDelay, withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -116,7 +117,7 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
   const { relay, held, foundSoon } = await withApi("write", input, world, async (api) => ({
     ...(await setRelayState(api, input.first(), to)),
     // A pause holds as soon as it is stored.
-    foundSoon: to === "paused" ? "" : sayFoundSoon(api, input, world),
+    foundSoon: to === "paused" ? "" : formatPickupDelay(api, input, world),
   }));
   if (input.on("json")) world.say(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;

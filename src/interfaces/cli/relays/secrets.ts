@@ -5,7 +5,7 @@
 
 import { writeJson } from "../../../base/json.ts";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../../../base/limit.ts";
-import { sayFoundSoon, withApi } from "../api/target.ts";
+import { formatPickupDelay, withApi } from "../api/connect.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
@@ -72,7 +72,7 @@ export const relaysEndOverlap: Command = {
     const name = input.first();
     const foundSoon = await withApi("write", input, world, async (api) => {
       await endRelayOverlap(api, name);
-      return sayFoundSoon(api, input, world);
+      return formatPickupDelay(api, input, world);
     });
     if (input.on("json")) world.say(writeJson({ relay: name }, 2));
     world.tell(`From now on only the present secret of ${name} verifies.${foundSoon}`);
@@ -84,7 +84,7 @@ async function changeSecret(input: Input, world: World, value: string | null): P
   const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
   const { foundSoon, ...done } = await withApi("write", input, world, async (api) => ({
     ...(await changeRelaySecret(api, name, value, overlap)),
-    foundSoon: sayFoundSoon(api, input, world),
+    foundSoon: formatPickupDelay(api, input, world),
   }));
   const { receiverSecret, previousUntil } = done;
   if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));

@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS, type RaisableLimits } from "../../../base/limit.ts";
 import { LIMIT_WORDS } from "../../../base/limit-text.ts";
 import { masterKeyFile } from "../../../platform/secret/master-key.ts";
 import { hintOf, profilePath } from "../api/profile.ts";
-import { ANYWHERE, meantProfile } from "../api/target.ts";
+import { ANYWHERE, findTargetProfile } from "../api/target.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT, readAllowPrivate, readRunningLimits, readRunningUrl } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -68,7 +68,7 @@ export const showConfig: Command = {
 };
 
 function readOptions(input: Input, world: World): Value[] {
-  const meant = meantProfile(input, world);
+  const meant = findTargetProfile(input, world);
   const dataDir = readDataDir(input, world);
   const running = readRunningUrl(dataDir);
   const allowed = readAllowPrivate(input, world).join(", ");
@@ -95,7 +95,7 @@ function readOptions(input: Input, world: World): Value[] {
 }
 
 function readSecrets(input: Input, world: World): Value[] {
-  const meant = meantProfile(input, world);
+  const meant = findTargetProfile(input, world);
   const file = masterKeyFile(readDataDir(input, world));
   const { RELAY_KEY: key, RELAY_SECRET: secret, RELAY_MASTER_KEY: masterKey } = world.env;
   return [

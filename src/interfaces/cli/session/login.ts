@@ -20,7 +20,7 @@ import {
 } from "../api/profile.ts";
 import { refuseMisread } from "../api/read-answer.ts";
 import { askServer, readServerUrl } from "../api/remote.ts";
-import { describeRemote, remoteOf, SERVER_URL } from "../api/target.ts";
+import { formatRemote, remoteOfProfile, SERVER_URL } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -115,7 +115,7 @@ export const login: Command = {
     const { key: _, ...shown } = profile;
     if (input.on("json")) world.say(writeJson({ ...shown, default: isDefault }, 2));
     world.tell(
-      `${plain(profile.owner)} is signed in to ${describeRemote(remoteOf(profile))} until ${plain(profile.endsAt)}; the key is in ${path}.`,
+      `${plain(profile.owner)} is signed in to ${formatRemote(remoteOfProfile(profile))} until ${plain(profile.endsAt)}; the key is in ${path}.`,
     );
     world.tell(
       profile.environment === "production"
@@ -187,7 +187,7 @@ function chooseName(url: string, { app, environment }: Fetched, world: World): s
 }
 
 async function revoke(profile: Profile): Promise<void> {
-  await askServer({ ...remoteOf(profile), profile: null }, "DELETE", "/api/key");
+  await askServer({ ...remoteOfProfile(profile), profile: null }, "DELETE", "/api/key");
 }
 
 export const logout: Command = {
@@ -203,7 +203,7 @@ export const logout: Command = {
   async run(input, world) {
     let code = 0;
     for (const profile of chooseProfiles(input, world)) {
-      const where = describeRemote({ ...profile, profile: profile.name });
+      const where = formatRemote({ ...profile, profile: profile.name });
       try {
         await revoke(profile);
         world.tell(`Signed out of ${where}: its key is revoked.`);

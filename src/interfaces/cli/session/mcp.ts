@@ -4,8 +4,9 @@
  */
 import { type Json, writeJson } from "../../../base/json.ts";
 import { readObject } from "../api/api.ts";
+import { requireServerOrService } from "../api/connect.ts";
 import { postText, type Remote } from "../api/remote.ts";
-import { ANYWHERE, findRemote } from "../api/target.ts";
+import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import type { World } from "../io.ts";
 import { describeError, docsOf, pointersOf } from "../refusal-text.ts";
@@ -44,7 +45,7 @@ export const mcp: Command = {
 };
 
 function find(input: Input, world: World): Promise<Remote> {
-  return findRemote(input, world, "relay mcp", { writes: !input.on("read-only") });
+  return requireServerOrService(input, world, "relay mcp", { writes: !input.on("read-only") });
 }
 
 /** Answers one message; never throws. Answers the service to ask next: one that was started anew may stand elsewhere. */

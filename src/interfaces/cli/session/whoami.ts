@@ -3,7 +3,7 @@
 import { plain } from "../../../base/text.ts";
 import { hintOf, type Profile, readProfiles, requireProfile } from "../api/profile.ts";
 import { askKey, readServerUrl } from "../api/remote.ts";
-import { ANYWHERE, remoteOf, sayPlace } from "../api/target.ts";
+import { ANYWHERE, formatTarget, remoteOfProfile } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { describeError } from "../refusal-text.ts";
@@ -55,7 +55,7 @@ export const whoami: Command = {
       ],
       none: "No profile yet: relay login --url https://relay.example.com makes one.",
     });
-    if (named === null) world.tell(`Here commands look at ${plain(sayPlace(input, world))}.`);
+    if (named === null) world.tell(`Here commands look at ${plain(formatTarget(input, world))}.`);
     return items.every(({ works }) => works) ? 0 : 1;
   },
 };
@@ -73,7 +73,7 @@ async function lookAt(profile: Profile): Promise<Look> {
   const { key, owner, endsAt, name } = profile;
   const look = { key: hintOf(key), owner, endsAt };
   try {
-    const { owner, expiresAt } = await askKey({ ...remoteOf(profile), profile: null });
+    const { owner, expiresAt } = await askKey({ ...remoteOfProfile(profile), profile: null });
     return { ...look, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
     return { ...look, works: false, state: sayStale(error, `relay login --profile ${name}`) };

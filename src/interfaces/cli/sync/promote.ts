@@ -1,6 +1,7 @@
 /** `relay promote`: what stands in a server's development environment, carried into production when an owner approved it. */
 
-import { findTarget, TARGET } from "../api/target.ts";
+import { requireServer } from "../api/connect.ts";
+import { TARGET } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
@@ -14,7 +15,7 @@ export const promote: Command = {
   options: [DRY_RUN, REPLACE, OPEN, JSON_OUTPUT, ...TARGET, SERVICE_DIR],
   examples: ["relay promote --dry-run", "relay promote --profile shop --open", "relay promote --yes --json"],
   async run(input, world) {
-    const remote = await findTarget(input, world);
+    const remote = await requireServer(input, world);
     const sent = { from: "development", to: "production" };
     const sides = { source: "what stands in development", into: " of production" };
     const decided = await decidePlan(remote, sent, sides, input, world);

@@ -13,8 +13,9 @@ import {
   writePull,
 } from "../../../operator/sync/pull-write.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
+import { requireServer } from "../api/connect.ts";
 import type { Remote } from "../api/remote.ts";
-import { findTarget, TARGET } from "../api/target.ts";
+import { TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -63,7 +64,7 @@ export const pull: Command = {
   async run(input, world) {
     const wish = readWish(input);
     const serviceDir = readServiceDir(input, world);
-    const remote = await findTarget(input, world);
+    const remote = await requireServer(input, world);
     const server = placeOf(remote);
     const standing = await readStanding(remote);
     const folder = await readFolder(serviceDir);

@@ -7,9 +7,10 @@ import type { DeployedState } from "../../../operator/sync/deployed-state.ts";
 import { readMergeBase } from "../../../operator/sync/merge-base.ts";
 import { type Folder, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
+import { requireServer } from "../api/connect.ts";
 import { readProfiles, requireProfile } from "../api/profile.ts";
 import type { Remote } from "../api/remote.ts";
-import { findTarget, remoteOf, TARGET } from "../api/target.ts";
+import { remoteOfProfile, TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -42,7 +43,7 @@ export const status: Command = {
   examples: ["relay status", "relay status --profile shop --and shop-production", "relay status --json"],
   async run(input, world) {
     const serviceDir = readServiceDir(input, world);
-    const first = await findTarget(input, world);
+    const first = await requireServer(input, world);
     const second = findSecond(first, input, world);
     const remotes = second === null ? [first] : [first, second];
     // Development before production: what is carried goes that way.
@@ -111,7 +112,7 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
       "invalid_input",
       `--and names ${plain(app)}/${environment} at ${url}, which is the environment that is looked at already: name the profile of another.`,
     );
-  return remoteOf(profile);
+  return remoteOfProfile(profile);
 }
 
 /** That all is the same says nothing of where nobody looked. */

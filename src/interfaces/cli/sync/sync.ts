@@ -11,8 +11,9 @@ import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
 import type { EntryView, PlanResult } from "../../../operator/sync/plan.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
+import { requireServer } from "../api/connect.ts";
 import type { Remote } from "../api/remote.ts";
-import { findTarget, TARGET } from "../api/target.ts";
+import { TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -54,7 +55,7 @@ export const sync: Command = {
         "--prune is for development alone: nothing is deleted in production from files; delete a relay there in its dashboard.",
       );
     // An approval protects production better than the name of a profile.
-    const remote = await findTarget(input, world, { writes: !isLive && !input.on("dry-run") });
+    const remote = await requireServer(input, world, { writes: !isLive && !input.on("dry-run") });
     const files = await readFiles(serviceDir, remote, input, world);
     if (isLive) return await syncLive(remote, files, serviceDir, input, world);
     const set = { ...files, prune: input.on("prune") };

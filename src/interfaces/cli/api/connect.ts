@@ -1,0 +1,138 @@
+/**
+ * Opens the API of a command's target. To change production a command must name it: the default profile is not enough. The command then says where it
+ * acts.
+ */
+import { plain } from "../../../base/text.ts";
+import { CommandFailure, type Input, UsageError } from "../command.ts";
+import { readRunningUrl, withEnvironment } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { readDatabase, readDataDir } from "../service-option.ts";
+import { gather, type Listing, readLimit, type TimeOf } from "../terminal/listing.ts";
+import type { Api, Query } from "./api.ts";
+import { openLocalApi } from "./local-api.ts";
+import { connectLocalService } from "./local-service.ts";
+import { findServer, type Remote } from "./remote.ts";
+import {
+  chooseTarget,
+  formatRemote,
+  formatSource,
+  hasDataDirectory,
+  remoteOfProfile,
+  type ServerTarget,
+} from "./target.ts";
+
+interface Access {
+  /** Whether the command changes anything. */
+  writes?: boolean;
+}
+
+/** Calls the API of the target. `access` is `"write"` where the command changes something. */
+export async function withApi<Result>(
+  access: "read" | "write",
+  input: Input,
+  world: World,
+  work: (api: Api) => Promise<Result>,
+): Promise<Result> {
+  const target = chooseTarget(input, world);
+  const writes = access === "write";
+  if (target.kind !== "folder") return await work(await connect(target, input, world, { writes }));
+  if (!hasDataDirectory(input, world))
+    throw new CommandFailure(
+      "not_found",
+      `There is no data directory at ${readDataDir(input, world)}, and no profile: name the server's folder with --data-dir, start one with relay dev or relay serve, or sign in to a server elsewhere with relay login.`,
+    );
+  return await withEnvironment(input, world, async (store, environment) =>
+    work(await openLocalApi(store, environment, { input, world, writes })),
+  );
+}
+
+/** The first items of a list, as many as --limit says. `time`: the time that --since compares. */
+export async function listItems<Item>(
+  input: Input,
+  world: World,
+  path: string,
+  query: Query,
+  time?: TimeOf<Item>,
+): Promise<Listing<Item>> {
+  const asked = { limit: readLimit(input), time };
+  return await withApi("read", input, world, (api) =>
+    gather(input, world, (limit, cursor) => api.page<Item>(path, query, limit, cursor), asked),
+  );
+}
+
+/** Returns the server that is the target. Throws UsageError where none is named. */
+export async function requireServer(input: Input, world: World, access: Access = {}): Promise<Remote> {
+  const target = chooseTarget(input, world, false);
+  if (target.kind === "folder")
+    throw new UsageError(
+      "The server is not named: give its address with --url or RELAY_URL, or sign in with relay login and name its profile.",
+    );
+  return await connect(target, input, world, access);
+}
+
+/** Returns the server that is the target, or the service that runs on the data directory. `keyName` names the command's key there. */
+export async function requireServerOrService(
+  input: Input,
+  world: World,
+  keyName: string,
+  access: Access = {},
+): Promise<Remote> {
+  const target = chooseTarget(input, world);
+  if (target.kind === "folder") return await connectLocalService(input, world, keyName);
+  return await connect(target, input, world, access);
+}
+
+async function connect(
+  target: ServerTarget,
+  input: Input,
+  world: World,
+  { writes = false }: Access,
+): Promise<Remote> {
+  const remote =
+    target.kind === "profile"
+      ? remoteOfProfile(target.profile, world.patienceMs)
+      : await findServer(target.url, await readKey(input, world), target.by, world.patienceMs);
+  requireNamedEnvironment(remote, input);
+  const changesProduction = writes && remote.environment === "production";
+  if (changesProduction && target.by === "default")
+    throw new UsageError(
+      `${formatRemote(remote)} is production, and nothing but the default profile names it: write --profile ${remote.profile} to change something there.`,
+    );
+  if (changesProduction) world.tell(`This acts on PRODUCTION: ${formatRemote(remote)}.`);
+  else if (isUnexpected(target.by, input, world))
+    world.tell(`At ${formatRemote(remote)}, by ${formatSource(target.by)}.`);
+  return remote;
+}
+
+/** Whether the user may have another target in mind: no flag names this one. */
+function isUnexpected(by: ServerTarget["by"], input: Input, world: World): boolean {
+  if (by === "RELAY_URL") return hasDataDirectory(input, world);
+  return by === "default" || by === "RELAY_PROFILE";
+}
+
+/** Refuses with `wrong_environment` where --app or --environment names another one than the key's. */
+function requireNamedEnvironment(remote: Remote, input: Input): void {
+  for (const name of ["app", "environment"] as const) {
+    const given = input.text(name);
+    if (given === null || given === remote[name]) continue;
+    const how =
+      remote.profile === null
+        ? "give a key of that one in RELAY_KEY"
+        : "name its profile with --profile, or make one with relay login";
+    throw new CommandFailure(
+      "wrong_environment",
+      `The key is of ${formatRemote(remote)}, and --${name} says ${plain(given)}: ${how}.`,
+    );
+  }
+}
+
+async function readKey(input: Input, world: World): Promise<string> {
+  return (input.on("key-stdin") ? await world.readInput() : (world.env.RELAY_KEY ?? "")).trim();
+}
+
+/** A sentence for a local change: a service reads another process's writes to SQLite once a second. Empty where PostgreSQL tells it at once. */
+export function formatPickupDelay({ isLocal }: Api, input: Input, world: World): string {
+  if (!isLocal || readDatabase(input) !== null) return "";
+  if (readRunningUrl(readDataDir(input, world)) === null) return "";
+  return " The service that runs here finds that within a second.";
+}
