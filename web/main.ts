@@ -1,4 +1,4 @@
-/** Starts the dashboard in the page. */
+/** Entry point of the dashboard. */
 import { render } from "preact";
 import { session } from "./account/session.ts";
 import { html } from "./base/html.ts";

@@ -1,7 +1,6 @@
 /**
- * The pages that one-time links open. The token stands after the `#`, which no server and no log sees, and leaves the address at once, also
- * where a fresh link is opened in the tab of an old one. A link that has ended, and a page at another address than the dashboard's, say so
- * before anything is typed.
+ * Pages that one-time links open. The token follows the `#`, so that no server or log sees it, and the page removes it
+ * from the address at once. An ended link or a wrong address is reported before the user types anything.
  */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
@@ -17,7 +16,7 @@ import { type FormField, SigninForm } from "./signin-form.ts";
 import { sayWrongAddress } from "./wrong-address.ts";
 
 const MIN_PASSWORD_CHARS = 10;
-/** The token of each link page, kept while the page stands, so that a refused form can be sent again. */
+/** Holds the token of each link page until the page unloads, so that the user can submit a rejected form again. */
 const tokens = new Map<string, string>();
 
 function takeToken(path: string): string {
@@ -29,7 +28,7 @@ function takeToken(path: string): string {
   return tokens.get(path) ?? "";
 }
 
-/** The page's token; another one when a fresh link is opened in this tab, which loads no page anew. */
+/** Returns the page's token. The token changes when the user opens a fresh link in this tab, because that does not reload the page. */
 function useToken(path: string): string {
   const [token, setToken] = useState(() => takeToken(path));
   useLayoutEffect(() => {
@@ -71,13 +70,13 @@ export function SigninLinkPage(): View {
       .then(() => enter("/signin"))
       .catch((thrown) => setError(sentenceOf(thrown)));
   }, [token]);
-  // A server has no such links: the form to sign in stands at every other address.
+  // A server has no such links, so it shows the sign-in form instead.
   const isServer = useCell(session)?.mode === "server";
   useEffect(() => {
     if (token === "" && isServer) navigate("/", { replace: true });
   }, [token, isServer]);
   if (token === "") {
-    // A second one beside a running one makes no link: the data directory is taken.
+    // A second `relay dev` cannot make a link, because the first one holds the data directory.
     const newLink = html`stop <code>relay dev</code> and start it again`;
     return html`<${Missing} title="Sign in" newLink=${newLink} />`;
   }
@@ -86,7 +85,7 @@ export function SigninLinkPage(): View {
   <//>`;
 }
 
-/** Who is signed in could not be asked. */
+/** `error` says why the session did not load. */
 interface LinkPageProps {
   error: string | null;
   onRetry: () => void;
@@ -112,14 +111,14 @@ const PLACES = {
 interface LinkFormProps extends LinkPageProps {
   kind: keyof typeof PLACES;
   title: string;
-  /** Makes a new link. */
+  /** Command that makes a new link. */
   command: string;
   intro: string;
   button: string;
   fields: readonly FormField[];
 }
 
-/** The form behind a link, once the server said that the link still works. */
+/** Renders the form behind a link after the server confirms that the link still works. */
 function LinkForm({ kind, title, command, intro, button, fields, error, onRetry }: LinkFormProps): View {
   const { page, send } = PLACES[kind];
   const token = useToken(page);
@@ -154,13 +153,13 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
 }
 
 interface Link {
-  /** null: not known yet. */
+  /** null until the server answers. */
   isLive: boolean | null;
   error: string | null;
   retry(): void;
 }
 
-/** Asks the server whether the link still works, which uses nothing up. */
+/** Asks the server whether the link still works. The check does not use up the link. */
 function useLink(kind: string, token: string, isAsked: boolean): Link {
   const [answer, setAnswer] = useState<{ token: string; isLive: boolean | null; error: string | null }>({
     token: "",
@@ -178,7 +177,7 @@ function useLink(kind: string, token: string, isAsked: boolean): Link {
     call<{ live: boolean }>("POST", "/api/link", { kind, token })
       .then(({ live }) => take(live, null))
       .catch((thrown) => take(null, sentenceOf(thrown)));
-    // An answer to an earlier token says nothing of the next one.
+    // Drops the answer to an earlier token, which says nothing about the next one.
     return () => {
       isWanted = false;
     };

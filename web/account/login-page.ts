@@ -1,6 +1,6 @@
 /**
- * Where an owner answers a command that asks to be signed in (`relay login`). The code is typed, never taken from the address, so that nobody is led
- * here by a link that somebody else made; and what asks is shown before anything is allowed.
+ * Page on which an owner answers a command that asks to sign in (`relay login`). The owner types the code, so that no
+ * link of another person can lead here. The page shows the request before it offers to allow it.
  */
 import { useState } from "preact/hooks";
 import type { LoginView } from "../../src/platform/account/login.ts";
@@ -17,7 +17,7 @@ import { SigninForm } from "./signin-form.ts";
 interface Asked {
   code: string;
   login: LoginView;
-  /** Whether it was begun from the address that this browser comes from. */
+  /** Whether the command uses the same network address as this browser. */
   here: boolean;
 }
 
@@ -123,7 +123,7 @@ function placesOf(apps: readonly App[]): { value: string; words: string }[] {
   );
 }
 
-/** As the terminal shows it. */
+/** Formats the code as the terminal shows it. */
 function showCode(code: string): string {
   const letters = code.toUpperCase().replace(/[^A-Z]/g, "");
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;

@@ -1,4 +1,4 @@
-/** Makes an app on a server; the first thing a fresh server is asked for. */
+/** Page that creates an app on a server. A new server shows it first. */
 import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath } from "../base/place.ts";

@@ -1,4 +1,4 @@
-/** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
+/** Session of this browser: the owner who is signed in and the apps that the owner can open. Its cookie is hidden from scripts. */
 import type { SessionView } from "../../src/interfaces/api/session.ts";
 import { call } from "../base/api.ts";
 import { makeCell } from "../base/cell.ts";
@@ -8,12 +8,12 @@ import { dropDrafts, ownDrafts } from "../editor/draft.ts";
 export type Session = SessionView;
 export type App = Session["apps"][number];
 
-/** undefined: not known yet. */
+/** undefined until the first answer arrives. */
 export const session = makeCell<Session | undefined>(undefined);
 
 let asked = 0;
 
-/** Asks the service who is signed in; throws where it cannot be reached. An answer that a later question overtook is not believed. */
+/** Loads the session. Throws if the service cannot be reached. Ignores an answer if a later question is already on its way. */
 export async function loadSession(): Promise<Session> {
   asked += 1;
   const question = asked;
@@ -24,18 +24,18 @@ export async function loadSession(): Promise<Session> {
   return found;
 }
 
-/** After any way of signing in: reads the session anew and loads again what failed for want of it. */
+/** Reloads the session after any kind of sign-in, then reloads what failed without one. */
 export async function enterSession(): Promise<void> {
   await loadSession();
   invalidate("/api");
 }
 
-/** Goes on where somebody signed in meanwhile, as in another tab. */
+/** Reloads the page's data if the owner signed in elsewhere, for example in another tab. */
 export async function resumeSession(): Promise<void> {
   if ((await loadSession()).owner !== null) invalidate("/api");
 }
 
-/** Leaves nothing of what was seen in the page: it is loaded anew. */
+/** Signs out and reloads the page, so that nothing remains of what it showed. */
 export async function signOut(): Promise<void> {
   await call("DELETE", "/api/session");
   dropDrafts();

@@ -1,4 +1,4 @@
-/** The card that every page outside the dashboard is: a mark, a title, what to do. */
+/** Card of every page outside the dashboard: a mark, a title and the content. */
 import { html, type View } from "../base/html.ts";
 import { Icon } from "../component/icon.ts";
 

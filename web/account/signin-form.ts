@@ -1,4 +1,4 @@
-/** A form of the sign-in pages: its fields, one button, and the service's sentence when it refuses. */
+/** Form of the sign-in pages: fields, one button, and the service's message when it rejects the form. */
 
 import { useState } from "preact/hooks";
 import { sentenceOf } from "../base/api.ts";

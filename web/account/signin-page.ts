@@ -1,4 +1,4 @@
-/** Signing in with e-mail and password. It stands at whatever address was asked for, and leaves it as it is: after it, one is there. */
+/** Page for signing in with email and password. It appears at the requested address, which then opens after sign-in. */
 import { useEffect } from "preact/hooks";
 import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -9,7 +9,7 @@ import { sayWrongAddress } from "./wrong-address.ts";
 
 export function SigninPage({ session }: { session: Session }): View {
   useEffect(() => {
-    // Where the service cannot be reached nothing has changed: the form is there.
+    // An unreachable service changes nothing: the form stays.
     const look = (): unknown =>
       document.visibilityState === "visible" && resumeSession().catch(() => undefined);
     addEventListener("focus", look);

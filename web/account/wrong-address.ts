@@ -1,9 +1,12 @@
-/** Says, before anything is typed, that the dashboard was opened at an address where it does not work: through a tunnel, by another host. */
+/**
+ * Reports a dashboard that is opened at an address where it does not work, for example through a tunnel. It appears
+ * before the user types anything.
+ */
 import { html, type View } from "../base/html.ts";
 import { Notice } from "../component/notice.ts";
 import type { Session } from "./session.ts";
 
-/** What to do instead, or null at the right address. `path` is where to go on there, a one-time link's token with it. */
+/** Returns what to do instead, or null at the right address. `path` is the page to continue on, with the token of a one-time link. */
 export function sayWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
   const here = location.origin;
   if (address !== null && address !== here) {

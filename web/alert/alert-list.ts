@@ -1,4 +1,4 @@
-/** What was told, open and over, newest first: alerts with who said that they are seen to, and problems with when they ended. */
+/** Lists of alerts and problems, open and ended, newest first. An alert shows who resolved it, a problem shows when it ended. */
 import type { AlertView } from "../../src/platform/audit/alert.ts";
 import type { ProblemView } from "../../src/platform/audit/problem.ts";
 import { writeQuery } from "../base/api.ts";
@@ -84,7 +84,7 @@ function AlertState({ alert: { resolvedAt, resolvedBy } }: { alert: AlertView })
   return html`<span class="two-lines"><${StateMark} state="done" word="Resolved" /><span class="quiet">${by}, <${Ago} at=${resolvedAt} /></span></span>`;
 }
 
-/** Where what it tells of is seen. */
+/** Button to the page that shows the cause of the alert. */
 function Way({ place, alert: { code, target } }: { place: Place; alert: AlertView }): View {
   const relay = target.replace(/^relay:/, "");
   if (code === "relay_failed")
@@ -144,13 +144,13 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
     <${OlderButton} list=${list} none="These are all." /></section>`;
 }
 
-/** In words where there are any, beside the code that the API has. */
+/** Shows the kind in words if it has any, next to the code that the API uses. */
 function Kind({ code, docs }: { code: string; docs: string | undefined }): View {
   const words = sayKind(code);
   return html`${words !== null && html`<span>${words}</span> `}<${Code} code=${code} docs=${docs} />`;
 }
 
-/** A target such as `relay:order-paid` as a link, where it has a page. */
+/** Links a target such as `relay:order-paid` if it has a page. */
 function Target({ place, target }: { place: Place; target: string }): View {
   const [kind, name] = [target.slice(0, target.indexOf(":")), target.slice(target.indexOf(":") + 1)];
   if (kind === "relay") return html`<a data-row href=${pagePath(place, "relays", name)}>${name}</a>`;

@@ -1,4 +1,4 @@
-/** Of what the owners are alerted, and whether that is mailed and to whom. */
+/** Settings that say which alerts the owners get, and whether Relay mails them. */
 import type { OwnerView } from "../../src/platform/account/owner.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -9,7 +9,7 @@ import { SettingCard, SettingSwitch } from "../settings/setting-card.ts";
 import { useSettings } from "../settings/use-settings.ts";
 import { sayKind } from "./kind-text.ts";
 
-/** The switch of alerts by mail, beside the codes' own. */
+/** Name of the switch for alerts by mail, next to the codes of alerts. */
 const MAIL = "mail";
 
 export function AlertSwitches({ place }: { place: Place }): View {

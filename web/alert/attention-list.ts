@@ -1,4 +1,4 @@
-/** What needs somebody now, each thing once with its cause and the way out: the same list as on Home, and what the navigation counts. */
+/** List of open attention items, each with its cause and its fix. Home shows the same list, and the navigation counts it. */
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
@@ -15,7 +15,7 @@ const REFRESH_MS = 5_000;
 
 export function OpenNeeds({ place }: { place: Place }): View {
   const { data, error, reload } = useLoad<OverviewView>(apiPath(place, "overview"), REFRESH_MS);
-  // The need goes once its events are replayed; the dialog stays until it is closed, so that its outcome is read.
+  // The item disappears once its events are replayed, but the dialog stays open so that the user can read the outcome.
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
   if (data === undefined) return html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   const { needs, more } = data;

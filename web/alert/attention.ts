@@ -1,4 +1,4 @@
-/** Attention: what needs somebody, what was told before and who saw to it, and what is told at all. Each tab stands in the address. */
+/** Attention page: open items, alerts, problems and the switches of alerts. The address names the tab. */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";

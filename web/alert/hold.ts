@@ -1,4 +1,4 @@
-/** Whether the environment is on hold, told on every page: it is the first answer to why nothing runs. */
+/** Banner for an environment on hold. Every page shows it, because a hold is the first reason why no relay runs. */
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -8,7 +8,7 @@ import { Moment } from "../component/time.ts";
 
 const REFRESH_MS = 15_000;
 
-/** When the hold began, or null; also null until it is known. */
+/** Returns when the hold began, or null without a hold and while loading. */
 export function useHeldAt(place: Place): string | null {
   const path = apiPath(place, "settings");
   return useLoad<{ settings: SettingsView }>(path, REFRESH_MS).data?.settings.heldAt ?? null;

@@ -1,4 +1,4 @@
-/** What is wrong, in a few words by its code. */
+/** Short texts for the kinds of alerts and problems, by code. */
 const KIND_WORDS: Readonly<Record<string, string>> = {
   relay_failed: "Events died",
   relay_refusing: "Refuses every call",
@@ -31,7 +31,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   invite_capped: "Invites over the cap",
 };
 
-/** null: there are none, so its code has to do. */
+/** Returns null for a code without a text. The caller then shows the code. */
 export function sayKind(code: string): string | null {
   return KIND_WORDS[code] ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * Where an owner is shown what somebody asks to carry into production, exactly, and approves or refuses it. It stands outside the rooms and
- * looks like nothing else of the dashboard. What was asked for in the dashboard itself is carried out here too.
+ * Page on which an owner sees exactly what a request would change in production, then approves or rejects it. It has no
+ * navigation and looks unlike the dashboard. A change that was requested in the dashboard is carried out here too.
  */
 import { useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
@@ -112,7 +112,7 @@ function Asked({
 
 const MAX_LINKED = 5;
 
-/** What production still needs of each relay stands on its page there. */
+/** Links each relay's page in production, which says what the relay still needs. */
 function GoOn({ approval }: { approval: ApprovalView }): View {
   const { app, shown, replaceEdited } = approval;
   const place = { app, environment: "production" } as const;
@@ -178,7 +178,7 @@ function Facts({ approval }: { approval: ApprovalView }): View {
   </dl>`;
 }
 
-/** What to look at before anything else: more that a captured call buys, and who is told new secrets. */
+/** Shows the most important risks first: what a captured request could newly do, and who receives new secrets. */
 function Risks({ approval }: { approval: ApprovalView }): View {
   const { shown, isMine, state, replaceEdited } = approval;
   if (shown === undefined || state !== "pending") return null;
@@ -204,7 +204,7 @@ function Risks({ approval }: { approval: ApprovalView }): View {
     }</div>`;
 }
 
-/** They were in one answer alone, which may have been lost: where each is made anew. */
+/** Links the pages where secrets can be rotated. New secrets appear in one response only, which may have been lost. */
 function MadeSecrets({ approval }: { approval: ApprovalView }): View {
   const { app, shown, isMine } = approval;
   const names = shown?.secretsOf ?? [];
@@ -227,7 +227,7 @@ function sayNames(names: readonly string[]): string {
   return names.join(", ");
 }
 
-/** `9:05`. */
+/** Formats seconds as `9:05`. */
 function sayLeft(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

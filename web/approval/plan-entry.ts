@@ -1,4 +1,4 @@
-/** One thing of a plan: what becomes of it, its difference, what is warned of it and what a captured call could make of it. */
+/** One entry of a plan: its outcome, its difference, its warnings, and what a captured request could do with it. */
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { EntryView } from "../../src/operator/sync/plan.ts";
 import { sayCount } from "../base/count-words.ts";
@@ -11,7 +11,7 @@ import { WarningList } from "../component/warning-list.ts";
 import { DiffBox, DiffRows } from "../relay/text-diff-view.ts";
 
 type Shown = NonNullable<ApprovalView["shown"]>["entries"][number];
-/** As a dry run tells it, or as an owner is asked to approve it. */
+/** Entry as a dry run or an approval shows it. */
 type PlanEntry = EntryView | Shown;
 
 const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
   not_carried: "Not carried",
 };
 
-/** Whether the plan does anything about it. */
+/** Whether the plan changes the entry. */
 export function isCarried({ state }: PlanEntry, replaceEdited: boolean): boolean {
   return (
     state === "created" || state === "changed" || state === "deleted" || (state === "edited" && replaceEdited)
@@ -45,7 +45,7 @@ export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; repl
   </section>`;
 }
 
-/** What whoever captures one call can make the relay do, now and then. */
+/** Shows what a person who captures one request can make the relay do, before and after the plan. */
 function CapturedCall({ captured }: { captured: NonNullable<PlanEntry["capturedCall"]> }): View {
   const { before, after, widens } = captured;
   if (after === null)
@@ -73,7 +73,7 @@ function textOf(value: unknown): string {
   return value === null || value === undefined ? "" : writeExact(value as Json, 2);
 }
 
-/** What is not carried, what is kept, and how much is the same. */
+/** Summarizes the entries that the plan leaves unchanged or keeps. */
 export function PlanRest({ entries }: { entries: readonly PlanEntry[] }): View {
   const same = entries.filter(({ state }) => state === "unchanged").length;
   const kept = entries.filter(({ state }) => state === "only_there");

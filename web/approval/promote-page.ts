@@ -1,4 +1,7 @@
-/** Development's way to production: what a promote would change, tried and undone by the server, and the way to the page that approves it. */
+/**
+ * Page that promotes development to production. The server previews the changes in a transaction that it rolls back.
+ * The page then links to the approval.
+ */
 import { useEffect, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { PlanPreview } from "../../src/operator/sync/plan.ts";

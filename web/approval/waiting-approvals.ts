@@ -1,4 +1,4 @@
-/** What waits for an owner's approval before it changes production, with the way to it; and what is said only where nothing waits. */
+/** Notices for changes of production that wait for an owner's approval, and content for when none waits. */
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
@@ -9,7 +9,7 @@ import { Ago } from "../component/time.ts";
 
 const LOOK_EVERY_MS = 10_000;
 
-/** null: that is not known yet. */
+/** Returns null while the answer is unknown. */
 function useWaiting(place: Place): ApprovalView[] | null {
   const { data, error } = useLoad<{ approvals: ApprovalView[] }>(apiPath(place, "approvals"), LOOK_EVERY_MS);
   if (data === undefined && error === null) return null;

@@ -1,6 +1,6 @@
 /**
- * The audit: who changed what, when, and what it was before, of this environment or of the whole server. Filters and the opened row stand
- * in the address.
+ * Audit page: who changed what and when, and the earlier value, for this environment or the server. The address holds
+ * the filters and the open row.
  */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -77,7 +77,7 @@ function Rows({
   )}</ol>`;
 }
 
-/** What is chosen, and what is shown to be chosen from. */
+/** Returns the options of a filter: the names in the shown rows and the chosen one. */
 function namesOf(
   list: List<AuditItem>,
   field: "actor" | "action",
@@ -93,7 +93,7 @@ function showAll(): void {
   setQuery(Object.fromEntries(NAMES.map((name) => [name, ""])));
 }
 
-/** A page looks at a bounded number of rows, so that none found may mean none yet. */
+/** A page of the API scans a bounded number of rows, so an empty page does not mean that nothing matches. */
 function None({ list, isFiltered }: { list: List<AuditItem>; isFiltered: boolean }): View {
   if (list.next !== null) {
     return html`<${EmptyState} icon="search" title="None among the newest"><p>Older ones were not looked at yet.</p>

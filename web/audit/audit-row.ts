@@ -1,4 +1,4 @@
-/** One row of the audit: who did what to what, and opened, what it was before and after. */
+/** One row of the audit: who did what to what. An open row adds the values before and after. */
 import type { AuditView } from "../../src/platform/audit/audit.ts";
 import { writeQuery } from "../base/api.ts";
 import type { Json } from "../base/exact-json.ts";
@@ -15,12 +15,12 @@ const VALUE_CHARS = 400;
 const NAME_CHARS = 80;
 const SHORT_FIELDS = 3;
 
-/** As the dashboard reads it: with every number as it was written. */
+/** Audit row as the dashboard parses it, which keeps every number as written. */
 export type AuditItem = Omit<AuditView, "before" | "after"> & { before: Json; after: Json };
 
 interface Props {
   place: Place;
-  /** Of which audit it is, as the address says it. */
+  /** Audit of the environment or of the server, as in the address. */
   scope: string;
   item: AuditItem;
 }

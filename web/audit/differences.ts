@@ -1,9 +1,9 @@
-/** What differs between two JSON values, field by field. Lists that differ are shown whole; what is long or deep is cut where it is shown. */
+/** Lists the fields in which two JSON values differ. A list that differs is one whole value. The view shortens long values. */
 import { ExactNumber, isObject, type Json, writeExact } from "../base/exact-json.ts";
 
 export interface Difference {
   field: string;
-  /** undefined: it was not there. */
+  /** undefined: the field did not exist. */
   before: string | undefined;
   after: string | undefined;
 }

@@ -1,4 +1,4 @@
-/** The audit's words as people read them: who, what and to what, each with the page that shows it where there is one. */
+/** Words of the audit for people: who did what to what, each with the page that shows it. */
 import { isObject, type Json } from "../base/exact-json.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { sayTricky } from "../base/tricky.ts";
@@ -8,7 +8,7 @@ interface Named {
   name: string;
 }
 
-/** `relay:orders` is the relay `orders`; `command line` is of no kind. */
+/** Splits `relay:orders` into the kind `relay` and the name `orders`; `command line` has no kind. */
 function readNamed(words: string): Named {
   const at = words.indexOf(":");
   return at < 0 ? { kind: "", name: words } : { kind: words.slice(0, at), name: words.slice(at + 1) };
@@ -17,7 +17,7 @@ function readNamed(words: string): Named {
 const ID = /^[a-z]{3}_[0-9a-f]{32}$/;
 const SHOWN_OF_ID = 8;
 
-/** `known`: what an id names. One that names nothing is known by its end. */
+/** Formats a name of the audit. `known` is the name of an id. An id without a name is shortened to its end. */
 export function sayNamed(words: string, known: string | null = null): string {
   const { kind, name } = readNamed(words);
   if (known !== null) return sayTricky(kind === "person" ? known : `${kind} ${known}`);
@@ -25,12 +25,12 @@ export function sayNamed(words: string, known: string | null = null): string {
   return kind === "" || kind === "owner" ? short : `${kind.replaceAll("_", " ")} ${short}`;
 }
 
-/** `relay.secret_rotated` is "relay secret rotated". */
+/** Formats `relay.secret_rotated` as "relay secret rotated". */
 export function sayAction(action: string): string {
   return action.replaceAll(/[._]/g, " ");
 }
 
-/** The page of what a word of the audit names; null: it has none, or is not told. `told`: what the row holds of it. */
+/** Returns the page of a name of the audit, or null if it has none or the row does not identify it. `told` holds the row's values. */
 export function hrefOf(place: Place, words: string, told: readonly Json[] = []): string | null {
   const { kind, name } = readNamed(words);
   if (name === "") return null;

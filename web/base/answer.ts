@@ -1,4 +1,4 @@
-/** The shapes of answers that several rooms read, taken from the rooms that make them. Types alone. */
+/** Types of API responses that several pages read, taken from the modules that produce them. */
 
 import type { Page } from "../../src/base/page.ts";
 import type { EventItem, EventView, RunView, ShownResult } from "../../src/engine/event/view.ts";
@@ -16,7 +16,7 @@ export type RecentRequest = RecentRequestView;
 export type UnknownRequest = UnknownRequestView;
 export type SavedRelay = Saved;
 
-/** What the service calls JSON, as the dashboard reads it: with every number as it was written. */
+/** Shapes in which the dashboard parses JSON, so that every number stays as written. */
 export type Result = Omit<ShownResult, "before" | "after"> & { before?: Json; after?: Json };
 export type Run = Omit<RunView, "results"> & { results: Result[] };
 export type Event = Omit<EventView, "payload" | "runs"> & { payload: Json; runs: Run[] };

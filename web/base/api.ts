@@ -1,6 +1,6 @@
 /**
- * Calls the public API, with the session's cookie and nothing else. A refusal is thrown as an ApiError that carries the service's own
- * sentence; a lost session is told to whoever watches `signedOut`. It never retries and never guesses an outcome.
+ * Client of the public API, which sends only the session's cookie. It throws a rejection as an ApiError with the
+ * service's message and counts lost sessions in `signedOut`. It never retries and never guesses an outcome.
  */
 import type { Problem } from "../../src/base/refusal.ts";
 import { makeCell } from "./cell.ts";
@@ -20,7 +20,7 @@ export class ApiError extends Error {
   }
 }
 
-/** JSON text that is sent as it stands, so that what a person typed arrives exactly. */
+/** JSON text that is sent unchanged, so that the user's input arrives exactly. */
 export class RawJson {
   readonly text: string;
   constructor(text: string) {
@@ -28,12 +28,15 @@ export class RawJson {
   }
 }
 
-/** Counts the calls that were refused for want of a session. */
+/** Counts the calls that were rejected because the session was missing. */
 export const signedOut = makeCell(0);
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The answer's value; undefined where there is none. `path` is whole, such as `/api/session`; a blob is sent as it is, as JSON lines where it says no type. */
+/**
+ * Returns the response's value, or undefined if it has none. `path` is complete, such as `/api/session`. A blob is sent
+ * unchanged, as JSON lines if it has no type.
+ */
 export async function call<Answer>(
   method: Method,
   path: string,
@@ -59,10 +62,10 @@ export async function call<Answer>(
   return answer as Answer;
 }
 
-/** What each answer was read from. */
+/** Response text of each value. */
 const texts = new WeakMap<object, string>();
 
-/** Whether two answers say the same. */
+/** Whether two responses have the same text. */
 export function isSameAnswer(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
     return one === other;
@@ -70,22 +73,22 @@ export function isSameAnswer(one: unknown, other: unknown): boolean {
   return one === other || (text !== undefined && text === texts.get(other));
 }
 
-/** Whether the service answered the last call; a proxy that answers for it says that it is away. */
+/** Whether the service answered the last call. A proxy's error page counts as unreachable. */
 export const reached = makeCell(true);
 let heardAt = serviceNow();
 
-/** When the service was last heard, by its clock. */
+/** Returns when the service last answered, by the service's clock. */
 export function lastHeardAt(): number {
   return heardAt;
 }
 
-/** The service said something. */
+/** Records that the service answered. */
 export function hear(): void {
   heardAt = serviceNow();
   reached.set(true);
 }
 
-/** Since when the service answers, but with 503 alone, as without its database; null: it serves. */
+/** Time since which the service answers only with 503, for example without its database; null while it serves. */
 export const unservedSince = makeCell<string | null>(null);
 let servedAt = serviceNow();
 
@@ -97,7 +100,7 @@ function noteServed({ ok, status }: Response): void {
     unservedSince.set(new Date(servedAt).toISOString());
 }
 
-/** Statuses by which a proxy says that nobody is behind it. */
+/** Statuses with which a proxy says that the service is away. */
 const AWAY = [502, 504];
 
 async function reach(path: string, init: RequestInit): Promise<Response> {
@@ -126,7 +129,7 @@ function readError(status: number, text: string): ApiError {
   try {
     body = JSON.parse(text) as typeof body;
   } catch {
-    // What is not JSON did not come from the service itself; its status has to do.
+    // A body that is not JSON came from a proxy, so only its status counts.
   }
   const {
     code = "unknown",
@@ -139,7 +142,7 @@ function readError(status: number, text: string): ApiError {
   return new ApiError(status, code, message, problems);
 }
 
-/** A query string of the fields that say something, with its question mark; empty where none does. */
+/** Returns a query string of the non-empty fields, with its question mark, or an empty text. */
 export function writeQuery(fields: Readonly<Record<string, string | number | null | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(fields)) {
@@ -149,7 +152,7 @@ export function writeQuery(fields: Readonly<Record<string, string | number | nul
   return text === "" ? "" : `?${text}`;
 }
 
-/** The sentence of any thrown thing. */
+/** Returns the message of any thrown value. */
 export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

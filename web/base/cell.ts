@@ -1,11 +1,11 @@
-/** A value that views watch: the page's few pieces of shared state (session, address, theme, notices) are one each. */
+/** Observable value. The page's few pieces of shared state, such as session, address and theme, are one cell each. */
 import { useLayoutEffect, useState } from "preact/hooks";
 
 interface Cell<T> {
   get(): T;
-  /** Tells every watcher, unless the value is the same. */
+  /** Notifies every watcher unless the value is the same. */
   set(value: T): void;
-  /** Answers what stops the watching. */
+  /** Returns a function that ends the watching. */
   watch(watcher: () => void): () => void;
 }
 
@@ -26,7 +26,7 @@ export function makeCell<T>(first: T): Cell<T> {
   };
 }
 
-/** The cell's value; the view is drawn again when it changes. */
+/** Returns the cell's value and renders the view again when it changes. */
 export function useCell<T>(cell: Cell<T>): T {
   const [, draw] = useState(0);
   useLayoutEffect(() => cell.watch(() => draw((count) => count + 1)), [cell]);

@@ -1,4 +1,4 @@
-/** Copies text, also on plain http, where a browser has no navigator.clipboard. Answers whether it worked. */
+/** Copies text, also on plain http, where browsers have no navigator.clipboard. Returns whether it worked. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     if (navigator.clipboard !== undefined) {
@@ -6,7 +6,7 @@ export async function copyText(text: string): Promise<boolean> {
       return true;
     }
   } catch {
-    // Refused, for example without focus: the older way may still work.
+    // The browser refused, for example without focus. The older method may still work.
   }
   return copyBySelection(text);
 }
@@ -17,7 +17,7 @@ function copyBySelection(text: string): boolean {
   area.value = text;
   area.readOnly = true;
   area.className = "off-screen";
-  // Inside an open dialog nothing outside it can take the focus.
+  // Nothing outside an open dialog can take the focus.
   (document.querySelector("dialog[open]") ?? document.body).append(area);
   area.select();
   let copied = false;

@@ -1,12 +1,12 @@
-/** Counts in words: "1 action", "2 actions", "1,204". */
+/** Formats counts: "1 action", "2 actions", "1,204". */
 
 export function sayCount(count: number, one: string, many = `${one}s`): string {
   return `${sayNumber(count)} ${count === 1 ? one : many}`;
 }
 
 /**
- * As the page's English words and the service's sentences beside it write numbers, whatever the browser's language: "1,204" and "1.204" on one
- * page would be two numbers. Times alone are the reader's own (time-words.ts).
+ * Formats a number as the service's messages do, whatever the browser's language: "1,204" and "1.204" on one page would
+ * look like two numbers. Only times use the reader's language (time-words.ts).
  */
 export function sayNumber(count: number): string {
   return count.toLocaleString("en");
@@ -18,7 +18,7 @@ export function sayBytes(bytes: number): string {
   return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
-/** How events stand, from the ground of a bar up. */
+/** Outcomes of events, from the bottom of a bar to its top. */
 export const OUTCOMES = ["done", "waiting", "failed", "dead"] as const;
 
 export type OutcomeCounts = Record<(typeof OUTCOMES)[number], number>;
@@ -27,7 +27,7 @@ export function totalOf(counts: OutcomeCounts): number {
   return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
 }
 
-/** "12 done, 1 dead"; "no events" where there were none. */
+/** Formats "12 done, 1 dead", or "no events". */
 export function sayOutcomes(counts: OutcomeCounts): string {
   const told = OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
     (one) => `${sayNumber(counts[one])} ${one}`,

@@ -1,12 +1,13 @@
 /**
- * JSON that keeps every number as it was written: what a double cannot hold is an ExactNumber with its digits. The text is first given to
- * JSON.parse, so nothing is accepted that it refuses; only a text with long numbers is then read a second time, without recursion.
+ * JSON that keeps every number as written: a number that a double cannot hold becomes an ExactNumber with its digits.
+ * JSON.parse reads each text first and rejects invalid JSON. Only a text with long numbers is parsed a second time,
+ * without recursion.
  */
 
 export type Json = null | boolean | number | ExactNumber | string | Json[] | { [name: string]: Json };
 
 export class ExactNumber {
-  /** The digits as they stand in the text. */
+  /** Digits as in the text. */
   readonly text: string;
   constructor(text: string) {
     this.text = text;
@@ -16,13 +17,13 @@ export class ExactNumber {
 const MAY_HOLD_LONG_NUMBER = /\d{16}/;
 const TOKEN = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|false|null))/y;
 
-/** Throws SyntaxError on what is not JSON. */
+/** Parses JSON and throws a SyntaxError on anything else. */
 export function parseExact(text: string): Json {
   const value = JSON.parse(text) as Json;
   return MAY_HOLD_LONG_NUMBER.test(text) ? readExact(text) : value;
 }
 
-/** Reads a text that is known to be JSON. */
+/** Parses a text that is known to be JSON. */
 function readExact(text: string): Json {
   const open: { holder: Json[] | Map<string, Json>; name: string | null }[] = [];
   let result: Json = null;
@@ -60,7 +61,7 @@ function readNumber(digits: string): Json {
   return String(value) === digits || !MAY_HOLD_LONG_NUMBER.test(digits) ? value : new ExactNumber(digits);
 }
 
-/** The text of a value, over several lines with `indent` spaces; an ExactNumber is written as its digits. */
+/** Formats a value as JSON, on several lines if `indent` (spaces) is above 0. An ExactNumber is written as its digits. */
 export function writeExact(value: unknown, indent = 0, depth = 0): string {
   if (value instanceof ExactNumber) return value.text;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";

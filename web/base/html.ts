@@ -1,17 +1,17 @@
 /**
- * The template tag every view is written with: htm over Preact. Whatever is put into a template is text or an attribute's value and never
- * markup, so nothing that a payload holds can become part of the page; nor does it turn or hide a tooltip, or what is read out.
+ * Template tag of every view: htm over Preact. A value in a template is text or an attribute and never markup, so no
+ * payload can become part of the page. Labels and tooltips have their deceptive characters escaped.
  */
 import htm from "htm";
 import { h, type VNode } from "preact";
 import { sayTricky } from "./tricky.ts";
 
-/** What a component gives back. */
+/** Return value of a component. */
 export type View = VNode | VNode[] | string | number | null | undefined | false;
 
 const LABELS = ["title", "aria-label"] as const;
 
-/** Static parts are made anew each time (`this[0] = 3`): one template shown in many places is many elements. */
+/** Sets `this[0] = 3`, which makes htm create static parts again on each call. A template that is shown several times then has separate elements. */
 function make(
   this: unknown[],
   type: unknown,
@@ -19,7 +19,7 @@ function make(
   ...children: unknown[]
 ): VNode {
   this[0] = 3;
-  // A component's title may be shown as text, where each escape is marked.
+  // Skips components, because a component may show its title as text, where each escape is highlighted.
   if (typeof type === "string" && props !== null)
     for (const name of LABELS) {
       const words = props[name];

@@ -1,6 +1,6 @@
 /**
- * What the service tells by itself: one stream of changes for the environment that is shown, which says what of the page is out of date. A
- * hidden tab closes it. While there is none the page asks by its clock; while the service is away it says since when what it shows is from.
+ * Follows the service's stream of changes for the shown environment and marks outdated data. A hidden tab closes the
+ * stream. Without a stream the page polls. While the service is away, the page says how old its data is.
  */
 import type { ChangeKind } from "../../src/platform/audit/live-changes.ts";
 import { call, hear, lastHeardAt, reached } from "./api.ts";
@@ -8,16 +8,16 @@ import { makeCell } from "./cell.ts";
 import { outdate, relyOn } from "./loaded.ts";
 
 type Liveness =
-  /** The service tells what changes. */
+  /** The service streams changes. */
   | { kind: "live" }
-  /** The page asks every few seconds. */
+  /** The page polls every few seconds. */
   | { kind: "asking" }
-  /** The service cannot be reached; what is shown is from before. */
+  /** The service cannot be reached, so the data is old. */
   | { kind: "away"; since: string };
 
 export const liveness = makeCell<Liveness>({ kind: "asking" });
 
-/** What each kind of change is seen in: first parts of addresses below the environment's; `audit` may be anything. */
+/** Maps a kind of change to the addresses that show it: first parts below the environment's address. null: any address. */
 const SEEN_IN: Record<ChangeKind, readonly string[] | null> = {
   event: [
     "events",
@@ -40,25 +40,25 @@ const SEEN_IN: Record<ChangeKind, readonly string[] | null> = {
   setting: null,
   audit: null,
 };
-/** What changes only as the stream tells it; everything else is asked for as often as before. */
+/** Addresses that change only with the stream. All others are polled at their usual pace. */
 const TOLD = ["events", "overview", "relays", "calls", "problems", "alerts", "bulk-replays"];
 const OVERVIEW = "/api/overview";
 
-/** The service says that it is there every 15 seconds. */
+/** The service sends a sign of life every 15 seconds. */
 const SILENT_MS = 40_000;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 
-/** `/api/apps/<app>/<environment>` of what is shown; null: none. */
+/** `/api/apps/<app>/<environment>` of the shown environment, or null. */
 let place: string | null = null;
 let source: EventSource | null = null;
 let retryMs = FIRST_RETRY_MS;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let silence: ReturnType<typeof setTimeout> | undefined;
-/** Whether a stream was open before: what changed since is not known. */
+/** Whether an earlier stream was open. Changes since then are unknown. */
 let isResumed = false;
 
-/** Follows the environment of this address of the API, and no other any more. */
+/** Follows the environment at this API address, and only this one. */
 export function follow(path: string | null): void {
   if (path === place) return;
   place = path;
@@ -106,7 +106,7 @@ function close(): void {
   if (liveness.get().kind === "live") liveness.set({ kind: "asking" });
 }
 
-/** The stream ended: whether the service is away, or tells nothing, is asked for; then again, ever less often. */
+/** Handles the end of the stream. One call finds out whether the service is away. Then the stream is opened again, with growing delays. */
 function lose(): void {
   close();
   if (place !== null) call("GET", `${place}/problems?limit=1`).catch(() => undefined);
@@ -114,13 +114,13 @@ function lose(): void {
   retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
 }
 
-/** The first part of an address below the environment that is followed; null where it is another's. */
+/** Returns the first part of an address below the followed environment, or null for another environment. */
 function partOf(path: string): string | null {
   if (place === null || !path.startsWith(`${place}/`)) return null;
   return path.slice(place.length + 1).split(/[/?]/, 1)[0] ?? null;
 }
 
-/** Where relays are only named, as in a choice, nobody follows how each of them does. */
+/** A list that only names relays, such as a choice, does not depend on their health. */
 function isSeenAt(kind: ChangeKind, path: string, isFollowed: boolean): boolean {
   if (path === OVERVIEW) return SEEN_IN[kind]?.includes("overview") ?? true;
   if (!isFollowed && path.startsWith(`${place}/relays?`)) return kind === "relay";

@@ -1,25 +1,25 @@
 /**
- * What was loaded, by its address: loaded once for everyone who shows it, shared while it is on its way, kept so that going back never
- * flashes. One clock refreshes what is shown, at the pace of whoever wants it most often; it rests while the tab is hidden, and a write or
- * the service's stream says at once what is out of date. A failed refresh keeps what is shown and tells its sentence.
+ * Cache of loaded data by address. Each address is loaded once for all views and stays cached, so that going back shows
+ * no empty page. One timer refreshes at the pace of the fastest view. It rests while the tab is hidden. Writes and the
+ * stream mark outdated data. A failed refresh keeps the data and reports its error.
  */
 import { ApiError, call, isSameAnswer, sentenceOf } from "./api.ts";
 
 interface Loaded {
   data: unknown;
-  /** The sentence of the last load, where it failed. */
+  /** Message of the last load, if it failed. */
   error: string | null;
-  /** Whether the service said that there is no such thing: to ask again does not help. */
+  /** Whether the service said that the object does not exist, so that retrying does not help. */
   isGone: boolean;
 }
 
-/** How often what is shown is loaded again, in milliseconds, by what was loaded; null: not by the clock. */
+/** Milliseconds between two loads, given the loaded data; null: no polling. */
 type Pace = (data: unknown) => number | null;
 
 interface Watcher {
   draw(): void;
   pace: Pace;
-  /** Whether what it shows must not move now. */
+  /** Whether the view must not change now. */
   rests?: (() => boolean) | undefined;
 }
 
@@ -27,49 +27,50 @@ interface Entry extends Loaded {
   readonly path: string;
   readonly watchers: Set<Watcher>;
   loading: AbortController | null;
-  /** When the last load ended, in milliseconds of the page's own clock; -Infinity: it must be loaded. */
+  /** End of the last load, in milliseconds of the page's clock; -Infinity: a load is required. */
   loadedAt: number;
-  /** How long the last two took, in milliseconds, the last one first. */
+  /** Durations of the last two loads in milliseconds, newest first. */
   tookMs: [number, number];
-  /** When the last load began: what changed before the service began to tell, nobody told. */
+  /** Start of the last load. The stream did not report changes from before it opened. */
   askedAt: number;
-  /** Something of it changed since the last load was begun. */
+  /** Whether something changed since the last load began. */
   isOutdated: boolean;
 }
 
 const MAX_KEPT = 60;
 /**
- * What changes all the time is loaded again after so long at the earliest, and where a load costs the service more, after so many times that, so
- * that an open page takes a hundredth of its thread for an address and a thirtieth for all of them; but after so long at the latest.
+ * Limits for reloading data that changes constantly. The interval grows with the cost of a load, between a minimum and
+ * a maximum. An open page then uses at most a hundredth of the service's thread for one address, and a thirtieth for
+ * all.
  */
 const OUTDATED_MS = 1_000;
 const OUTDATED_TIMES = 100;
 const OUTDATED_TIMES_EACH = 30;
 const OUTDATED_MOST_MS = 10_000;
-/** How much slower the clock is for what the service tells of by itself, and how slow it is at most. */
+/** Slows down polling of addresses that the stream reports: the factor and the longest interval. */
 const TOLD_TIMES = 6;
 const TOLD_MS = 60_000;
-/** What rests while somebody reads is looked at again after so long. */
+/** Interval in which a resting view is checked again. */
 const REST_MS = 500;
 const entries = new Map<string, Entry>();
 let timer: ReturnType<typeof setTimeout> | undefined;
-/** Whether the service tells by itself when what is at the address changes. */
+/** Whether the stream reports changes at the address. */
 let isTold: (path: string) => boolean = () => false;
 let toldSince = 0;
-/** What the quickest load of any took: the way there and back, and next to no work. */
+/** Shortest load of any address, which is about the round trip without work. */
 let quickestMs = Number.POSITIVE_INFINITY;
 
-/** What is there of the address now, without loading it. */
+/** Returns the cached data of the address without loading it. */
 export function peek(path: string): Loaded {
   return entries.get(path) ?? NOTHING;
 }
 const NOTHING: Loaded = { data: undefined, error: null, isGone: false };
 
-/** Shows what is at the address until the answer is called: it is loaded at once, and drawn whenever it has changed. */
+/** Shows the address until the returned function is called. The data loads at once and `draw` runs after each change. */
 export function watch(path: string, watcher: Watcher): () => void {
   const entry = entries.get(path) ?? make(path);
   entry.watchers.add(watcher);
-  // Whoever comes back sees what was kept, and what is new a moment later.
+  // A returning user first sees the cached data, then the new data.
   if (entry.watchers.size === 1) entry.loadedAt = Number.NEGATIVE_INFINITY;
   plan();
   return () => {
@@ -78,18 +79,18 @@ export function watch(path: string, watcher: Watcher): () => void {
   };
 }
 
-/** Puts an answer of a change in the place of what was loaded; a load on its way is older than that, and dropped. */
+/** Replaces the cached data with the response to a change. A running load is older, so it is dropped. */
 export function put(path: string, data: unknown): void {
   const entry = entries.get(path) ?? make(path);
   stop(entry);
   show(entry, { data, error: null, isGone: false });
 }
 
-/** Says that what begins with the address may be out of date: what is shown is loaded again now, the rest when it is shown. */
+/** Marks every address with this prefix as outdated. Shown addresses reload now, the others when a view shows them. */
 export function invalidate(prefix: string): void {
   for (const entry of entries.values()) {
     if (!covers(prefix, entry.path)) continue;
-    // What is on its way was asked for before the change.
+    // A running load began before the change.
     stop(entry);
     entry.loadedAt = Number.NEGATIVE_INFINITY;
   }
@@ -97,8 +98,8 @@ export function invalidate(prefix: string): void {
 }
 
 /**
- * Says that something at these addresses may have changed, as the service tells it, many times a second where much happens: what is shown is
- * loaded again soon, and what is on its way is waited for. `isFollowed`: whether somebody shows it who asks for it by the clock too.
+ * Marks addresses as outdated, many times a second if much happens. Shown addresses reload soon, and a running load
+ * continues. `isFollowed`: whether a view also polls the address.
  */
 export function outdate(isMeant: (path: string, isFollowed: boolean) => boolean): void {
   for (const entry of entries.values()) {
@@ -108,14 +109,14 @@ export function outdate(isMeant: (path: string, isFollowed: boolean) => boolean)
   plan();
 }
 
-/** What the service tells of by itself from now on; the clock asks seldom for that. */
+/** Sets the addresses that the stream reports from now on. They are polled seldom. */
 export function relyOn(told: (path: string) => boolean): void {
   isTold = told;
   toldSince = performance.now();
   plan();
 }
 
-/** `/a/b` covers itself, `/a/b/c` and `/a/b?x`, not `/a/bc`. */
+/** `/a/b` covers itself, `/a/b/c` and `/a/b?x`, but not `/a/bc`. */
 function covers(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (prefix.endsWith("/") || /^[/?]?$/.test(path.charAt(prefix.length)));
 }
@@ -146,12 +147,12 @@ function stop(entry: Entry): void {
 
 function show(entry: Entry, { data, error, isGone }: Loaded): void {
   const isSame = error === entry.error && isSameAnswer(data, entry.data);
-  // What is the same stays the same thing, so that nobody takes it for a change.
+  // Equal data keeps its identity, so that no view takes it for a change.
   if (!isSame) entry.data = data;
   entry.error = error;
   entry.isGone = isGone;
   entry.loadedAt = performance.now();
-  // The last shown is the last to be forgotten.
+  // Moves the entry to the end: the cache drops the oldest entries first.
   entries.delete(entry.path);
   entries.set(entry.path, entry);
   if (!isSame) for (const watcher of [...entry.watchers]) watcher.draw();
@@ -178,12 +179,12 @@ async function load(entry: Entry): Promise<void> {
   show(entry, shown);
 }
 
-/** What a proxy answers in the service's place says nothing of the thing. */
+/** Whether the object does not exist. A proxy's 404 says nothing about the object. */
 function isMissing(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.status === 404 && thrown.code !== "unknown";
 }
 
-/** When the entry is to be loaded next, on the page's own clock; Infinity: by no clock. */
+/** Returns when to load the entry next, on the page's clock; Infinity: never by the timer. */
 function dueAt(entry: Entry): number {
   if (entry.loadedAt === Number.NEGATIVE_INFINITY) return entry.loadedAt;
   let every = entry.isOutdated ? paceOf(entry) : Number.POSITIVE_INFINITY;
@@ -199,7 +200,10 @@ function dueAt(entry: Entry): number {
   return entry.loadedAt + every;
 }
 
-/** How often what changes all the time is loaded; one slow load among quick ones says nothing of its cost. */
+/**
+ * Returns the interval for data that changes constantly. It uses the faster of the last two loads, because one slow
+ * load says nothing about the cost.
+ */
 function paceOf({ tookMs }: Entry): number {
   const costMs = Math.max(0, Math.min(...tookMs) - quickestMs);
   const shown = [...entries.values()].filter(({ watchers }) => watchers.size > 0).length;
@@ -207,7 +211,7 @@ function paceOf({ tookMs }: Entry): number {
   return Math.min(OUTDATED_MOST_MS, Math.max(OUTDATED_MS, times * costMs));
 }
 
-/** Loads what is due, and wakes again when the next one is. */
+/** Loads each entry that is due and sets the timer for the next one. */
 function plan(): void {
   clearTimeout(timer);
   const now = performance.now();

@@ -1,10 +1,10 @@
 /**
- * Finds characters that deceive the owner who approves a definition: letters of other scripts that look like Latin ones, if they are among Latin
- * letters or would be read as Latin ones, and blanks other than the space. Text in another script is not marked.
+ * Finds characters that deceive the owner who approves a definition: blanks other than the space, and letters of other
+ * scripts that look Latin. Such a letter counts only among Latin letters or in a word that reads as Latin.
  */
 import { hexOf, TRICKY } from "./tricky.ts";
 
-/** Pairs: a letter, and the Latin one that it looks like. Written as escapes, because a reader cannot tell the letters apart. */
+/** Pairs of a letter and the Latin letter that it looks like. They are escapes, because a reader cannot tell the letters apart. */
 const PAIRS: Readonly<Record<string, string>> = {
   Cyrillic:
     "\u0430a\u0432B\u0435e\u043ak\u043cM\u043dH\u043eo\u0440p\u0441c\u0442T\u0443y\u0445x\u0455s\u0456i\u0458j\u04bbh\u04cfl\u0501d\u051bq\u051dw\u0475v\u0410A\u0412B\u0415E\u041aK\u041cM\u041dH\u041eO\u0420P\u0421C\u0422T\u0423Y\u0425X\u0405S\u0406I\u0408J\u04c0I\u050cG\u051aQ\u051cW",
@@ -12,7 +12,7 @@ const PAIRS: Readonly<Record<string, string>> = {
     "\u03b1a\u03b3y\u03b5e\u03b7n\u03b9i\u03bak\u03bdv\u03bfo\u03c1p\u03c4t\u03c5u\u03c7x\u03c9w\u03f2c\u03f3j\u0391A\u0392B\u0395E\u0396Z\u0397H\u0399I\u039aK\u039cM\u039dN\u039fO\u03a1P\u03a4T\u03a5Y\u03a7X",
   Armenian: "\u0570h\u0578n\u057du\u0585o\u0581g\u0566q\u0555O\u054dU",
   Cherokee: "\u13aaA\u13acE\u13a1R\u13a2T\u13b3W\u13bbH\u13c0G\u13c3Z\u13dfC\u13e2P",
-  /** Of Latin itself, in a form that passes for another letter. */
+  /** Latin letters that pass for another letter. */
   Latin: "\u0131i\u0251a\u0261g\u017fs\u0269i\u01c0l",
   Mark: "\u2024.\u2044/\u2215/\u2010-\u2011-\u02d0:\ua789:\u0589:\u2236:\u2039<\u203a>",
 };
@@ -24,17 +24,17 @@ const LOOKS: ReadonlyMap<string, { script: string; like: string }> = new Map(
 /** Wide and mathematical forms of ASCII, and numerals that are letters. */
 const FORMS = /^[\uff01-\uff5e\u2160-\u217f\u{1d400}-\u{1d7ff}]$/u;
 const BLANK = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/gu;
-/** What is read as one: quotes and blanks part it, and nothing else does, as an address has dots and slashes. */
+/** Unit that people read as one word. Only quotes and blanks separate words, because an address contains dots and slashes. */
 const WORD = /[^\s"]+/gu;
 
-/** A character that deceives, and its place in the text. */
+/** Deceptive character and its offset in the text. */
 interface Deceptive {
   at: number;
   text: string;
   why: string;
 }
 
-/** Every one of the text, in order. */
+/** Lists the deceptive characters of the text in order. */
 export function findDeceptive(text: string): Deceptive[] {
   const found: Deceptive[] = [];
   const add = (at: number, character: string, why: string): void =>
@@ -50,7 +50,7 @@ export function findDeceptive(text: string): Deceptive[] {
   return found.sort((one, other) => one.at - other.at);
 }
 
-/** Every character that is not ASCII, for two texts that look the same. */
+/** Lists every character that is not ASCII, to compare two texts that look the same. */
 export function listBeyondAscii(text: string): Deceptive[] {
   return [...text.matchAll(/[^\0-\x7f]/gu)].map((match) => ({
     at: match.index,
@@ -81,7 +81,7 @@ function findLookAlikes(text: string): LookAlike[] {
   return words.flatMap(({ looks, hasLatin, foreign }) =>
     looks.filter(({ script }) => {
       if (hasLatin || script === "Latin" || script === "Mark" || script === "") return true;
-      // A word with only such letters reads as Latin, unless other letters of the text are of its script.
+      // A word with only such letters reads as Latin, unless other words of the text use their script.
       return foreign.size === 0 && !written.has(script);
     }),
   );
@@ -89,9 +89,9 @@ function findLookAlikes(text: string): LookAlike[] {
 
 interface Word {
   looks: LookAlike[];
-  /** Whether a letter is a plain Latin one. */
+  /** Whether the word has a plain Latin letter. */
   hasLatin: boolean;
-  /** Scripts of letters that look like no Latin one. */
+  /** Scripts of the letters that do not look Latin. */
   foreign: Set<string>;
 }
 

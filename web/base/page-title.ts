@@ -1,4 +1,4 @@
-/** The title and the icon in the browser's tab: how many things need somebody anywhere, and the page. */
+/** Title and icon of the browser's tab: the page and the number of open attention items in all environments. */
 import { makeCell } from "./cell.ts";
 
 export const pageTitle = makeCell("");
@@ -6,7 +6,7 @@ export const needCount = makeCell(0);
 
 const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
 const plainIcon = icon?.getAttribute("href") ?? "";
-/** From here on the icon says "9+". */
+/** Count from which the icon shows "9+". */
 const MANY = 10;
 
 function show(): void {

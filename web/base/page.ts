@@ -1,9 +1,9 @@
-/** What every page is handed. Types alone. */
+/** Properties of every page. */
 import type { Place } from "./place.ts";
 
 export interface PageProps {
   place: Place;
-  /** The parts of the address that its pattern names. */
+  /** Parts of the address that its pattern names. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
 }

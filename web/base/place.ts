@@ -1,4 +1,4 @@
-/** Where one is: the app and the environment, as they stand in every address and every call. */
+/** Place: the app and the environment that every address and API path contains. */
 
 type EnvironmentName = "local" | "development" | "production";
 
@@ -9,7 +9,7 @@ export interface Place {
 
 const LAST = "relay.place";
 
-/** The place of an address such as `/apps/shop/production/relays`, and what follows it; null where it names none. */
+/** Returns the place of an address such as `/apps/shop/production/relays` and the remaining parts, or null. */
 export function readPlace(path: string): { place: Place; rest: string[] } | null {
   const [apps, app, environment, ...rest] = path
     .split("/")
@@ -19,14 +19,14 @@ export function readPlace(path: string): { place: Place; rest: string[] } | null
   return { place: { app, environment }, rest };
 }
 
-/** The address of a page in the place. */
+/** Returns the address of a page in the place. */
 export function pagePath(place: Place, ...parts: string[]): string {
   return ["/apps", place.app, place.environment, ...parts]
     .map((part, at) => (at === 0 ? part : encodeURIComponent(part)))
     .join("/");
 }
 
-/** The path of a call in the place. */
+/** Returns the API path in the place. */
 export function apiPath(place: Place, ...parts: string[]): string {
   return `/api${pagePath(place, ...parts)}`;
 }
@@ -35,7 +35,7 @@ export function rememberPlace(place: Place): void {
   try {
     localStorage.setItem(LAST, pagePath(place));
   } catch {
-    // Without storage one starts in the first environment.
+    // Without storage the dashboard opens the first environment.
   }
 }
 

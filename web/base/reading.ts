@@ -1,12 +1,12 @@
-/** Whether somebody reads what is shown, so that nothing may move under their eyes. */
+/** Detects a user who is reading, so that the content does not move. */
 import { useLayoutEffect, useState } from "preact/hooks";
 
 type Rests = "hidden" | "scrolled" | "selected";
 
-/** Scrolled further down than this, one is reading. */
+/** A page that is scrolled further than this is being read. */
 const READING_PX = 120;
 
-/** Why refreshing rests; null: it does not. */
+/** Returns why refreshing pauses, or null if it does not. */
 function whyRests(): Rests | null {
   if (document.hidden) return "hidden";
   if (scrollY > READING_PX) return "scrolled";
@@ -33,12 +33,12 @@ export function useRests(): Rests | null {
   return why;
 }
 
-/** A press that is not known to have ended, such as one that ended in a menu of the system, holds nothing up for longer. */
+/** Longest time for which a press delays updates. The page may miss the end of a press, for example in a system menu. */
 const PRESS_MS = 10_000;
 const waiting = new Set<() => void>();
 let pressed: ReturnType<typeof setTimeout> | null = null;
 
-/** Does it now, or once the pointer that is pressed is released: what moved from under it between the two would take no click. */
+/** Runs the function now, or once the pressed pointer is released. Content that moved during a press would miss its click. */
 export function whenReleased(act: () => void): void {
   if (pressed === null) act();
   else waiting.add(act);
@@ -60,6 +60,6 @@ function press({ button, isPrimary }: PointerEvent): void {
 }
 
 addEventListener("pointerdown", press, { capture: true, passive: true });
-// The click follows in the same turn.
+// The browser dispatches the click in the same task, so the timeout runs after it.
 for (const end of ["pointerup", "pointercancel"])
   addEventListener(end, () => setTimeout(release), { capture: true, passive: true });

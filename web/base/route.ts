@@ -1,7 +1,6 @@
 /**
- * The address: every page has one, filters and panels stand in its query, and a plain link moves without loading the page again. Whoever
- * comes back, by the browser or by a page's own way back, finds the filter and the place that were left. It never decides what is shown at
- * an address; rooms do.
+ * Router of the page. Every page has an address, the query holds filters and panels, and a plain link loads nothing
+ * again. Going back restores the filter and the scroll position. Modules decide what an address shows.
  */
 import { makeCell, useCell } from "./cell.ts";
 
@@ -20,22 +19,22 @@ export function useRoute(): Route {
   return useCell(current);
 }
 
-/** What was left: the query of each path, and how far down each address was. */
+/** State of left pages: the query of each path and the scroll position of each address. */
 const queryLeft = new Map<string, string>();
 const scrollLeft = new Map<string, number>();
-/** How long what was left is waited for, while the page it was on is loaded. */
+/** Longest wait for a left scroll position while its page loads. */
 const RETURN_MS = 5_000;
-/** Where the page stands; the browser has gone on already when it tells of going back. */
+/** Address of the shown page. During `popstate` the browser's address is already the next one. */
 let at = here();
 
 function here(): string {
   return location.pathname + location.search;
 }
 
-/** What had the focus when another page was gone to, such as the link that led there; null: the page has taken the focus since. */
+/** Element that had the focus when the user left the page, such as the link; null once the new page took the focus. */
 let leftFrom: Element | null = null;
 
-/** Whether the focus is where it was left when the page was gone to, so that the page may take it; not again until the next one. */
+/** Whether the focus has not moved since the navigation, so that the new page may take it. Forgets the element that the user left. */
 export function mayTakeFocus(): boolean {
   const { activeElement, body } = document;
   const isLeft = activeElement === null || activeElement === body || activeElement === leftFrom;
@@ -49,13 +48,13 @@ function leave(): void {
   scrollLeft.set(at, scrollY);
 }
 
-/** The address of a list as it was left, with its filter. */
+/** Returns the address of a list with the filter that the user left. */
 export function asLeft(path: string): string {
   const query = queryLeft.get(path) ?? "";
   return query === "" ? path : `${path}?${query}`;
 }
 
-/** Goes to an address of this page; `replace` leaves no way back to the present one, `back` returns to where one was in it. */
+/** Opens an address of the dashboard. `replace` adds no history entry. `back` restores the scroll position. */
 export function navigate(to: string, { replace = false, back = false } = {}): void {
   if (to === here()) return;
   const samePath = new URL(to, location.origin).pathname === location.pathname;
@@ -73,7 +72,7 @@ function show(): void {
   current.set(read());
 }
 
-/** Scrolls to where the address was left, as soon as what is loaded reaches that far; whoever does something meanwhile stays where they are. */
+/** Restores the scroll position once the loaded content is long enough. Any input of the user cancels it. */
 function scrollBack(): void {
   const [address, y] = [at, scrollLeft.get(at) ?? 0];
   let until = Number.POSITIVE_INFINITY;
@@ -92,7 +91,7 @@ function scrollBack(): void {
   });
 }
 
-/** Changes the query of the present address; an empty value leaves the address. */
+/** Changes the query of the current address. An empty value removes its field. */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -103,7 +102,7 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
   navigate(location.pathname + (text === "" ? "" : `?${text}`), { replace: true });
 }
 
-/** Takes plain clicks on links within the page. */
+/** Handles plain clicks on links of the dashboard. */
 export function startRouting(): void {
   history.scrollRestoration = "manual";
   addEventListener("popstate", () => {

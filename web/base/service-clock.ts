@@ -1,24 +1,24 @@
 /**
- * The service's time, by which everything that is shown happened: this machine's own, set right by the answers where it is far off, so that the
- * last hour is the service's last hour and what happened just now is told so.
+ * The service's clock, which all shown times use. It is this machine's clock, corrected by responses if it is far off.
+ * "The last hour" and "just now" then mean the service's time.
  */
 
-/** As much as the way of an answer, its whole seconds and two clocks that are kept may differ. */
+/** Largest normal difference of the two clocks: network delay, whole seconds and drift. */
 const KEPT_MS = 30_000;
 
 let aheadMs = 0;
 
-/** Milliseconds since the epoch. */
+/** Returns milliseconds since the epoch. */
 export function serviceNow(): number {
   return Date.now() + aheadMs;
 }
 
-/** Takes the time of an answer (its `Date` header) that was asked for at `askedAt` by this machine's clock. */
+/** Reads the time of a response (its `Date` header). `askedAt` is the time of the request by this machine's clock. */
 export function hearTime(date: string | null, askedAt: number): void {
   const saidAt = Date.parse(date ?? "");
   const heardAt = Date.now();
   if (Number.isNaN(saidAt)) return;
-  // An answer that waited, as for a laptop that slept, was written in between.
+  // A delayed response, for example after the laptop slept, has a date between the request and its arrival.
   const isKept = saidAt > askedAt - KEPT_MS && saidAt < heardAt + KEPT_MS;
   aheadMs = isKept ? 0 : saidAt - heardAt;
 }

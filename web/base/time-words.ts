@@ -1,4 +1,4 @@
-/** Times in words, as people say them: "5 min ago", "in 4 min", "21 Nov, 14:02". The exact time is always given beside, with its zone, as a title. */
+/** Formats times as people say them: "5 min ago", "in 4 min", "21 Nov, 14:02". A title always shows the exact time with its zone. */
 import { useEffect, useState } from "preact/hooks";
 import { makeCell } from "./cell.ts";
 import { serviceNow } from "./service-clock.ts";
@@ -8,7 +8,7 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** The service's time in milliseconds since the epoch, and again every `everyMs`. */
+/** Returns the service's time in milliseconds since the epoch and renders again every `everyMs`. */
 export function useNow(everyMs = 5000): number {
   const [now, setNow] = useState(serviceNow);
   useEffect(() => {
@@ -18,7 +18,7 @@ export function useNow(everyMs = 5000): number {
   return now;
 }
 
-/** "just now", "5 min ago", "in 2 h"; from four weeks on a date. */
+/** Formats "just now", "5 min ago", "in 2 h", or a date after four weeks. */
 export function sayWhen(iso: string, now: number): string {
   const ms = Date.parse(iso) - now;
   const span = Math.abs(ms);
@@ -29,7 +29,7 @@ export function sayWhen(iso: string, now: number): string {
   return ms < 0 ? `${words} ago` : `in ${words}`;
 }
 
-/** "800 ms", "12 s", "5 min", "3 h", "2 days". */
+/** Formats "800 ms", "12 s", "5 min", "3 h", "2 days". */
 export function saySpan(ms: number): string {
   if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
@@ -43,7 +43,7 @@ type Zone = "local" | "utc";
 
 const KEPT_AS = "relay.zone";
 
-/** In whose time every time is said: this machine's, or UTC's. The choice is this browser's. */
+/** Zone of all shown times: this machine's or UTC. The browser stores the choice. */
 export const timeZone = makeCell<Zone>(recallZone());
 
 function recallZone(): Zone {
@@ -59,7 +59,7 @@ export function chooseZone(zone: Zone): void {
   try {
     localStorage.setItem(KEPT_AS, zone);
   } catch {
-    // It then lasts as long as the page.
+    // Without storage the choice lasts until the page unloads.
   }
 }
 
@@ -92,18 +92,18 @@ function sayIn(shape: Shape, date: Date, zone = timeZone.get()): string {
   return formatOf(shape, zone).format(date);
 }
 
-/** "CET", "GMT+1", "UTC": of this moment, as summer has another than winter. */
+/** Returns "CET", "GMT+1" or "UTC" for the given date, because the zone differs between summer and winter. */
 export function zoneName(zone: Zone = timeZone.get(), date = new Date()): string {
   const parts = formatOf("name", zone).formatToParts(date);
   return parts.find(({ type }) => type === "timeZoneName")?.value ?? "UTC";
 }
 
-/** Whether this machine's time is another than UTC's. */
+/** Whether this machine's zone differs from UTC. */
 export function isAwayFromUtc(): boolean {
   return !["UTC", "GMT"].includes(zoneName("local"));
 }
 
-/** The whole time with its zone, and beside it in the other: "21 Nov 2026, 08:14:05 CET · 07:14:05 UTC". */
+/** Formats the full time in both zones: "21 Nov 2026, 08:14:05 CET · 07:14:05 UTC". */
 export function sayExactly(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
@@ -117,7 +117,7 @@ export function sayClock(iso: string): string {
   return `${sayIn("clock", new Date(iso))}${zoneBehind()}`;
 }
 
-/** Short: "03:12" of today, "21 Nov, 03:12" of this year; with its zone where that is not the reader's. */
+/** Formats a short time: "03:12" for today, "21 Nov, 03:12" for this year. Adds UTC if the machine's zone differs. */
 export function sayMoment(iso: string, now: number): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
@@ -133,18 +133,18 @@ function zoneBehind(): string {
   return timeZone.get() === "utc" && isAwayFromUtc() ? " UTC" : "";
 }
 
-/** How a sentence of the service says a time, as a pattern: "2026-11-21T09:03:00.000Z" or "2026-11-21 09:03 UTC". */
+/** Pattern of a time in the service's messages: "2026-11-21T09:03:00.000Z" or "2026-11-21 09:03 UTC". */
 export const SAID_TIME = String.raw`\d{4}-\d\d-\d\d(?:T\d\d:\d\d:[\d.]+Z| \d\d:\d\d UTC)`;
 
 const IS_SAID_TIME = new RegExp(`^${SAID_TIME}$`);
 
-/** The time that was said, as ISO writes it; null where it is none. */
+/** Converts a time of a message to ISO, or returns null. */
 export function readMoment(said: string): string | null {
   if (!IS_SAID_TIME.test(said)) return null;
   return said.endsWith(" UTC") ? `${said.slice(0, 10)}T${said.slice(11, 16)}:00.000Z` : said;
 }
 
-/** A sentence of the service with its times as the reader says them, for titles; a part `Sentence` does it by itself. */
+/** Replaces the times in a message of the service for use in titles. The component `Sentence` does this itself. */
 export function sayTimesIn(sentence: string, now: number): string {
   return sentence.replaceAll(new RegExp(SAID_TIME, "g"), (said) => sayMoment(readMoment(said) ?? said, now));
 }

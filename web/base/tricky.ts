@@ -1,18 +1,18 @@
-/** Characters by which a text from outside deceives who reads it, and how they are written so that they cannot. */
+/** Finds characters with which an external text can deceive its reader, and formats them as escapes. */
 
 /**
- * Controls other than newline and tab, what turns or hides text, letters that are blank, halves of a pair; but not the joiner inside an emoji.
- * And the marks upon one letter beyond what any script piles up.
+ * Controls except newline and tab, characters that turn or hide text, blank letters and half pairs, but not the joiner
+ * inside an emoji. Also more marks on one letter than any script uses.
  */
 export const TRICKY =
   /(?![\n\t])(?!(?<=\p{Extended_Pictographic}|\ufe0f)\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|\u034f|[\u115f\u1160\u2800\u3164\uffa0]|[\u17b4\u17b5]|(?<=[\p{Mn}\p{Me}]{5})[\p{Mn}\p{Me}]+/gu;
 
-/** The text with its tricky characters as escapes, such as `\u202e`. */
+/** Replaces deceptive characters with escapes such as `\u202e`. */
 export function sayTricky(text: string): string {
   return text.replaceAll(TRICKY, escapeOf);
 }
 
-/** Of one character, or of a pile of marks. */
+/** Escapes one character or a pile of marks. */
 export function escapeOf(characters: string): string {
   return Array.from(characters, (one) => `\\u${hexOf(one).padStart(4, "0")}`).join("");
 }

@@ -1,6 +1,6 @@
 /**
- * A list of the API: its newest page, kept fresh while nobody is reading, and older pages behind it on demand. What was loaded stays with
- * the address, so that Back finds the list as long as it was left.
+ * List of the API: the newest page, refreshed while the user is not reading, and older pages on demand. Older pages
+ * stay cached by address, so that Back shows the list at its earlier length.
  */
 import { useEffect, useState } from "preact/hooks";
 import type { Page } from "./answer.ts";
@@ -8,30 +8,30 @@ import { call, sentenceOf } from "./api.ts";
 import { isReading } from "./reading.ts";
 import { useLoad } from "./use-load.ts";
 
-/** Pages that one look further back reads at most. */
+/** Largest number of pages that one request for older items reads. */
 const LOOKS = 5;
 const MAX_KEPT = 20;
 
 export interface List<Item> {
-  /** The newest page and what was loaded behind it; undefined until it is known. */
+  /** Newest page and the loaded older pages; undefined while loading. */
   items: Item[] | undefined;
-  /** Where the next older page begins; null: these are all. */
+  /** Cursor of the next older page; null at the end. */
   next: string | null;
   error: string | null;
-  /** Whether there is no such list, as the service says. */
+  /** Whether the service said that the list does not exist. */
   isGone: boolean;
   isLoadingOlder: boolean;
   loadOlder(): void;
   reload(): void;
 }
 
-/** Pages of a list that is wanted whole, at most. */
+/** Largest number of pages of a list that is loaded completely. */
 const MAX_PAGES = 50;
 
-/** What was loaded behind the newest page, with where it meets that page. */
+/** Older pages by address. Each begins with the last item of the newest page. */
 const behind = new Map<string, Page<{ id: string }>>();
 
-/** `path`: with its filter as query. `everyMs`: refreshed that often while nobody reads; null: not by the clock. */
+/** `path` contains the filter as its query. `everyMs` is the refresh interval while the user is not reading; null: no polling. */
 export function useList<Item extends { id: string }>(
   path: string,
   everyMs: number | null = null,
@@ -64,7 +64,7 @@ export function useList<Item extends { id: string }>(
   };
 }
 
-/** The list with everything that is behind its newest page, read anew as that page changes: for what is sorted and searched here. */
+/** Loads the complete list, and its older pages again whenever the newest page changes. Lists that are sorted or searched in the browser use it. */
 export function useWholeList<Item extends { id: string }>(path: string, everyMs: number): List<Item> {
   const list = useList<Item>(path, everyMs);
   const { data } = useLoad<Page<Item>>(path, everyMs, isReading);
@@ -83,7 +83,7 @@ export function useWholeList<Item extends { id: string }>(path: string, everyMs:
       remember(path, { items, next });
       setRead((count) => count + 1);
     };
-    // What cannot be read stays as it was; the button for it tells why.
+    // A failed load leaves the list unchanged. Its "older" button reports the error.
     read().catch(() => undefined);
     return () => {
       isGone = true;
@@ -92,7 +92,10 @@ export function useWholeList<Item extends { id: string }>(path: string, everyMs:
   return list;
 }
 
-/** The newest page, and what is behind it where the two meet: where more came between than a page holds, what is behind must be read anew. */
+/**
+ * Joins the newest page with the older pages where they meet. If more new items arrived than a page holds, they no
+ * longer meet, and the older pages must be loaded again.
+ */
 function join<Item extends { id: string }>(newest: Page<Item>, older: Page<Item> | undefined): Page<Item> {
   const last = newest.items.at(-1);
   const at = last === undefined ? -1 : (older?.items ?? []).findIndex(({ id }) => id === last.id);
@@ -100,7 +103,7 @@ function join<Item extends { id: string }>(newest: Page<Item>, older: Page<Item>
   return { items: [...newest.items, ...older.items.slice(at + 1)], next: older.next };
 }
 
-/** A page looks at a bounded number of rows: where it finds none, some more are looked at before one is asked again. */
+/** Reads the next older page. Each page scans a bounded number of rows, so this reads some more if a page is empty. */
 async function readBehind<Item>(path: string, next: string): Promise<Page<Item>> {
   const mark = path.includes("?") ? "&" : "?";
   const read = (cursor: string) =>

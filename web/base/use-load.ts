@@ -1,22 +1,22 @@
-/** Shows what is at an address of the API, by what `loaded.ts` keeps of it. */
+/** Hook that loads an API address through the cache of `loaded.ts`. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { invalidate, peek, put, watch } from "./loaded.ts";
 import { whenReleased } from "./reading.ts";
 
 interface Shown<T> {
   data: T | undefined;
-  /** The sentence of the last load, where it failed. */
+  /** Message of the last load, if it failed. */
   error: string | null;
-  /** Whether there is no such thing, as the service says. */
+  /** Whether the service said that the object does not exist. */
   isGone: boolean;
   reload(): void;
-  /** Puts an answer of a change in the place of what was loaded. */
+  /** Replaces the loaded data with the response to a change. */
   put(data: T): void;
 }
 
 /**
- * The answer of a GET; of no path it is never there. `everyMs`: refreshed that often, or as often as what was loaded asks for; null: once, and when it is known to have
- * changed. `rests`: whether what is shown must not move now.
+ * Loads `path` with GET; null loads nothing. `everyMs` is the refresh interval, or a function of the loaded data; null:
+ * once and after known changes. `rests`: whether the content must not change now.
  */
 export function useLoad<T>(
   path: string | null,
@@ -37,7 +37,7 @@ export function useLoad<T>(
       return typeof current === "function" ? current(data as T | undefined) : current;
     };
     const stop = watch(path, { draw: () => whenReleased(redraw), pace, rests });
-    // What came between the drawing and this was told to the others who show it alone.
+    // Data that arrived between the render and this effect has notified only the earlier watchers.
     const now = peek(path);
     if (now.data !== drawn.current.data || now.error !== drawn.current.error) redraw();
     return stop;

@@ -1,7 +1,7 @@
-/** Whether the window has room for something beside the page's content. */
+/** Hook that says whether the window is wide enough for a panel next to the content. */
 import { useEffect, useState } from "preact/hooks";
 
-/** `px`: as wide as it must be. */
+/** `px` is the required width. */
 export function useWide(px: number): boolean {
   const [isWide, setWide] = useState(() => matchMedia(`(min-width: ${px}px)`).matches);
   useEffect(() => {

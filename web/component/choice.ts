@@ -1,4 +1,4 @@
-/** A filter with few values, kept in the address. */
+/** Filter with few values, stored in the address. */
 import type { Page, RelayItem } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
@@ -13,14 +13,14 @@ export function Choice({
   options,
   without = [],
 }: {
-  /** In the address. */
+  /** Name of the query field. */
   name: string;
   label: string;
-  /** What no choice is called. */
+  /** Label of the empty choice. */
   none: string;
   query: URLSearchParams;
   options: readonly (readonly [value: string, words: string])[];
-  /** What stands in the address instead of it, and leaves it with a choice. */
+  /** Query fields that a choice removes, because they are alternatives. */
   without?: readonly string[];
 }): View {
   const choose = (chosen: string): void =>
@@ -35,7 +35,7 @@ export function Choice({
   </select>`;
 }
 
-/** One relay of the environment, by `relay` in the address; one that is there no more can still be chosen by address. */
+/** Choice of a relay of the environment, stored as `relay` in the address. A deleted relay stays selectable if the address names it. */
 export function RelayChoice({ place, query }: { place: Place; query: URLSearchParams }): View {
   const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`);
   const names = (relays.data?.items ?? []).map(({ name }) => name).sort();

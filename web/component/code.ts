@@ -1,4 +1,4 @@
-/** A code as the API has it, which leads to the page that explains it. */
+/** Code of the API with a link to its documentation. */
 import { html, type View } from "../base/html.ts";
 
 export function Code({ code, docs }: { code: string; docs: string | undefined }): View {

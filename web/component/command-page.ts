@@ -1,19 +1,19 @@
 /**
- * Where the dashboard does what a command of the terminal does, so that a sentence of the service leads there: the command line and the mails
- * name the command. What only a terminal does has no page.
+ * Maps commands of the command line to the page that does the same. Messages and mails name commands, and the dashboard
+ * links their pages. A command that only a terminal can run has no page.
  */
 import { writeQuery } from "../base/api.ts";
 import { type Place, pagePath, readPlace } from "../base/place.ts";
 
 interface CommandPage {
-  /** The room and what stands in it, such as `Mail › Sender domain`. */
+  /** Page and its section, such as `Mail › Sender domain`. */
   words: string;
   href: string;
-  /** The button there that does it; null: it is there to be read. */
+  /** Button on that page; null if the page only shows data. */
   button: string | null;
 }
 
-/** What is named behind the command's own words; a placeholder such as `<name>` names nothing. */
+/** Arguments of the command. A placeholder such as `<name>` is skipped. */
 interface Named {
   first: string | undefined;
   flags: ReadonlyMap<string, string>;
@@ -80,7 +80,7 @@ const DOMAIN = at("Mail › Sender domain", "mail", "domain");
 const FILES = at("Records › Files", "collections", "files");
 const SECRETS = relayAt("secrets", "Secrets");
 
-/** By the command's words; the button is named where a sentence stands beside it. */
+/** Pages by command. The button is the one that the message can name. */
 const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "alerts list": [at("Attention › Alerts", "attention", "alerts")],
   "alerts resolve": [at("Attention › Alerts", "attention", "alerts"), "Resolve"],
@@ -147,7 +147,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "settings set": [setting],
 };
 
-/** `address`: where the sentence stands; without a place there, such as on a page for signing in, no page is named. */
+/** Returns the page of a command. `address` is the current address. Without a place in it, as on a sign-in page, there is no page. */
 export function pageOfCommand(command: string, address: string): CommandPage | null {
   const [here, words] = [readPlace(address), command.split(" ").slice(1)];
   const own = [words.slice(0, 2).join(" "), words[0] ?? ""].find((name) => Object.hasOwn(WAYS, name));
@@ -164,7 +164,7 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
   };
 }
 
-/** The sentence without the dashboard beside a command, where the command itself leads there. */
+/** Removes the mention of the dashboard from a message, because the command next to it becomes a link to that page. */
 export function leaveTerminalOut(text: string): string {
   return text
     .replace(/\bin the dashboard(?:'s settings)? or with (?=relay )/, "in ")

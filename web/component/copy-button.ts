@@ -1,4 +1,4 @@
-/** A button that copies a text and says whether that worked. */
+/** Button that copies a text and reports whether that worked. */
 import { useEffect, useState } from "preact/hooks";
 import { copyText } from "../base/clipboard.ts";
 import { html, type View } from "../base/html.ts";
@@ -11,7 +11,7 @@ export function CopyButton({
   label,
   words = "Copy",
 }: {
-  /** A function: made when it is asked for, since it costs. */
+  /** A function builds the text on demand, because that is expensive. */
   text: string | (() => string);
   label: string;
   words?: string | null;

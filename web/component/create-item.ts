@@ -1,4 +1,4 @@
-/** The way to make what an action names and is not there, and to what waits for it afterwards. */
+/** Button that creates the object that an action needs, and the way back to what waits for it. */
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -15,9 +15,9 @@ export function MakeThing({
 }: {
   place: Place;
   thing: Omit<MissingThing, "there"> & Partial<Pick<MissingThing, "there">>;
-  /** What names it. */
+  /** Relay whose action names the object. */
   relay: string;
-  /** Where one goes on: an event by its id. */
+  /** Page to continue on. An event is named by its id. */
   back: "home" | "relay" | `evt_${string}`;
 }): View {
   const to =
@@ -28,7 +28,7 @@ export function MakeThing({
   return html`<a class="button primary" href=${to}>${there ? `Sell the ${kind} ${name} through it…` : `Make the ${WORDS[kind]} ${name}…`}</a>`;
 }
 
-/** Where one goes on who came by such a link; null: who did not. */
+/** Returns the page to continue on, or null if the user did not come by such a link. */
 export function afterMaking(place: Place, query: URLSearchParams): string | null {
   const relay = query.get("relay");
   if (relay === null || relay === "") return null;

@@ -1,4 +1,4 @@
-/** A question in a window of its own: the browser's own dialog, so that Escape, focus and the page behind are as people expect. */
+/** Question in a separate window. It uses the browser's own dialog, so that Escape, focus and the page behind work as expected. */
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 import { escapeTricky } from "./safe-text.ts";
@@ -14,13 +14,13 @@ export function Dialog({
   onClose: () => void;
   children?: View;
   wide?: boolean;
-  /** Neither Escape nor a click outside closes it: what it shows is shown once. */
+  /** Prevents Escape and a click outside from closing the dialog, because its content is shown only once. */
   mustAnswer?: boolean;
 }): View {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   const isGone = useRef(false);
-  // In the same turn as it appears and goes, so that the focus is never lost between.
+  // Runs in the same task in which the dialog appears or disappears, so that the focus is never lost in between.
   useLayoutEffect(() => {
     const shown = dialog.current;
     const before = document.activeElement;
@@ -29,13 +29,13 @@ export function Dialog({
       isGone.current = true;
       shown?.close();
       if (!(before instanceof HTMLElement)) return;
-      // The browser has given the focus back while the page was still inert, and a field would take no letter.
+      // The browser returned the focus while the page was still inert, so the focused field would accept no input. Focusing it again fixes this.
       before.blur();
       before.getBoundingClientRect();
       before.focus();
     };
   }, []);
-  // A browser may close it without asking; what must be answered then opens again.
+  // A browser may close the dialog without asking. A dialog that needs an answer then opens again.
   const closed = (): void => {
     if (isGone.current) return;
     if (mustAnswer) dialog.current?.showModal();

@@ -1,7 +1,7 @@
-/** A link to a page of the documentation, which the same service has. It opens beside the dashboard, so that nothing here is left. */
+/** Link to a page of the documentation on the same service. It opens in a new tab, so that the user stays in the dashboard. */
 import { html, type View } from "../base/html.ts";
 
-/** The pages that the dashboard leads to. */
+/** Pages of the documentation that the dashboard links. */
 export const DOCS = {
   all: "/docs",
   sent: "/docs/provider-says-sent",
@@ -22,7 +22,7 @@ const PLACES: readonly (readonly [RegExp, string])[] = [
   [/^trigger\b/, "triggers"],
 ];
 
-/** The page that tells of a definition's field, such as `actions.0.entitlement`; `typeOf`: the type of an action by its number. */
+/** Returns the documentation page of a definition's field, such as `actions.0.entitlement`. `typeOf` returns the type of an action by its index. */
 export function docsOfField(field: string, typeOf: (index: number) => string | null): string {
   const action = /^actions\.(\d+)/.exec(field);
   if (action !== null) {

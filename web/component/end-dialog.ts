@@ -1,4 +1,4 @@
-/** Asks before something ends that cannot be taken back, and does it. */
+/** Dialog that confirms and performs an irreversible deletion or end. */
 import { html, type View } from "../base/html.ts";
 import { Dialog } from "./dialog.ts";
 import { Notice } from "./notice.ts";
@@ -17,9 +17,9 @@ export function EndDialog({
   onDone = onClose,
 }: {
   title: string;
-  /** What goes with it. */
+  /** Consequences of the action. */
   words: View;
-  /** The button's. */
+  /** Label of the button. */
   act: string;
   done: string;
   method: "DELETE" | "POST";

@@ -1,17 +1,17 @@
 /**
- * The way to where what stopped an event or a relay is put right, by the code it is told with; nothing where no page does that, such as a called
- * server that is down.
+ * Link to the page that fixes the cause of a failed event or relay, by error code. Errors without such a page, such as
+ * an unreachable receiver, show nothing.
  */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 
-/** What is said with its code. */
+/** Failure with its error code. */
 interface Failed {
   code: string;
-  /** What a called URL answered. */
+  /** Status of the receiver's response. */
   status?: number | null | undefined;
-  /** Whose event it is, by id. */
+  /** Id of the event's person. */
   person?: string | null | undefined;
 }
 
@@ -23,7 +23,7 @@ const URL: Way = ["definition", "", "Correct the URL…"];
 const REF: Way = ["definition", "", "Correct the ref…"];
 const SIGNING: Way = ["secrets", "", "See its signing secret"];
 
-/** Each is held to a code that the service has, by a test. */
+/** A test checks that every code exists in the service. */
 export const MEND_WAYS: Readonly<Record<string, Way>> = {
   sender_domain_required: ["mail", "domain", "Set a sender domain"],
   sends_off: ["mail", "server", "Let relays send mail…"],
@@ -51,14 +51,14 @@ export const MEND_WAYS: Readonly<Record<string, Way>> = {
   private_address: URL,
 };
 
-/** Of what a called URL answered: who refuses for good refuses tomorrow too. */
+/** Fixes by the receiver's status. These statuses are permanent, so a retry fails too. */
 const BY_STATUS: Readonly<Record<number, Way>> = { 401: SIGNING, 403: SIGNING, 404: URL, 405: URL, 410: URL };
 
 function wayOf({ code, status }: Failed): Way | undefined {
   return code === "http_error" ? BY_STATUS[status ?? 0] : MEND_WAYS[code];
 }
 
-/** Whether what something failed with is still so. */
+/** Texts for whether the cause of a failure still exists. */
 export const SAID_STANDS = { yes: "Still so", no: "Probably over", unknown: "Not known" } as const;
 
 export function MendWay({

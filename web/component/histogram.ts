@@ -1,6 +1,6 @@
 /**
- * Stacked bars over time, by outcome. A drag chooses a range, as do the keys: arrows move from bar to bar, with shift they widen, Enter
- * chooses, Escape lets go. Each bar is said in words below, and to those who hear it.
+ * Stacked bars over time, by outcome. A drag chooses a range, and so do the keys: arrows move, with shift they extend,
+ * Enter chooses, Escape cancels. A text below and for screen readers describes each bar.
  */
 import { useRef, useState } from "preact/hooks";
 import { OUTCOMES, type OutcomeCounts, sayNumber, sayOutcomes, totalOf } from "../base/count-words.ts";
@@ -9,25 +9,25 @@ import { sayMoment, useNow } from "../base/time-words.ts";
 import { StateShape } from "./state-mark.ts";
 
 interface HistogramBar extends OutcomeCounts {
-  /** When it begins. */
+  /** Start of the bar. */
   at: string;
 }
 
 interface Props {
   label: string;
   bars: readonly HistogramBar[];
-  /** Milliseconds that a bar stands for. */
+  /** Milliseconds that a bar covers. */
   everyMs: number;
-  /** Whether some were counted in samples. */
+  /** Whether some counts are estimates from samples. */
   approximate?: boolean;
-  /** A range of times, from the beginning of its first bar to the end of its last. */
+  /** Receives the range from the start of its first bar to the end of its last. */
   onChoose: (since: string, until: string) => void;
 }
 
 const HEIGHT = 100;
 const WIDTH = 10;
 const NONE = { done: 0, waiting: 0, failed: 0, dead: 0 };
-/** What is there at all can be seen. */
+/** Smallest height of a bar with any events, so that it stays visible. */
 const LEAST = 3;
 
 interface Range {
@@ -103,7 +103,7 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
   </figure>`;
 }
 
-/** The words of `sayOutcomes`, each with its shape. */
+/** Shows the words of `sayOutcomes`, each with its shape. */
 function Legend({ counts }: { counts: OutcomeCounts }): View {
   return html`${OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
     (outcome, at) =>
@@ -138,7 +138,7 @@ function clamp(at: number, last: number): number {
   return Math.max(0, Math.min(last, at));
 }
 
-/** When a bar begins; one after the last: when that ends. */
+/** Returns the start of a bar. The index after the last bar gives the end of the last. */
 function timeOf(bars: readonly HistogramBar[], everyMs: number, index: number): string {
   const first = Date.parse(bars[0]?.at ?? "") || 0;
   return new Date(first + index * everyMs).toISOString();

@@ -1,4 +1,4 @@
-/** The page's icons: small strokes in the text's colour, hidden from screen readers, which are told by words. */
+/** Icons: thin strokes in the color of the text. Screen readers skip them and read the words next to them. */
 import { html, type View } from "../base/html.ts";
 
 const PATHS = {

@@ -1,7 +1,7 @@
 /**
- * Shows JSON: numbers exactly as they came, strings as text, what is deep or long folded until asked for. Nothing below a fold is drawn,
- * so a hostile value costs little. Where paths can be copied, each value has a button for its own: the arrows walk from one to the next, y
- * copies that of the one in focus.
+ * View of a JSON value: exact numbers, strings as text, and deep or long parts folded. Folded parts are not rendered,
+ * so a hostile value costs little. If paths can be copied, arrow keys move between values and y copies the path of the
+ * focused one.
  */
 import { useState } from "preact/hooks";
 import { sayCount, sayNumber } from "../base/count-words.ts";
@@ -12,7 +12,7 @@ import { SafeText } from "./safe-text.ts";
 const OPEN_DEPTH = 3;
 const SHOWN_ITEMS = 50;
 const NAME_CHARS = 200;
-/** Below a longer one nothing is copied. */
+/** Longest path that can be copied. */
 const MAX_PATH_CHARS = 1_000;
 
 export function JsonView({
@@ -23,7 +23,7 @@ export function JsonView({
 }: {
   value: Json;
   label: string;
-  /** Of the value itself, and what takes a path that is to be copied; without them none is. */
+  /** Path of the value and the function that copies a path. Without both, paths cannot be copied. */
   path?: string;
   onCopyPath?: (path: string) => void;
 }): View {
@@ -46,7 +46,7 @@ export function JsonView({
     ...${canCopy ? { onKeyDown, onClick } : {}}><${Node} value=${value} path=${canCopy ? path : undefined} depth=${0} /></div>`;
 }
 
-/** Moves the focus to the next or last value; false: there is none that way. */
+/** Moves the focus to the next or previous value. Returns false at the end. */
 function walk(event: KeyboardEvent, by: 1 | -1): boolean {
   const stops = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("button[data-path]")];
   const at = stops.indexOf(event.target as HTMLElement);
@@ -58,7 +58,7 @@ function walk(event: KeyboardEvent, by: 1 | -1): boolean {
 interface NodeProps {
   value: Json;
   name?: string | number | undefined;
-  /** undefined: it is not to be copied. */
+  /** undefined: the path cannot be copied. */
   path: string | undefined;
   depth: number;
 }
@@ -70,7 +70,10 @@ function Node({ value, name, path, depth }: NodeProps): View {
   return html`<div class="json-line"><${Name} name=${name} /><${Leaf} value=${value} /><${Copy} path=${path} isStop /></div>`;
 }
 
-/** `isStop`: the arrows stop at it, since nothing else of the value takes the focus. One element, its sign is the style's: a tree has many. */
+/**
+ * `isStop`: the arrow keys stop here, because no other part of the value can have the focus. A large tree has many
+ * buttons, so each is one element and CSS adds its icon.
+ */
 function Copy({ path, isStop = false }: { path: string | undefined; isStop?: boolean }): View {
   if (path === undefined || path === "") return null;
   const words = `Copy the path ${path.slice(0, NAME_CHARS)}`;

@@ -1,6 +1,6 @@
 /**
- * The keyboard: `/` searches, j and k or the arrows walk a list, Enter opens (the rows are links), Escape goes back, g and a letter goes to
- * a room, ⌘K finds anything, `?` tells all this. It leaves every key alone while something is being written.
+ * Keyboard shortcuts: `/` searches, j, k and the arrows move in a list, Enter opens the row's link, Escape goes back, g
+ * and a letter opens a page, ⌘K opens the palette, and `?` opens the help. No shortcut applies while the user types.
  */
 import { makeCell } from "../base/cell.ts";
 import { navigate } from "../base/route.ts";
@@ -8,7 +8,7 @@ import { navigate } from "../base/route.ts";
 export const helpShown = makeCell(false);
 export const paletteShown = makeCell(false);
 
-/** `rooms`: the address of each room by its letter. */
+/** `rooms` returns the address of each page by its letter. */
 export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
   let goes = false;
   document.addEventListener("keydown", (event) => {
@@ -46,10 +46,10 @@ export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
 }
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
-/** What finds anything, as this machine's keyboard has it. */
+/** Shortcut of the palette on this machine. */
 export const FIND_KEYS = isApple ? ["⌘", "K"] : ["Ctrl", "K"];
 
-/** ⌘K, elsewhere Ctrl K; also while something is written, but not over another dialog. */
+/** Whether the event is ⌘K, or Ctrl K elsewhere. The shortcut also works while the user types, but not over another dialog. */
 function isFind(event: KeyboardEvent): boolean {
   const isHeld = isApple ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
   const isFree = paletteShown.get() || document.querySelector("dialog[open]") === null;
@@ -65,7 +65,7 @@ function isWriting(target: HTMLElement): boolean {
   return target.matches?.("input, textarea, select, [contenteditable]") ?? false;
 }
 
-/** Moves the focus to the next row of the list on the page; answers whether there is one. */
+/** Moves the focus to the next row of the page's list. Returns whether the page has one. */
 function walk(step: 1 | -1): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
   if (rows.length === 0) return false;

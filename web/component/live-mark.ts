@@ -1,4 +1,4 @@
-/** Whether what is shown goes on by itself, and if not, why: nothing is called live while the service cannot be reached. */
+/** Marks that say whether the shown data refreshes, and if not, why. Nothing counts as live while the service cannot be reached. */
 import { unservedSince } from "../base/api.ts";
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
@@ -14,14 +14,14 @@ const REST_WORDS = {
   selected: "Paused while text is selected",
 } as const;
 
-/** Of a list, which rests while somebody reads; the page's own mark says the rest. */
+/** Mark of a list, which does not refresh while the user reads. `ServiceMark` shows every other state. */
 export function LiveMark(): View {
   const rests = useRests();
   if (rests === null) return null;
   return html`<span class="live"><${StateShape} state="paused" />${REST_WORDS[rests]}</span>`;
 }
 
-/** Of the whole page. */
+/** Mark of the whole page. */
 export function ServiceMark(): View {
   const now = useCell(liveness);
   const unserved = useCell(unservedSince);

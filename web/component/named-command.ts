@@ -1,4 +1,4 @@
-/** Where a sentence names a command of the terminal, and how far the command goes in it: what src/interfaces/cli/named-command.ts says, held to it by a test. */
+/** Pattern that finds a command in a sentence and where it ends. It repeats src/interfaces/cli/named-command.ts, and a test compares the two. */
 
 const GROUPS = {
   admin: "create|reset|list|audit|sign-out|remove",
@@ -23,7 +23,7 @@ const GROUPS = {
 };
 const ALONE =
   "backup|changes|completion|config|dev|docs|doctor|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|status|sync|validate|whoami";
-/** Words with which the sentence goes on behind a command. */
+/** Words that continue the sentence after a command. */
 const GOES_ON =
   "after|again|and|anew|as|asks?|before|brings|by|copy|does|ends|finds|first|for|from|if|in|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|puts|runs?|says?|sets|shows?|signed|signs|so|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";
 
@@ -32,5 +32,5 @@ const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (
 );
 const WORD = String.raw`(?!(?:${GOES_ON})(?![\w-]))(?:<[^<>]{1,40}>|'[^']{0,60}'|[\w/-][\w@/=…-]*(?:(?:\.|:/{0,2})[\w-][\w@/=…-]*)*)`;
 
-/** As a regular expression, without a group of its own. What merely speaks of a relay has no such words behind it. */
+/** Source of a regular expression without a capturing group. A sentence about a relay does not match, because none of these words follows. */
 export const NAMED_COMMAND = String.raw`(?<![Tt]he )\brelay (?:${BEGINNING})(?![\w-])(?: ${WORD}){0,6}`;

@@ -1,4 +1,4 @@
-/** What stands in the place of content: a notice, an empty state that says what to do, an error with a way to try again, a skeleton. */
+/** Replacements for content: a notice, an empty state that says what to do, an error with a retry button, and a skeleton. */
 import { html, type View } from "../base/html.ts";
 import { asLeft } from "../base/route.ts";
 import { Icon, type IconName } from "./icon.ts";
@@ -16,7 +16,7 @@ export function Notice({
     <div>${children}</div></div>`;
 }
 
-/** Above what was loaded and cannot be loaded anew. */
+/** Notice above data that could not be reloaded. */
 export function FromBefore({ error }: { error: string }): View {
   return html`<${Notice} kind="warn"><${Sentence} text=${error} /> What you see is from before.<//>`;
 }
@@ -40,7 +40,7 @@ export function ErrorState({
   onRetry,
 }: {
   error: string;
-  /** What trying again is called. */
+  /** Label of the retry button. */
   retry?: string;
   onRetry: () => void;
 }): View {
@@ -51,7 +51,7 @@ export function ErrorState({
   </div>`;
 }
 
-/** There is no such thing (any more): to try again never helps, its list does. */
+/** Error for an object that does not exist. Retrying never helps, so it links to the object's list. */
 function GoneState({ error, back, backTo }: { error: string; back?: string; backTo?: string }): View {
   return html`<div class="empty" role="alert">
     <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
@@ -61,14 +61,14 @@ function GoneState({ error, back, backTo }: { error: string; back?: string; back
   </div>`;
 }
 
-/** As many grey rows as are likely to come, of the height they will have. */
+/** Shows placeholder rows, about as many and as high as the expected rows. */
 export function Skeleton({ rows = 6 }: { rows?: number }): View {
   return html`<div class="skeleton" role="group" aria-busy="true" aria-label="Loading">
     ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class="skeleton-row"><span /><span /><span /></div>`)}
   </div>`;
 }
 
-/** What is not here yet: grey rows while it comes, or why it does not and a way to try again, or to its list where it is gone. */
+/** Shows a skeleton while data loads. After a failure it shows the error with a retry button, or a link to the list if the object does not exist. */
 export function NotYet({
   error,
   isGone = false,
@@ -80,7 +80,7 @@ export function NotYet({
 }: {
   error: string | null;
   isGone?: boolean;
-  /** What its list is called, and where that is. */
+  /** Name and address of the object's list. */
   back?: string;
   backTo?: string;
   rows?: number;

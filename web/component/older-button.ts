@@ -1,4 +1,4 @@
-/** The foot of a list: the way to what is older, or that there is none. */
+/** Foot of a list: a button that loads older items, or a text if there are none. */
 import { html, type View } from "../base/html.ts";
 import type { List } from "../base/use-list.ts";
 import { Notice } from "./notice.ts";

@@ -1,4 +1,4 @@
-/** The head of a page: where one came from, its title (which takes the focus when the page opens), and what can be done there. */
+/** Head of a page: a link back, the title, which takes the focus when the page opens, and the page's actions. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 import { pageTitle } from "../base/page-title.ts";
@@ -13,18 +13,18 @@ export function PageHead({
   children,
   aside,
 }: {
-  /** May be from outside. */
+  /** Title, which may be untrusted text. */
   title: string;
   back?: string;
   backTo?: string;
-  /** Actions, to the right. */
+  /** Actions at the right. */
   children?: View;
-  /** Beside the title. */
+  /** Content next to the title. */
   aside?: View;
 }): View {
   const title = sayTricky(given);
   const heading = useRef<HTMLHeadingElement>(null);
-  // With the page, and not where somebody has gone on from there: a title that is known a moment later takes no focus away.
+  // Runs before the page is painted. The title takes no focus if it arrives late and the user has moved the focus.
   useLayoutEffect(() => {
     pageTitle.set(title);
     if (mayTakeFocus()) heading.current?.focus({ preventScroll: true });

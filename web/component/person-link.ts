@@ -1,4 +1,4 @@
-/** A person by their address; one that was erased by what is left of them, their id. */
+/** Shows a person by email address, or as erased. */
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -9,7 +9,7 @@ export function PersonLink({ place, id, email }: { place: Place; id: string; ema
   return html`<a class="clip" href=${pagePath(place, "people", id)}><${SafeText} text=${email} limit=${100} /></a>`;
 }
 
-/** A person of whom only the id is at hand: by their address once it is loaded, by the id until then and where nothing else is left. */
+/** Shows a person of whom only the id is known: by email address once it is loaded, otherwise by the id. */
 export function PersonById({ place, id }: { place: Place; id: string }): View {
   const { data } = useLoad<{ person: { email: string | null } }>(apiPath(place, "persons", id));
   const email = data?.person.email ?? null;

@@ -1,4 +1,4 @@
-/** The problems of a definition, each at its field; a place in the text can be gone to. */
+/** List of a definition's problems. Each one links to its line in the text. */
 
 import type { Problem } from "../../src/base/refusal.ts";
 import { sayCount } from "../base/count-words.ts";
@@ -7,7 +7,7 @@ import { Icon } from "./icon.ts";
 import { Sentence } from "./sentence.ts";
 
 export interface PlacedProblem extends Problem {
-  /** The line in the text, from 1; null where it is not known. */
+  /** Line in the text, from 1; null if it is not known. */
   line: number | null;
 }
 
@@ -35,7 +35,7 @@ export function ProblemList({
   </div>`;
 }
 
-/** The sentence without the field it begins with, which stands before it already. */
+/** Removes the field from the start of the message, because the list already shows it. */
 function restOf({ field, message }: PlacedProblem): string {
   const start = `\`${field}\` `;
   return field !== "" && message.startsWith(start) ? message.slice(start.length) : message;

@@ -1,6 +1,6 @@
 /**
- * Text from outside, shown so that it cannot deceive: control and direction characters, letters that show nothing and marks piled over the
- * lines around them are shown as their escapes, and a long text is cut until one asks for the rest.
+ * Untrusted text that cannot deceive: control and direction characters, invisible letters and stacked marks appear as
+ * escapes. A long text is cut until the user expands it.
  */
 import { useState } from "preact/hooks";
 import { sayNumber } from "../base/count-words.ts";
@@ -10,7 +10,7 @@ import { escapeOf, hexOf, TRICKY } from "../base/tricky.ts";
 
 const CUT_CHARS = 1_000;
 
-/** The text with its tricky characters as marked escapes. */
+/** Returns the text with its deceptive characters as highlighted escapes. */
 export function escapeTricky(text: string): View[] {
   const parts: View[] = [];
   let from = 0;
@@ -24,8 +24,8 @@ export function escapeTricky(text: string): View[] {
 }
 
 /**
- * The text, or a part of it, with everything that deceives as its escape: what `escapeTricky` escapes, letters that imitate others, and blanks
- * that are no space; `isExact`: all that is not ASCII. For text that somebody approves.
+ * Returns the text from `from` to `to` with everything deceptive escaped: also letters that imitate others and blanks
+ * other than the space. `isExact` escapes all that is not ASCII. Use it for text that a person approves.
  */
 export function revealText(
   text: string,
@@ -43,7 +43,7 @@ export function revealText(
   return parts;
 }
 
-/** A long name without blanks, such as an event's type: where it fits no line it goes on behind a dot or the like, not in the middle of a word. */
+/** Adds break opportunities after dots and similar characters, so that a long name without blanks breaks between its words. */
 export function breakable(text: string): View[] {
   return escapeTricky(text).flatMap((part): View[] =>
     typeof part === "string" ? part.split(BEHIND_A_DOT).flatMap(withBreak) : [part],
@@ -56,7 +56,7 @@ function nameOf(characters: string): string {
   return `U+${hexOf(characters).toUpperCase().padStart(4, "0")}, which hides, turns or covers text`;
 }
 
-/** Cut at `limit` characters; `quoted` puts JSON's quotes around and its escapes inside. */
+/** Shows untrusted text, cut at `limit` characters. `quoted` adds JSON's quotes and escapes. */
 export function SafeText({
   text,
   limit = CUT_CHARS,
@@ -66,7 +66,7 @@ export function SafeText({
   text: string;
   limit?: number;
   quoted?: boolean;
-  /** As a name that may be long. */
+  /** Allows breaks as in a long name. */
   breaks?: boolean;
 }): View {
   const [all, setAll] = useState(false);

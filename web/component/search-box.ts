@@ -1,4 +1,4 @@
-/** The search of a page: `/` goes there. What is typed is told when the typing rests. */
+/** Search box of a page. `/` focuses it. It reports the text when the user stops typing. */
 import { html, type View } from "../base/html.ts";
 import { Icon } from "./icon.ts";
 import { useTyped } from "./use-typed.ts";

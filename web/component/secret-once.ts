@@ -1,4 +1,4 @@
-/** A secret that the service just made, to be copied now: it is shown here and nowhere again. */
+/** Secret that the service just made. The user must copy it now, because it is never shown again. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 import { CopyButton } from "./copy-button.ts";
@@ -6,14 +6,14 @@ import { Notice } from "./notice.ts";
 
 export interface OnceSecret {
   label: string;
-  /** What to do with it, in one sentence. */
+  /** Sentence that says what to do with the secret. */
   hint: string;
   value: string;
 }
 
 export function SecretOnce({ secrets }: { secrets: readonly OnceSecret[] }): View {
   const shown = useRef<HTMLDivElement>(null);
-  // The button that made it has gone with its question, and whoever has no mouse would be nowhere.
+  // The button that made the secret disappeared with its dialog. A keyboard user would otherwise have no focus.
   useLayoutEffect(() => {
     if (document.activeElement === document.body) shown.current?.querySelector("button")?.focus();
   }, []);

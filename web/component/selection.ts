@@ -1,14 +1,14 @@
-/** Which rows of a list are chosen. What is not listed any more is not chosen either. */
+/** Selection of rows. A row that leaves the list also leaves the selection. */
 import { useMemo, useRef, useState } from "preact/hooks";
 
 export interface Selection {
   chosen: ReadonlySet<string>;
-  /** Chooses one, or takes it back; `through`: everything from the one chosen before as far as here. */
+  /** Toggles a row. `through` selects every row from the previously chosen one to this one. */
   choose(id: string, through: boolean): void;
   set(ids: readonly string[]): void;
 }
 
-/** `items`: as they are listed. */
+/** `items` is the list in its shown order. */
 export function useSelection(items: readonly { id: string }[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const last = useRef<string | null>(null);

@@ -1,7 +1,7 @@
 /**
- * A sentence of the service: names in backticks stand as code, times as the reader says them, and a command of the terminal as the way to the
- * page that does the same, or where none does as a code that is chosen whole by a click, so that it can be copied. What it holds from outside
- * is shown as safely as any text.
+ * Message of the service with formatted parts: names in backticks as code, times in the reader's zone, and commands as
+ * links to the page that does the same. A command without a page is code that one click selects. External text in it is
+ * escaped.
  */
 import { html, type View } from "../base/html.ts";
 import { readPlace } from "../base/place.ts";
@@ -16,7 +16,7 @@ const SHORT_CHARS = 2_000;
 const NAMED = "`[^`\\n]{1,200}`";
 const MARKED = new RegExp(`(${NAMED}|${SAID_TIME}|${NAMED_COMMAND})`);
 
-/** `isLink`: the whole of it leads somewhere, so nothing in it does. */
+/** `isLink`: the whole sentence is a link, so it contains no other links. */
 export function Sentence({ text, isLink = false }: { text: string; isLink?: boolean }): View {
   const { path, query } = useRoute();
   if (text.length > SHORT_CHARS) return html`<${SafeText} text=${text} />`;
@@ -49,7 +49,7 @@ function mark(part: string, here: Here | null): View {
   return html`<a class="command-page" href=${href} title=${title}>${escapeTricky(button === null ? words : `${words} › ${button}`)}</a>`;
 }
 
-/** The commands that sentences name, for whoever has a terminal at hand; nothing where they name none. */
+/** Shows the commands that the sentences name, for users with a terminal. Shows nothing if they name none. */
 export function CommandLine({ texts }: { texts: readonly (string | null)[] }): View {
   const named = texts.flatMap((text) => text?.match(new RegExp(NAMED_COMMAND, "g")) ?? []);
   if (named.length === 0) return null;

@@ -1,4 +1,4 @@
-/** A state as a shape and its word: the colour alone carries nothing. Trouble alone is red. */
+/** State as a shape with a word, so that color is never the only sign. Only failures are red. */
 import { html, type View } from "../base/html.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 const RING = "M5 .5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9Z";
-/** Drawn in ten by ten, inner shapes as holes. */
+/** Shapes in a 10 by 10 box. Inner paths are holes. */
 const SHAPES = {
   full: RING,
   half: `${RING}M5 2v6a3 3 0 0 0 0-6Z`,
@@ -42,7 +42,7 @@ const SHAPE_OF: Readonly<Record<string, keyof typeof SHAPES>> = {
   paused: "bars",
 };
 
-/** The shape alone, beside words that say the same. */
+/** Shows only the shape, next to words that say the same. */
 export function StateShape({ state }: { state: string }): View {
   return html`<svg class="shape shape-${state}" viewBox="0 0 10 10" aria-hidden="true" focusable="false"><path fill-rule="evenodd" d=${SHAPES[SHAPE_OF[state] ?? "empty"]} /></svg>`;
 }

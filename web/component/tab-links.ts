@@ -1,4 +1,4 @@
-/** The tabs of a page, each a link to its own address; the chosen one says so to ears as well. */
+/** Tabs of a page. Each is a link, and the current one is marked for screen readers. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 
@@ -15,11 +15,12 @@ export function TabLinks({
 }: {
   label: string;
   tabs: readonly Tab[];
-  /** A tab's name. */
+  /** Name of the current tab. */
   chosen: string;
 }): View {
   const row = useRef<HTMLElement>(null);
-  // On a narrow screen the row is longer than it, and the chosen one may be out of sight. Before it is seen: no tab moves from under a finger.
+  // Scrolls the current tab into view, because the row can be wider than a narrow screen. It runs before painting, so
+  // that no tab moves under a finger.
   useLayoutEffect(() => {
     const link = row.current?.querySelector<HTMLElement>("[aria-current]");
     if (row.current !== null && link != null)

@@ -1,7 +1,7 @@
 /**
- * A list as a real table: columns by priority, a head that stays, rows that are links. j, k or the arrows move from row to row (keyboard.ts
- * walks the links), Enter opens, x chooses and shift-x as far as here. The row that has the focus keeps it while the list is refreshed; where
- * it goes, the one in its place takes it.
+ * Table of a list: columns by priority, a sticky head and rows that are links. j, k and the arrows move between rows
+ * (keyboard.ts), Enter opens, x selects, and shift-x selects a range. The focused row keeps the focus during a refresh.
+ * If it disappears, the row at its position takes the focus.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { sayNumber } from "../base/count-words.ts";
@@ -9,34 +9,34 @@ import { html, type View } from "../base/html.ts";
 import type { Selection } from "./selection.ts";
 
 export interface Column<Item> {
-  /** Its cells have the class `cell-<name>`. */
+  /** Name of the column. Its cells have the class `cell-<name>`. */
   name: string;
   title: string;
-  /** 1: always, on the first line of a narrow row; 2: always, on its second line; 3: where there are 720 px; 4: where there are 960. */
+  /** 1: always shown, in the first line of a narrow row; 2: always shown, in its second line; 3: shown from 720 px; 4: shown from 960 px. */
   priority: 1 | 2 | 3 | 4;
-  /** How wide beside the others: as wide as is left, an address, a state or time, a name, a number. */
+  /** Width: the remaining space, an address, a state or time, a name, or a number. */
   size?: "rest" | "address" | "short" | "name" | "number";
   cell: (item: Item) => View;
 }
 
 interface TableProps<Item extends { id: string }> {
-  /** What it lists, for those who hear it. */
+  /** Name of the list for screen readers. */
   label: string;
   columns: readonly Column<Item>[];
   items: readonly Item[];
-  /** What is chosen of it; absent: nothing can be. */
+  /** Selected rows; absent: rows cannot be selected. */
   selection?: Selection | undefined;
-  /** What an item is called where it is chosen: "Select <name>". */
+  /** Returns the name of an item in "Select <name>". */
   nameOf?: (item: Item) => string;
-  /** The item that is open beside the list. */
+  /** Id of the item that is open next to the list. */
   openId?: string | undefined;
-  /** Told when a row has the focus, and when it is clicked: then its link is not followed. */
+  /** Called when a row gets the focus or a click. A click then does not follow the row's link. */
   onOpen?: ((item: Item) => void) | undefined;
-  /** A key pressed on a row; answers whether it meant something. */
+  /** Handles a key that is pressed on a row. Returns whether the key had an effect. */
   onKey?: ((key: string, item: Item) => boolean) | undefined;
 }
 
-/** A cell of one column holds the row's link: `<a data-row href=…>`. */
+/** Renders the table. One cell of each row must hold the row's link: `<a data-row href=…>`. */
 export function Table<Item extends { id: string }>(props: TableProps<Item>): View {
   const { label, columns, items, selection } = props;
   const body = useRef<HTMLTableSectionElement>(null);
@@ -69,7 +69,7 @@ function Row<Item extends { id: string }>({
     if (isChoice) selection?.choose(item.id, event.shiftKey);
     if (isChoice || onKey?.(event.key, item)) event.preventDefault();
   };
-  // A click opens beside the list, Enter (a click without a button's count) goes to the page.
+  // A click opens the item next to the list. Enter, which is a click with `detail` 0, opens its page.
   const click = (event: MouseEvent): void => {
     const isPlain = event.detail > 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     if (onOpen === undefined || !isPlain || !isRowLink(event.target)) return;
@@ -106,7 +106,7 @@ function isRowLink(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("a[data-row]") !== null;
 }
 
-/** Keeps the focus in the list when the row that had it is there no more. */
+/** Keeps the focus in the list when the focused row disappears. */
 function useKeptFocus(
   body: { readonly current: HTMLTableSectionElement | null },
   items: readonly { id: string }[],

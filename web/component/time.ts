@@ -1,4 +1,4 @@
-/** Times in words that keep themselves right, each with the exact time as its title. */
+/** Times in words that update themselves, each with the exact time as its title. */
 import { html, type View } from "../base/html.ts";
 import { sayExactly, sayMoment, sayWhen, useNow } from "../base/time-words.ts";
 
@@ -8,7 +8,7 @@ export function Ago({ at, none = "never" }: { at: string | null | undefined; non
   return html`<time datetime=${at} title=${sayExactly(at)}>${sayWhen(at, now)}</time>`;
 }
 
-/** "03:12" of today, "21 Nov, 03:12" before. */
+/** Shows "03:12" for today and "21 Nov, 03:12" for earlier days. */
 export function Moment({ at }: { at: string }): View {
   const now = useNow(60_000);
   return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, now)}</time>`;

@@ -1,4 +1,4 @@
-/** Short notices of outcomes, read out by screen readers. They tell what the service answered, never what is hoped for. */
+/** Short notices of outcomes, which screen readers announce. A notice reports what the service answered, never an expectation. */
 import { sentenceOf } from "../base/api.ts";
 import { makeCell, useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
@@ -9,7 +9,7 @@ interface Toast {
   id: number;
   kind: "done" | "failed";
   text: string;
-  /** Takes back what was done; absent where that cannot be. */
+  /** Reverts the action; absent if that is not possible. */
   undo?: (() => Promise<unknown>) | undefined;
 }
 
@@ -17,7 +17,7 @@ const SHOWN_MS = 6_000;
 const toasts = makeCell<readonly Toast[]>([]);
 let last = 0;
 
-/** `undo` takes back what was done, with a button beside the words. */
+/** Reports a success. `undo` reverts the action and adds a button for it. */
 export function tellDone(text: string, undo?: () => Promise<unknown>): void {
   tell("done", text, undo);
 }

@@ -1,11 +1,11 @@
-/** Keys of a page, beside those that the whole dashboard has: not while something is being written, nor behind a dialog. */
+/** Keyboard shortcuts of a page in addition to the dashboard's own. They do not apply while the user types or behind a dialog. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** What each key does; false: it did nothing, and means what it means elsewhere. */
+/** Registers a function for each key. A function that returns false leaves the key to other handlers. */
 export function useKeys(keys: Readonly<Record<string, () => unknown>>): void {
   const now = useRef(keys);
   now.current = keys;
-  // With the page, not a moment after it: a key that is pressed as soon as the page is seen counts.
+  // Registers the keys before the page is painted, so that a key pressed at once counts.
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
@@ -19,7 +19,7 @@ export function useKeys(keys: Readonly<Record<string, () => unknown>>): void {
       if (Object.hasOwn(now.current, event.key) && now.current[event.key]?.() !== false)
         event.preventDefault();
     };
-    // Before the dashboard's own keys, which leave alone what was taken.
+    // Capturing makes these handlers run before the dashboard's own, which skip handled keys.
     document.addEventListener("keydown", press, { capture: true });
     return () => document.removeEventListener("keydown", press, { capture: true });
   }, []);

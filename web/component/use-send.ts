@@ -1,6 +1,6 @@
 /**
- * A write: whether it is on its way, what the service refused, and what is out of date once it is done. Nothing is told as done before the
- * service has answered. What is sent twice while the first is on its way is sent once.
+ * Write to the API: its progress, the service's rejection, and the data that it makes outdated. Success is reported
+ * only after the service answered. A second send during the first is dropped.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../../src/base/refusal.ts";
@@ -12,26 +12,26 @@ interface Wanted<Answer> {
   method: Method;
   path: string;
   body?: unknown;
-  /** What begins with these addresses is out of date once it is done. */
+  /** Prefixes of the addresses that the write makes outdated. */
   changes?: readonly string[];
-  /** What is told once it is done, and how it is taken back where that can be. */
+  /** Text that reports the success, and a function that reverts the write if possible. */
   done?: string | ((answer: Answer) => string | null);
   undo?: () => Promise<unknown>;
-  /** What was refused is told in passing, where no form shows it. */
+  /** Shows the rejection as a toast, for writes without a form. */
   tellsRefusal?: boolean;
 }
 
 interface Sending {
   isSending: boolean;
-  /** The service's sentence, where it refused the last. */
+  /** Message of the last rejection. */
   error: string | null;
-  /** The refusal's code, such as `version_conflict`. */
+  /** Code of the last rejection, such as `version_conflict`. */
   code: string | null;
-  /** What is wrong at which field. */
+  /** Problems by field. */
   problems: readonly Problem[];
-  /** The answer; null: it was refused, or another is on its way. */
+  /** Sends the write. Returns its response, or null if it was rejected or another one is running. */
   send<Answer>(wanted: Wanted<Answer>): Promise<{ answer: Answer } | null>;
-  /** Forgets what was refused. */
+  /** Clears the last rejection. */
   clear(): void;
 }
 
@@ -43,7 +43,7 @@ interface Refused {
 
 const NOTHING: Refused = { error: null, code: null, problems: [] };
 
-/** Whether what was refused with this code may be done all the same: no answer of the service came, or a proxy gave one in its place. */
+/** Whether a failed write may have been carried out: the service did not answer, or a proxy did. */
 export function mayBeDone(code: string | null): boolean {
   return code === "unreachable" || code === "unknown";
 }
@@ -53,7 +53,7 @@ export function useSend(): Sending {
   const [refused, setRefused] = useState(NOTHING);
   const busy = useRef(false);
   const held = useRef<Element | null>(null);
-  // A button that is disabled while it sends loses the focus, and whoever has no pointer would begin at the top again.
+  // A button that is disabled during a send loses the focus. Without this, keyboard users would have to start at the top of the page.
   useLayoutEffect(() => {
     if (!isSending && document.activeElement === document.body && held.current instanceof HTMLElement)
       held.current.focus({ preventScroll: true });

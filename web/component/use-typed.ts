@@ -1,14 +1,14 @@
-/** What is being typed into a search: it is told when the typing rests, and gives way to what the search becomes by other means. */
+/** Text of a search while the user types. It is reported when the typing pauses, and it follows changes of the search from elsewhere. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
 interface Typing {
   typed: string;
   onType: (event: InputEvent) => void;
-  /** What stands there from now on, told by other means. */
+  /** Replaces the text without reporting it. */
   replace: (text: string) => void;
 }
 
-/** `value`: the search as it is; `tell` makes it another one, but not of what `waits` for more than a rest. */
+/** `value` is the current search and `tell` changes it. A text that matches `waits` is not reported after a pause. */
 export function useTyped(
   value: string,
   tell: (typed: string) => void,

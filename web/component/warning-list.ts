@@ -1,4 +1,4 @@
-/** What a save or a check warns of, a notice each. */
+/** Shows each warning of a save or a check as a notice. */
 import type { Warning } from "../../src/base/refusal.ts";
 import { html, type View } from "../base/html.ts";
 import { Notice } from "./notice.ts";

@@ -1,6 +1,6 @@
 /**
- * The editor itself, loaded when it is first shown: CodeMirror in a shadow root, where its styles are adopted sheets that the page's policy
- * lets pass. It is told the text and what is marked in it; it never asks the service anything.
+ * CodeMirror editor, loaded on first use. It runs in a shadow root with adopted style sheets, which the content
+ * security policy allows. The page passes its text and its marks. It never calls the service.
  */
 import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -42,7 +42,7 @@ export interface CodeEditor {
   setText(text: string): void;
   setMarks(marks: readonly CodeMark[]): void;
   select(from: number, to: number): void;
-  /** Takes its size as it is shown now, and not with the next frame. */
+  /** Measures the editor now rather than in the next frame. */
   measure(): void;
   destroy(): void;
 }
@@ -51,22 +51,22 @@ interface Wanted {
   shadow: ShadowRoot;
   text: string;
   label: string;
-  /** Of the editor's own keys. */
+  /** Description of the editor's keys. */
   hint: string;
   onText(text: string): void;
   onSave(): void;
-  /** The rule of the place where the caret is; null: there is none. */
+  /** Receives the rule of the caret's place, or null. */
   onPlace(words: PlaceWords | null): void;
   know(): Omit<Known, "root"> | null;
 }
 
-/** How long after Escape a Tab leaves the editor. */
+/** Time after Escape in which Tab leaves the editor. */
 const LEAVE_MS = 3_000;
 
-/** How much of the window a bar takes below (new-relay.css). */
+/** Height of the bar that covers the lower edge of the window (new-relay.css). */
 const BAR_PX = 60;
 
-/** A change that came from the page: it is not told back. */
+/** Marks a change that came from the page, which the editor does not report back. */
 const FROM_PAGE = Annotation.define<true>();
 
 export function mountEditor({
@@ -124,10 +124,10 @@ export function mountEditor({
         return { pos: spot.from, end: spot.to, above: true, create: () => ({ dom: drawWords(words) }) };
       }),
       EditorView.lineWrapping,
-      // What is written is not written behind a bar at the window's lower edge.
+      // Keeps the caret above the bar at the lower edge.
       EditorView.scrollMargins.of(() => ({ bottom: BAR_PX })),
       EditorView.domEventHandlers({ beforeinput: replaceSelected }),
-      // Whatever else Escape closes: the next Tab leaves.
+      // The next Tab leaves the editor, whatever else Escape closes.
       EditorView.domEventObservers({
         keydown: ({ key }, editor) => {
           if (key === "Escape") editor.setTabFocusMode(LEAVE_MS);
@@ -163,7 +163,7 @@ export function mountEditor({
     setText(next) {
       const { doc } = view.state;
       if (doc.toString() === next) return;
-      // One step of the history: what was written before comes back with an undo.
+      // One step of the undo history, so that an undo restores the user's text.
       view.dispatch({ changes: { from: 0, to: doc.length, insert: next }, annotations: FROM_PAGE.of(true) });
     },
     setMarks(marks) {
@@ -191,8 +191,8 @@ export function mountEditor({
 }
 
 /**
- * What is typed over a selection is put there by the editor: a browser that does it itself keeps the look of what was there as a style attribute,
- * which the page's policy refuses and complains of.
+ * Replaces a selection with the typed text in the editor itself. A browser that does it keeps the old look as a style
+ * attribute, which the content security policy blocks and reports.
  */
 function replaceSelected(event: InputEvent, view: EditorView): boolean {
   const { main, ranges } = view.state.selection;

@@ -1,4 +1,4 @@
-/** What the editor offers while somebody writes: names of fields, values, and what a template may read, by the schema and the catalog. */
+/** Completions of the editor: field names, values and template paths, from the schema and the catalog. */
 import {
   autocompletion,
   type Completion,
@@ -13,7 +13,7 @@ import { allowedAt, choicesAt, type Known, namesFor, type Schema, templateChoice
 
 const TEMPLATE = /\{\{\s*([\w.-]*)$/;
 
-/** `know`: what is known of the text; null while it is loaded. */
+/** `know` returns what is known about the text, or null while loading. */
 export function completes(know: (text: string) => Known | null): Extension {
   return autocompletion({
     override: [(context) => complete(context, know(context.state.doc.toString()))],
@@ -107,7 +107,7 @@ function completeTemplate(known: Known, from: number): CompletionResult | null {
   return options.length === 0 ? null : { from, options, validFor: /^[\w.-]*$/ };
 }
 
-/** The range that is written anew: the token at the place, with its quotes, or nothing. */
+/** Returns the range that a completion replaces: the token with its quotes, or nothing. */
 function rangeAt(view: EditorView, from: number): { from: number; to: number; hasValue: boolean } {
   const text = view.state.doc.toString();
   const { head } = view.state.selection.main;
@@ -136,7 +136,7 @@ function putValue(view: EditorView, at: number, value: unknown): void {
   put(view, from, to, JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent}`), null);
 }
 
-/** What stands before and behind the caret in a value that is yet to be written. */
+/** Returns the text before and after the caret for a new value. */
 function emptyValue({ type, oneOf, required, const: only }: Schema): [open: string, close: string] {
   if (only !== undefined) return [JSON.stringify(only), ""];
   if (oneOf !== undefined) return [`{ "${required?.[0] ?? ""}": "`, '" }'];
@@ -145,7 +145,10 @@ function emptyValue({ type, oneOf, required, const: only }: Schema): [open: stri
   return type === "boolean" || type === "integer" || type === "number" ? ["", ""] : ['"', '"'];
 }
 
-/** With the commas that the new text needs around it; `back`: the caret stands so far before its end, and more is offered there. */
+/**
+ * Inserts a completion with the commas that it needs. `back` is the caret's distance from its end. If `back` is not
+ * null, more completions open there.
+ */
 function put(view: EditorView, from: number, to: number, insert: string, back: number | null): void {
   const { doc } = view.state;
   const before = doc.sliceString(0, from).trimEnd();

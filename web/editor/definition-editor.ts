@@ -1,6 +1,6 @@
 /**
- * A definition being written: the editor with what it offers and what is wrong at its line. A plain text area stands in its place while the
- * editor is loaded, and where it cannot be; its lines break where the editor's do, so that nothing below moves when that arrives.
+ * Editor of a definition with completions and with problems at their lines. A text area replaces it while it loads and
+ * if it cannot load. Both wrap lines alike, so that nothing below moves.
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
@@ -33,9 +33,9 @@ export function DefinitionEditor({
   place: Place;
   text: string;
   onText: (text: string) => void;
-  /** What a save of this text was refused for, beside what is checked while it is written. */
+  /** Problems for which the service rejected the last save, in addition to those of the live check. */
   refused: readonly Problem[];
-  /** What the last save warned of; told here where the check does not tell it. */
+  /** Warnings of the last save. They appear here unless the live check reports them too. */
   warned?: readonly Warning[];
   onSave: () => void;
   label?: string;
@@ -50,7 +50,7 @@ export function DefinitionEditor({
   const [words, setWords] = useState<PlaceWords | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
-  // What the editor calls is always of the last drawing.
+  // The editor's callbacks always use the values of the latest render.
   const now = useRef({ text, onText, onSave, known, placed });
   now.current = { text, onText, onSave, known, placed };
   const editor = useRef<CodeEditor | null>(null);
@@ -94,13 +94,14 @@ export function DefinitionEditor({
     };
   }, []);
   useEffect(() => {
-    // A text that the editor told comes back a moment later, when it may be further on already: only the page's own texts are put into it.
+    // A text that the editor reported comes back after the next render, when the editor may hold a newer one. Only
+    // texts of the page itself are written into the editor.
     const at = told.current.indexOf(text);
     told.current.splice(0, at < 0 ? told.current.length : at + 1);
     if (at < 0) editor.current?.setText(text);
   }, [text]);
   useEffect(() => editor.current?.setMarks(placed), [placed]);
-  // It could measure nothing while it was hidden: it has its height before it is painted.
+  // The editor cannot measure while it is hidden. Measuring before the paint gives it its height.
   useLayoutEffect(() => editor.current?.measure(), [state]);
 
   const go = (problem: PlacedProblem): void => {
@@ -138,7 +139,7 @@ export function DefinitionEditor({
     ${placed.some(({ severity }) => severity === "warning") && html`<${WarningLines} placed=${placed} onGo=${go} />`}`;
 }
 
-/** null while the text is no JSON, or holds none there. */
+/** Returns the type of an action, or null if the text is not JSON or has no such action. */
 function readActionType(text: string, index: number): string | null {
   try {
     const type: unknown = JSON.parse(text)?.actions?.[index]?.type;
@@ -154,7 +155,7 @@ function sayState(errors: number, state: keyof typeof STATE_WORDS): string {
   return errors > 0 ? sayCount(errors, "problem") : STATE_WORDS[state];
 }
 
-/** The page's own keys are letters: what is typed is none of theirs. */
+/** Stops keys from reaching the page's shortcuts, which are letters. */
 function keepToEditor(event: KeyboardEvent): void {
   if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
 }

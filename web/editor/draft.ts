@@ -1,24 +1,24 @@
-/** A text that is not saved yet, kept in this browser so that neither a closed tab nor a crash loses it. Signing out leaves none. */
+/** Unsaved text, stored in this browser so that a closed tab or a crash does not lose it. Signing out deletes all drafts. */
 import { useState } from "preact/hooks";
 
 interface Draft {
   text: string;
-  /** The version it was begun from; 0: nothing is stored yet. */
+  /** Version that the draft is based on; 0: none is stored yet. */
   version: number;
-  /** When it was last written, in ISO. */
+  /** ISO time of the last change. */
   at: string;
 }
 
 const PREFIX = "relay.draft.";
 
-/** Whose drafts are read and written: another owner's, left in this browser by a session that ran out, are not shown. */
+/** Owner whose drafts are read and written. Drafts that another owner left in this browser after an expired session stay hidden. */
 let owner = "";
 
 export function ownDrafts(email: string): void {
   owner = email;
 }
 
-/** As long as the page stands, also where the browser keeps nothing. */
+/** Drafts in memory, which also work if the browser stores nothing. */
 const known = new Map<string, Draft>();
 
 function readDraft(key: string): Draft | null {
@@ -32,7 +32,7 @@ function readDraft(key: string): Draft | null {
   }
 }
 
-/** Whether the browser kept it, so that the page may be left. */
+/** Returns whether the browser stored the draft, so that the user can leave the page. */
 function writeDraft(key: string, draft: Draft | null): boolean {
   if (draft === null) known.delete(key);
   else known.set(key, draft);
@@ -52,16 +52,16 @@ export function dropDrafts(): void {
       if (key.startsWith(PREFIX)) localStorage.removeItem(key);
     }
   } catch {
-    // Where nothing is kept there is nothing to drop.
+    // Without storage there is nothing to delete.
   }
 }
 
 interface Drafting {
   draft: Draft | null;
-  /** It was there when the page came to it. */
+  /** Whether the draft existed when the page opened. */
   isFound: boolean;
   isKept: boolean;
-  /** null: there is none any more. */
+  /** Stores a draft. null deletes it. */
   keep(next: Omit<Draft, "at"> | null): void;
 }
 

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON, in a sentence that says what to write. The first place only: what follows it is a guess. */
+/** Finds where a text stops being JSON, and says what to write. It reports only the first place, because anything after it is a guess. */
 
 interface JsonProblem {
   message: string;
@@ -20,13 +20,13 @@ interface Token {
   to: number;
 }
 
-/** `text`: as far as it is closed on its own line. */
+/** Matches the next token. A string ends at the end of its line if it is not closed. */
 const TOKEN = /\s*(?:([{}[\],:])|("(?:[^"\\\n]|\\.)*"?)|([^\s{}[\],:"]+))/y;
 const ESCAPES = /^(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*$/;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const MAX_SHOWN = 30;
 
-/** null: it is JSON. */
+/** Returns null for valid JSON. */
 export function findJsonProblem(text: string): JsonProblem | null {
   if (text.trim() === "")
     return { message: "The definition is empty: write one JSON object.", from: 0, to: 0 };
@@ -40,13 +40,13 @@ export function findJsonProblem(text: string): JsonProblem | null {
     const kind = mark !== undefined ? "mark" : quoted !== undefined ? "text" : "word";
     const problem = reader.take({ kind, text: shown, from: read - shown.length, to: read });
     if (problem !== null) return problem;
-    // The expression's own place is lost where another search runs meanwhile.
+    // Restores the position, which another search with the same expression can change.
     TOKEN.lastIndex = read;
   }
   return reader.end() ?? findRest(text);
 }
 
-/** What this reading lets pass and JSON does not. */
+/** Reports what this reader accepts and JSON does not. */
 function findRest(text: string): JsonProblem | null {
   try {
     JSON.parse(text);
@@ -72,7 +72,7 @@ class Reader {
     return problem;
   }
 
-  /** Why nothing may end here. */
+  /** Returns why the text must not end here. */
   end(): JsonProblem | null {
     const open = this.#open.at(-1);
     if (open !== undefined) {
@@ -146,7 +146,7 @@ class Reader {
     return null;
   }
 
-  /** Why no value may stand here. */
+  /** Returns why no value may appear here. */
   #refuseValue(token: Token): JsonProblem | null {
     const before = this.#last ?? token;
     switch (this.#awaits) {

@@ -1,12 +1,12 @@
-/** Reads a text as JSON as far as it makes sense, with the place of everything, also while it is being typed. It never says what is wrong. */
+/** Parser of incomplete JSON that records the position of every part while the user types. It reports no errors. */
 
 export interface JsonNode {
   kind: "object" | "list" | "text" | "word";
   from: number;
-  /** Behind its last character; of what is never closed, the end of what was read. */
+  /** Offset after the last character. For an unclosed value, the end of what was read. */
   to: number;
   isClosed: boolean;
-  /** A text without its quotes, a word as it is written. */
+  /** Text without quotes, or the word as written. */
   value: string;
   members: JsonMember[];
   items: JsonNode[];
@@ -14,10 +14,10 @@ export interface JsonNode {
 
 interface JsonMember {
   name: string;
-  /** Of its name, with the quotes. */
+  /** Range of the name with its quotes. */
   from: number;
   to: number;
-  /** Behind the colon; null: there is none yet. */
+  /** Offset after the colon; null without a colon. */
   valueFrom: number | null;
   value: JsonNode | null;
 }
@@ -29,7 +29,7 @@ interface Open {
   member: JsonMember | null;
 }
 
-/** The first value of the text, or null where there is none. Values beside each other without a comma are taken as if there were one. */
+/** Returns the first value of the text, or null. Adjacent values without a comma count as separate. */
 export function readTree(text: string): JsonNode | null {
   let root: JsonNode | null = null;
   const open: Open[] = [];
@@ -95,10 +95,10 @@ function unquote(quoted: string): string {
   }
 }
 
-/** A step from the outside in: a field's name, or the number of an item. */
+/** Step into a value: a field's name or an item's index. */
 export type Step = string | number;
 
-/** What stands at the end of the steps; null where nothing does. */
+/** Returns the node at the end of the steps, or null. */
 export function nodeAt(root: JsonNode | null, steps: readonly Step[]): JsonNode | null {
   let node = root;
   for (const step of steps) {
@@ -117,7 +117,7 @@ interface Range {
   to: number;
 }
 
-/** Where the field of a problem stands (`trigger.map.event_id`, `actions.0`), or else the nearest thing around it that does. */
+/** Returns the range of a problem's field (`trigger.map.event_id`, `actions.0`), or of its nearest existing parent. */
 export function placeOf(root: JsonNode | null, field: string): Range {
   if (root === null) return { from: 0, to: 0 };
   const names = field === "" ? [] : field.replaceAll(/\[(\d+)\]/g, ".$1").split(".");
@@ -133,7 +133,7 @@ export function placeOf(root: JsonNode | null, field: string): Range {
   return place;
 }
 
-/** A name may hold dots itself; the longest one that stands there is meant. */
+/** A name may itself contain dots, so the longest existing name is used. */
 function stepInto(
   { kind, items, members }: JsonNode,
   names: readonly string[],
@@ -162,20 +162,20 @@ function rangeOf({ kind, from, to }: JsonNode): Range {
 }
 
 export interface JsonSpot {
-  /** What is written there: a field's name, or a value. */
+  /** Kind of the text at this place: a field's name or a value. */
   is: "name" | "value";
-  /** From the outside to the object that the name stands in, or to the value. */
+  /** Steps to the value, or to the object that contains the name. */
   steps: Step[];
-  /** What is there already; empty where nothing is. */
+  /** Range of the existing text; empty if there is none. */
   from: number;
   to: number;
-  /** The name or the value that is there. */
+  /** Existing name or value. */
   node: JsonNode | null;
-  /** Of a name: whether a colon follows it. */
+  /** Whether a colon follows the name. */
   hasValue: boolean;
 }
 
-/** What the place in the text is for; null outside of everything. */
+/** Returns what the place in the text is for; null outside the root value. */
 export function spotAt(root: JsonNode | null, at: number): JsonSpot | null {
   let node = root;
   const steps: Step[] = [];
@@ -222,7 +222,7 @@ function itemAt({ items }: JsonNode, at: number): number | null {
   return found < 0 ? null : found;
 }
 
-/** The member whose name or value the place is in, or whose value is missing there. */
+/** Returns the member whose name or value contains the place, or whose value is missing there. */
 function memberAt({ members }: JsonNode, at: number): JsonMember | null {
   const found = members.findLast(({ from }) => from <= at);
   if (found === undefined) return null;

@@ -1,12 +1,12 @@
-/** The rule of a place in a definition, in words, with an example: for the pointer, and for whoever moves by keyboard. */
+/** Rule of a place in a definition, in words and with an example, for mouse and keyboard users. */
 import type { JsonSpot } from "./json-tree.ts";
 import { allowedAt, choicesAt, type Known } from "./schema.ts";
 
 export interface PlaceWords {
-  /** The field's path, such as `trigger.verify.scheme`. */
+  /** Path of the field, such as `trigger.verify.scheme`. */
   field: string;
   rule: string;
-  /** JSON, or null. */
+  /** Example as JSON, or null. */
   example: string | null;
 }
 

@@ -1,7 +1,10 @@
-/** The JSON Schema of definitions, asked about one place of a text: what may stand there, by what stands around it. */
+/** Answers what the JSON Schema of definitions allows at one place of a text, given the values around it. */
 import { childOf, type JsonNode, nodeAt, type Step } from "./json-tree.ts";
 
-/** As the service writes it: `x-names` says whose names are meant, `x-known-names` which mean something, `x-template-paths` what {{…}} may read. */
+/**
+ * JSON Schema with the service's extensions: `x-names` is the kind of name, `x-known-names` the names with a meaning,
+ * and `x-template-paths` the paths that {{…}} can read.
+ */
 export interface Schema {
   title?: string;
   description?: string;
@@ -21,7 +24,7 @@ export interface Schema {
   "x-template-paths"?: readonly string[];
 }
 
-/** The names that a definition may use: what the environment's catalog holds. */
+/** Names of the environment's catalog that a definition can use. */
 interface Catalog {
   collections: readonly { name: string; fields: readonly string[] }[];
   products: readonly string[];
@@ -29,21 +32,21 @@ interface Catalog {
   access: readonly string[];
 }
 
-/** What may stand at a place. */
+/** Schema and example of a place. */
 interface Allowed {
   schema: Schema;
-  /** One that the service itself gives; undefined: it gives none. */
+  /** Example from the service, or undefined. */
   example: unknown;
 }
 
-/** The definition that is written, with what is known of it. */
+/** Definition in the editor and the data that is known about it. */
 export interface Known {
   schema: Schema;
   catalog: Catalog;
   root: JsonNode | null;
 }
 
-/** null: the place is no part of a definition. */
+/** Returns null for a place that belongs to no definition. */
 export function allowedAt({ schema, root }: Known, steps: readonly Step[]): Allowed | null {
   let found: Schema = schema;
   let examples: readonly unknown[] = [];
@@ -52,7 +55,7 @@ export function allowedAt({ schema, root }: Known, steps: readonly Step[]): Allo
     const chosen = choose(found, node);
     examples = (chosen.examples ?? examples).flatMap((one) => own(one, step));
     const next = typeof step === "number" ? chosen.items : fieldOf(chosen, step);
-    // What is nested in a free value is as free as that.
+    // A value inside a free value is as free.
     if (next === undefined)
       return chosen["x-templated"] === true ? { schema: chosen, example: undefined } : null;
     found = next;
@@ -72,7 +75,7 @@ function own(value: unknown, step: Step): unknown[] {
   return [(value as Record<Step, unknown>)[step]];
 }
 
-/** The variant that the value is, as far as it says so. */
+/** Returns the variant that the written value selects, if any. */
 function choose(schema: Schema, node: JsonNode | null): Schema {
   if (schema.oneOf !== undefined) {
     const name = discriminatorOf(schema);
@@ -86,19 +89,19 @@ function choose(schema: Schema, node: JsonNode | null): Schema {
   return { ...anyOf.find((one) => one.type === type), ...rest };
 }
 
-/** The field that tells the variants apart. */
+/** Returns the field that distinguishes the variants. */
 function discriminatorOf({ required }: Schema): string {
   return required?.[0] ?? "";
 }
 
-/** A value that may be written, with what is said of it. */
+/** Value that can be written, with its description. */
 interface Choice {
   value: unknown;
   title: string | undefined;
   info: string | undefined;
 }
 
-/** The values that may stand at the end of the steps, as far as they can be listed. */
+/** Lists the values that are allowed at the end of the steps, if they can be listed. */
 export function choicesAt(known: Known, steps: readonly Step[]): Choice[] {
   const last = steps.at(-1);
   const around = steps.slice(0, -1);
@@ -133,7 +136,7 @@ export function choicesAt(known: Known, steps: readonly Step[]): Choice[] {
   }));
 }
 
-/** The schema at the steps where it has variants, before one is chosen. */
+/** Returns the schema at the steps if it has variants, without selecting one. */
 function variantsAt({ schema, root }: Known, steps: readonly Step[]): Schema | null {
   let found: Schema | undefined = schema;
   let node = root;
@@ -146,7 +149,7 @@ function variantsAt({ schema, root }: Known, steps: readonly Step[]): Schema | n
   return found.oneOf === undefined ? null : found;
 }
 
-/** `around`: the steps to the object that the value or the name stands in. */
+/** Lists the names of a kind. `around` are the steps to the object that contains the value or the name. */
 export function namesFor(
   { catalog, root }: Known,
   source: string | undefined,
@@ -179,7 +182,7 @@ function mappedNames(root: JsonNode | null): { name: string; path: string }[] {
   return (map?.members ?? []).map(({ name, value }) => ({ name, path: value?.value ?? "" }));
 }
 
-/** Where a template's path reads from, a choice each. */
+/** Lists the paths that a template can read. */
 export function templateChoices(known: Known): Choice[] {
   const paths = allowedAt(known, ["trigger"])?.schema["x-template-paths"] ?? [];
   const collection = nodeAt(known.root, ["trigger", "collection"])?.value;

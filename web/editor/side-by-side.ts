@@ -1,4 +1,4 @@
-/** Two texts beside each other, loaded when two saves meet: theirs as it is stored, mine to be written on, each difference taken over by a click. */
+/** View of two texts for a save conflict: the stored text and the user's text, which stays editable. A click takes over a difference. */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { bracketMatching, indentUnit } from "@codemirror/language";
@@ -8,7 +8,7 @@ import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { theme } from "./theme.ts";
 
 export interface SideBySide {
-  /** Mine, as it is written now. */
+  /** Returns the user's text. */
   text(): string;
   destroy(): void;
 }
@@ -17,7 +17,7 @@ interface Sides {
   shadow: ShadowRoot;
   theirs: { text: string; label: string };
   mine: { text: string; label: string };
-  /** There is no room for two: one text, with what theirs says above each difference. */
+  /** The screen is narrow: show one text with the stored version above each difference. */
   isNarrow: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** How the editor looks: the dashboard's own tokens, which reach into its shadow root, so that a change of theme needs nothing. */
+/** Theme of the editor. It uses the dashboard's CSS variables, which reach into the shadow root, so that it follows the dashboard's theme. */
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 import { EditorView, highlightSpecialChars } from "@codemirror/view";
@@ -15,7 +15,7 @@ const LOOK = EditorView.theme({
     color: "var(--text-quiet)",
     border: "0",
     fontSize: "12px",
-    // As wide as what stands in the editor's place while it is loaded leaves free (editor.css).
+    // Same width as the margin of the text area that replaces the editor while it loads (editor.css).
     minWidth: "56px",
   },
   ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--hover) 60%, transparent)" },
@@ -25,7 +25,7 @@ const LOOK = EditorView.theme({
     outline: "1px solid var(--accent)",
   },
   "&.cm-focused .cm-nonmatchingBracket": { backgroundColor: "var(--bad-wash)" },
-  // The library's own signs are in few fonts, and its ground is a light one.
+  // Replaces the library's symbols, which few fonts contain, and its light background.
   ".cm-collapsedLines": { background: "var(--sunken)", color: "var(--text-soft)" },
   ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"…"' },
   ".cm-foldGutter span": { cursor: "pointer", padding: "0 4px" },
@@ -141,7 +141,7 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.invalid, color: "var(--bad)" },
 ]);
 
-/** What would turn or hide text, beside what the editor knows of itself. */
+/** Characters that turn or hide text and that the editor does not highlight by default. */
 const TRICKY = /[\u202a-\u202c\u2060-\u2064\u2068]/u;
 
 export const theme: Extension = [

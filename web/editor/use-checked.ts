@@ -1,4 +1,4 @@
-/** What the service finds in a definition while it is written: asked a moment after the last key, and told as of the last text that was JSON. */
+/** Checks a definition with the service shortly after the last key. It keeps the result of the last text that was JSON. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
@@ -9,11 +9,11 @@ const PAUSE_MS = 350;
 interface Checked {
   problems: readonly Problem[];
   warnings: readonly Warning[];
-  /** `unknown`: the service was asked and could not tell. */
+  /** `unknown`: the service could not answer. */
   state: "checking" | "checked" | "unknown";
 }
 
-/** `of`: the text that it was found in; null: in none yet. */
+/** `of` is the checked text; null before the first check. */
 interface Found extends Checked {
   of: string | null;
 }
@@ -31,7 +31,7 @@ export function useChecked(path: string, text: string, isJson: boolean): Checked
         const checked = await call<CheckedDefinition>("POST", path, body, stop.signal);
         if (!stop.signal.aborted) setFound({ ...checked, state: "checked", of: text });
       } catch {
-        // The save will say what it finds; until then nothing is known.
+        // The save reports its own problems. Until then nothing is known.
         if (!stop.signal.aborted) setFound({ ...NOTHING, state: "unknown", of: text });
       }
     }, PAUSE_MS);
@@ -40,7 +40,7 @@ export function useChecked(path: string, text: string, isJson: boolean): Checked
       stop.abort();
     };
   }, [path, text, isJson]);
-  // What was found in another text is told until this one is known, but never as what this one is.
+  // Results of an older text stay visible until the new ones arrive, but with the state "checking".
   return useMemo(
     () => (found.of === text || !isJson ? found : { ...found, state: "checking" }),
     [found, text, isJson],

@@ -1,4 +1,4 @@
-/** What the editor offers from: the schema of definitions and the names in the environment's catalog. */
+/** Data for completions: the schema of definitions and the names in the environment's catalog. */
 import { useMemo } from "preact/hooks";
 import type { CollectionView } from "../../src/shop/records/collection.ts";
 import type { Page } from "../base/answer.ts";
@@ -6,10 +6,10 @@ import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import type { Known, Schema } from "./schema.ts";
 
-/** So many names are offered, the newest. */
+/** Number of names that are offered, newest first. */
 const MOST = "?limit=100";
 
-/** null: the schema is not there yet. */
+/** Returns null while the schema is loading. */
 export function useKnown(place: Place): Omit<Known, "root"> | null {
   const schema = useLoad<Schema>("/docs/definition.schema.json").data;
   const collections = useNames<CollectionView>(place, "collections");

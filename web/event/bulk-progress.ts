@@ -1,6 +1,6 @@
 /**
- * How far a bulk replay is: a line that stands wherever somebody would look for it, since it is a job of the server and goes on when the
- * page is left; with a way to stop it, and with its outcome for a while once it has ended.
+ * Progress of a bulk replay, which is a job of the server and continues when the user leaves the page. Several pages
+ * show it with a stop button, and with its outcome for some time after its end.
  */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
@@ -18,10 +18,10 @@ import { useSend } from "../component/use-send.ts";
 
 const REFRESH_MS = 5_000;
 const RUNNING_REFRESH_MS = 1_000;
-/** So long its outcome stands where it was under way. */
+/** Time for which the outcome stays visible. */
 const OUTCOME_MS = 10 * 60_000;
 
-/** Why an event is left out, of several. */
+/** Reasons for which several events are left out. */
 const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   payload_expunged: "their payload is not there any more",
   unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
@@ -35,7 +35,7 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
 
 const TRIGGER_WORDS = { receiver: "webhooks", schedule: "ticks", data_change: "record changes" } as const;
 
-/** The newest of the environment, and the one under way if there is one. */
+/** Returns the newest bulk replay of the environment, which is the running one if there is any. */
 export function useBulkReplays(place: Place): BulkReplayView[] {
   const { data } = useLoad<Page<BulkReplayView>>(
     apiPath(place, "bulk-replays") + writeQuery({ limit: 1 }),
@@ -48,7 +48,7 @@ export function isRunning({ state }: BulkReplayView): boolean {
   return state === "running";
 }
 
-/** What is under way, or ended a moment ago; nothing else. `relay`: only where it takes this relay's events. */
+/** Shows a bulk replay that is running or ended recently. `relay`: only if its filter includes this relay's events. */
 export function BulkReplayLine({ place, relay }: { place: Place; relay?: string }): View {
   const replay = useBulkReplays(place)[0];
   if (replay === undefined) return null;
@@ -58,7 +58,7 @@ export function BulkReplayLine({ place, relay }: { place: Place; relay?: string 
   return html`<section class="bulk-line" aria-label="Bulk replay"><${BulkProgress} place=${place} replay=${replay} /></section>`;
 }
 
-/** One, with its bar and its button while it runs, and with its outcome afterwards. */
+/** Shows one bulk replay: a bar and a stop button while it runs, and its outcome afterwards. */
 export function BulkProgress({
   place,
   replay,
@@ -66,7 +66,7 @@ export function BulkProgress({
 }: {
   place: Place;
   replay: BulkReplayView;
-  /** Told when its link is followed. */
+  /** Called when the user follows its link. */
   onLeave?: () => void;
 }): View {
   const { send, isSending } = useSend();
@@ -110,7 +110,7 @@ function sayOutcome({ state, matched, replayed }: BulkReplayView): string {
   return `${how}: ${sayNumber(replayed)} of ${sayNumber(matched)} replayed,`;
 }
 
-/** Events that may not act any more, and why. */
+/** Lists the events that must not act again, by reason. */
 export function LeftOut({ leftOut }: { leftOut: BulkReplayView["leftOut"] }): View {
   return html`<ul class="bulk-left">${Object.entries(leftOut).map(
     ([code, count]) =>
@@ -122,7 +122,7 @@ export function countLeftOut(leftOut: BulkReplayView["leftOut"]): number {
   return Object.values(leftOut).reduce((sum, count) => sum + count, 0);
 }
 
-/** "dead events of orders, since 21 Nov 2026, 08:14:05". */
+/** Describes a filter: "dead events of orders, since 21 Nov 2026, 08:14:05". */
 export function Chosen({ filter }: { filter: BulkFilter }): View {
   const { state, relay, trigger, reason, person, since, until } = filter;
   return html`<span>${state} ${trigger === undefined ? "events" : TRIGGER_WORDS[trigger]}
@@ -131,7 +131,7 @@ export function Chosen({ filter }: { filter: BulkFilter }): View {
     }${until !== undefined && `, before ${sayExactly(until)}`}</span>`;
 }
 
-/** All of the filter: those that are still so of the ones it was asked for. */
+/** Returns the query of the events that still match the filter. */
 function queryOf({ state, relay, trigger, reason, person, since, until }: BulkFilter): string {
   return writeQuery({ state, relay, trigger, reason, person, since, until });
 }

@@ -1,6 +1,6 @@
 /**
- * Replays every event that a filter chooses, after saying what that does: how many match, of which relays, what becomes of their actions,
- * and which may not act any more. The plan and the work are the server's; this asks, and shows how far it is.
+ * Dialog that replays every event of a filter. First it shows the plan: how many events match, of which relays, what
+ * happens to their actions, and which events must not act again. The server makes the plan and does the work.
  */
 import { useEffect, useState } from "preact/hooks";
 import type { BulkFilter, BulkPlan } from "../../src/engine/event/bulk-choice.ts";
@@ -26,7 +26,7 @@ const MAX_PER_SECOND = 1_000;
 const REFRESH_MS = 1_000;
 const SHOWN_RELAYS = 8;
 
-/** What becomes of an action, of several events. */
+/** Outcomes of an action for several events. */
 const WILL = {
   run: ["play", "run"],
   again: ["replay", "are sent again, with the same id"],
@@ -38,7 +38,7 @@ const WILL = {
 
 interface Props {
   place: Place;
-  /** Which events; a time in it must not move while the dialog is open. */
+  /** Chosen events. A time in the filter must not change while the dialog is open. */
   filter: BulkFilter;
   onClose: () => void;
 }
@@ -108,7 +108,7 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
         ${isSending ? "Beginning…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
 }
 
-/** Offers the choice for all events whose work was done for another person than they are about now. */
+/** Offers to run all events whose work was done for another person than their current one. */
 export function MoveChoice({
   events,
   isOn,
@@ -126,7 +126,7 @@ export function MoveChoice({
     )} /> Run ${sayCount(events, "event")} for the new person as well, and move the purchases</label>`;
 }
 
-/** What the relays' dead events died of, where it is still so: a replay would meet it again. */
+/** Shows the causes of the relays' dead events that still exist, because a replay would fail the same way. */
 export function StillSo({ place, relays }: { place: Place; relays: readonly string[] }): View {
   const { data } = useLoad<OverviewView>(apiPath(place, "overview"));
   const standing = (data?.needs ?? []).filter(
@@ -180,7 +180,7 @@ function Follow({ place, id, onClose }: { place: Place; id: string; onClose: () 
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div>`;
 }
 
-/** What it would do now. It takes seconds where thousands match, so it is asked for once. */
+/** Loads the plan. It takes seconds for thousands of events, so it is loaded once. */
 function usePlan(
   place: Place,
   filter: BulkFilter,

@@ -1,4 +1,4 @@
-/** What can be done with the events that are chosen. */
+/** Actions for the selected events. */
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { CopyButton } from "../component/copy-button.ts";

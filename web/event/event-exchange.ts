@@ -1,4 +1,4 @@
-/** What was said with a called URL: its answer, and folded the request as it left and the headers that came back. */
+/** Exchange with a receiver URL: its response, and folded the sent request and the response headers. */
 import type { Result } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { SafeText } from "../component/safe-text.ts";

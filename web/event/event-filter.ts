@@ -1,4 +1,4 @@
-/** The filters of the events, all of them in the address: what is searched for, chips for what was chosen elsewhere, and choices. */
+/** Filters of the event list, all stored in the address: the search, chips for values chosen elsewhere, and choices. */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -17,16 +17,16 @@ const TRIGGERS = [
   ["schedule", "Ticks"],
   ["data_change", "Record changes"],
 ] as const;
-/** How far back, in hours. */
+/** Spans back from now, in hours. */
 const SPANS = [
   ["1", "Last hour"],
   ["24", "Last 24 hours"],
   ["168", "Last 7 days"],
 ] as const;
-/** `since` and `until`: a range of the bars, in place of a span. */
+/** Query fields of the filter. `since` and `until` are a range chosen in the histogram and replace a span. */
 const NAMES = ["relay", "state", "trigger", "reason", "person", "mapped", "q", "since", "until"] as const;
 
-/** The query of the call; a span is counted from the present minute, so that the address of the call rests for as long. */
+/** Returns the API query. A span counts from the current minute, so that the API address stays the same for a minute. */
 function readFilter(query: URLSearchParams): Record<string, string> {
   const filter: Record<string, string> = {};
   for (const name of NAMES) {
@@ -41,34 +41,37 @@ function readFilter(query: URLSearchParams): Record<string, string> {
   return filter;
 }
 
-/** The filter as the address has it, whatever the time is. */
+/** Returns the filter as in the address, without times computed from now. */
 export function sayFilter(query: URLSearchParams): string {
   return writeQuery(Object.fromEntries([...NAMES, "hours"].map((name) => [name, query.get(name)])));
 }
 
-/** What was listed last. */
+/** Filter of the last shown list. */
 let listed: { said: string; filter: Record<string, string> } = { said: "", filter: {} };
 
-/** The query of the call for the page that lists it: its span rests while somebody reads. */
+/** Returns the API query for the list. Its span does not move while the user reads. */
 export function filterToList(query: URLSearchParams): Record<string, string> {
   if (listed.said !== sayFilter(query) || !isReading())
     listed = { said: sayFilter(query), filter: readFilter(query) };
   return listed.filter;
 }
 
-/** The query of the call as it was listed last, whatever the time is now: what was listed is known. */
+/** Returns the API query of the last shown list, whose data is loaded, even if its span has moved since. */
 export function filterAsListed(query: URLSearchParams): Record<string, string> {
   return listed.said === sayFilter(query) ? listed.filter : readFilter(query);
 }
 
-/** The filter of a bulk replay, whose times stay as they are now; null: only dead or failed events are replayed many at once, and done ones of a relay. */
+/**
+ * Returns the filter of a bulk replay with fixed times. null: the filter is too wide. It must choose dead or failed
+ * events, or done events of one relay.
+ */
 export function readBulkFilter(query: URLSearchParams): BulkFilter | null {
   const { state, q: _, mapped: __, ...rest } = readFilter(query);
   if (state === "done" && rest.relay !== undefined) return { ...rest, state };
   return state === "dead" || state === "failed" ? { ...rest, state } : null;
 }
 
-/** Whether it is searched for something that does not choose what is replayed. */
+/** Whether the list has a search, which a bulk replay ignores. */
 export function isSearched(query: URLSearchParams): boolean {
   return ["q", "mapped"].some((name) => (query.get(name) ?? "") !== "");
 }
@@ -107,7 +110,7 @@ function sayChosen(name: string, value: string): string {
   return `${name} ${value}`;
 }
 
-/** A part of the filter that is taken away by a click. */
+/** Part of the filter that a click removes. */
 function Chip({ words, names }: { words: string; names: readonly string[] }): View {
   return html`<button type="button" class="filter-chip" onClick=${() => setQuery(Object.fromEntries(names.map((name) => [name, ""])))}>
     <span class="off-screen">Without </span><${SafeText} text=${words.slice(0, 80)} /><${Icon} name="cross" size=${12} /></button>`;

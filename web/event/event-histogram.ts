@@ -1,4 +1,4 @@
-/** The events of the present filter over time; a range that is chosen becomes part of the filter. */
+/** Histogram of the filtered events. A chosen range becomes part of the filter. */
 import type { HistogramView } from "../../src/engine/event/histogram.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -19,7 +19,7 @@ export function EventHistogram({
 }): View {
   const path = apiPath(place, "events", "histogram") + writeQuery(filter);
   const { data } = useLoad<{ histogram: HistogramView }>(path, REFRESH_MS, isReading);
-  // What it will take is kept free, so that the list does not jump; a filter that cannot be drawn is told by the list.
+  // Reserves the space of the histogram, so that the list does not jump. The list reports an invalid filter.
   if (data === undefined) return html`<div class="histogram histogram-room" aria-hidden="true" />`;
   const { bars, everyMs, approximate } = data.histogram;
   return html`<${Histogram} label="Events over time" bars=${bars} everyMs=${everyMs} approximate=${approximate}

@@ -1,4 +1,4 @@
-/** The events of an environment, newest first; where there is room, the one that is looked at stands beside them. */
+/** List of the environment's events, newest first. On a wide screen the open event appears next to it. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
@@ -69,7 +69,7 @@ export function EventListPage({ place, query }: PageProps): View {
     },
   });
   const pressOnRow = (key: string, event: EventItem): boolean => {
-    // Whoever walks on at the end finds what is older.
+    // Moving past the last row loads older events.
     if ((key === "j" || key === "ArrowDown") && event === items.at(-1)) list.loadOlder();
     if (key === "r") replay(event.id);
     return key === "r";
@@ -98,7 +98,7 @@ export function EventListPage({ place, query }: PageProps): View {
     ${chosenFilter !== null && html`<${BulkReplay} place=${place} filter=${chosenFilter} onClose=${() => setChosenFilter(null)} />`}`;
 }
 
-/** The list of a filter whose span has moved on: until it is there, what was shown of the same filter stays under the hand. */
+/** Keeps the shown list while a list with the same filter and a moved span loads. */
 function useKept(filter: string, list: List<EventItem>): List<EventItem> {
   const last = useRef({ filter, list });
   if (list.items !== undefined || list.error !== null || last.current.filter !== filter)
@@ -106,7 +106,7 @@ function useKept(filter: string, list: List<EventItem>): List<EventItem> {
   return last.current.list;
 }
 
-/** A page looks at a bounded number of events, so that none found may mean none yet. */
+/** A page of the API scans a bounded number of events, so an empty page does not mean that nothing matches. */
 function None({
   list,
   isFiltered,

@@ -1,4 +1,4 @@
-/** The page of one event, with the way to its neighbours in the filter that was left. */
+/** Page of one event, with buttons for the previous and next event of the list. */
 
 import { useState } from "preact/hooks";
 import type { Event, EventItem } from "../base/answer.ts";
@@ -84,7 +84,7 @@ function Step({
     onClick=${() => to !== null && navigate(pagePath(place, "events", to), { replace: true })}><${Icon} name=${icon} size=${14} /></button>`;
 }
 
-/** Who stands before and after it in the list as it was left: above it is newer, below it older. */
+/** Returns the ids above (newer) and below (older) the event in the list that the user left. */
 function useNeighbours(place: Place, id: string): { previous: string | null; next: string | null } {
   const [, left = ""] = asLeft(pagePath(place, "events")).split("?", 2);
   const filter = filterAsListed(new URLSearchParams(left));

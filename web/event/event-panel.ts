@@ -1,4 +1,4 @@
-/** The event that is looked at, beside the list. */
+/** Panel with the open event next to the list. */
 import type { Event } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";

@@ -1,4 +1,4 @@
-/** The payload of an event, exactly as it is stored; a cut one says so and shows what was kept of it. It can be expunged here, for good. */
+/** Payload of an event, exactly as stored. A truncated payload says so. The user can expunge it permanently. */
 
 import { useMemo, useState } from "preact/hooks";
 import type { Event } from "../base/answer.ts";
@@ -21,7 +21,7 @@ const RAW_CHARS = 20_000;
 interface PayloadProps {
   place: Place;
   event: Event;
-  /** Where its relay receives; undefined: it does not. */
+  /** URL at which its relay receives requests; undefined if it has none. */
   url?: string | undefined;
   onExpunged: (event: Event) => void;
 }
@@ -94,17 +94,17 @@ function copyOf(payload: Json, indent = 2): string {
   try {
     return writeExact(payload, indent);
   } catch {
-    // Nested deeper than can be written with its indents.
+    // The value is nested too deeply to be written with indents.
     return JSON.stringify(null);
   }
 }
 
-/** Whether there was a call that was kept whole. */
+/** Whether the event has a complete stored request. */
 function hasCall({ payload, truncated }: Event, url: string | undefined): boolean {
   return url !== undefined && !truncated && isObject(payload) && payload.event !== undefined;
 }
 
-/** The call again, unsigned: nobody here knows how it was signed. */
+/** Returns a curl command that repeats the request without its signature, which Relay does not store. */
 function curlOf({ payload }: Event, url: string): string {
   const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
   const body = isObject(payload) ? copyOf(payload.event ?? null, 0) : "";

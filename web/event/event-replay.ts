@@ -1,6 +1,6 @@
 /**
- * Replays an event, after saying what each action will do. The plan is the service's own; an action that was edited after it had done its
- * work, or did it for another person, can be chosen to run all the same. What the service refuses is told in its own sentence.
+ * Dialog that replays an event after showing what each action will do. The service makes the plan. The user can also
+ * run an action that was edited after its work or did its work for another person.
  */
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/engine/event/replay-plan.ts";
@@ -26,7 +26,7 @@ const ICONS = {
   settle: "clock",
 } as const;
 
-/** Of these a replay does nothing. */
+/** Plans in which an action does nothing. */
 const DONE: ReadonlySet<PlannedAction["will"]> = new Set(["skip", "edited", "other_person"]);
 
 export function EventReplay({
@@ -36,7 +36,7 @@ export function EventReplay({
   onReplayed,
 }: {
   place: Place;
-  /** The event's. */
+  /** Id of the event. */
   id: string;
   onClose: () => void;
   onReplayed: (event: Event) => void;
@@ -48,7 +48,7 @@ export function EventReplay({
   const shown = plan.data?.plan;
   const replay = async (): Promise<void> => {
     const version = shown?.relay?.version;
-    // What was shown is what runs: a relay saved meanwhile is refused, and the plan is read again.
+    // Sends the shown version of the relay. If the relay was saved meanwhile, the service rejects the replay and the plan loads again.
     const run = chosen.length === 0 ? {} : { run: [...chosen] };
     const body = version === undefined ? {} : { ...run, version };
     const sent = await send<{ event: Event }>({ method: "POST", path, body });
@@ -83,7 +83,7 @@ export function EventReplay({
   <//>`;
 }
 
-/** Where what it failed with is not mended, as the event's page says. */
+/** Warns if the cause of the failure still exists, as the event's page does. */
 function StillSo({ place, id }: { place: Place; id: string }): View {
   const cause = useLoad<{ cause: EventCause | null }>(apiPath(place, "events", id, "cause")).data?.cause;
   if (cause?.stands !== "yes") return null;

@@ -1,4 +1,4 @@
-/** What one action did in one attempt: its outcome, why, when and how long, what it changed, and what was said with a called URL. */
+/** Result of one action in one attempt: its outcome, reason, time and duration, its changes, and the exchange with a receiver. */
 
 import type { Result } from "../base/answer.ts";
 import { sayNumber } from "../base/count-words.ts";
@@ -18,7 +18,7 @@ import { foundOwnWork } from "./reason-words.ts";
 
 const ICONS = { done: "check", skipped: "skip", failed: "cross" } as const;
 
-/** Where an action stands within its attempt, in thousandths of it. */
+/** Position and length of an action within its attempt, in thousandths. */
 export interface Stretch {
   from: number;
   width: number;
@@ -49,7 +49,7 @@ function Took({ result: { tookMs, beganAt } }: { result: Result }): View {
   return html`<span class="quiet result-took" title=${exact}>${tookMs === 0 ? "under 1 ms" : saySpan(tookMs)}</span>`;
 }
 
-/** The page of the record that an action wrote; null: it wrote none. */
+/** Returns the page of the record that an action wrote, or null. */
 function useRecordLink(after: Json | undefined): string | null {
   const place = readPlace(useRoute().path)?.place;
   if (place === undefined || after === undefined || !isObject(after)) return null;

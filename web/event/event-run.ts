@@ -1,4 +1,4 @@
-/** One attempt of an event, with its actions in the order they ran. */
+/** One attempt of an event with its actions in the order in which they ran. */
 import type { Run } from "../base/answer.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -41,10 +41,10 @@ export function EventRun({
   </details></li>`;
 }
 
-/** Seen at all. */
+/** Smallest visible width, in thousandths. */
 const LEAST_WIDTH = 4;
 
-/** Where each action stands within the attempt: from when it called out, or behind the one before it; null: it was not measured. */
+/** Returns the position of each action within the attempt. An action without a start time follows the previous one. null: it was not measured. */
 function stretchesOf({ startedAt, finishedAt, results }: Run): (Stretch | null)[] {
   const start = Date.parse(startedAt);
   let end = 0;
@@ -65,7 +65,7 @@ function stretchesOf({ startedAt, finishedAt, results }: Run): (Stretch | null)[
 const STEP = 14;
 const SHOWN_STEPS = 24;
 
-/** A bar an action, in the order they ran. */
+/** Shows one bar for each action, in the order in which they ran. */
 function Steps({ run }: { run: Run }): View {
   const shown = run.results.slice(0, SHOWN_STEPS);
   if (shown.length < 2) return null;

@@ -1,6 +1,7 @@
 /**
- * The typed search: `person:carol@example.com`, `relay:orders`, `state:dead`, `trigger:schedule`, `reason:connection_failed` and `mapped.order:cs_live` become part of the
- * filter with Enter; what is left is text that is found in an id or a payload, once the typing rests.
+ * Search of the event list. Enter moves tokens such as `person:carol@example.com`, `relay:orders`, `state:dead`,
+ * `trigger:schedule`, `reason:connection_failed` and `mapped.order:cs_live` into the filter. The rest is text that is
+ * found in ids and payloads, once the user stops typing.
  */
 import { html, type View } from "../base/html.ts";
 import { setQuery } from "../base/route.ts";
@@ -10,7 +11,7 @@ import { useTyped } from "../component/use-typed.ts";
 const REST_MS = 250;
 const LABEL = "Find text or an event id";
 const TOKEN = /(?:^|\s)(person|relay|state|trigger|reason|mapped\.[A-Za-z0-9_]{1,64}):("[^"]*"|\S+)/g;
-/** Somebody may be about to write one. */
+/** Matches a token that the user may still be typing. */
 const MAY_BE_TOKEN = /(?:^|\s)(?:person|relay|state|trigger|reason|mapped\.[A-Za-z0-9_]*):/;
 const ID = "event-search-words";
 
@@ -31,7 +32,7 @@ export function EventSearch({ query }: { query: URLSearchParams }): View {
     <kbd aria-hidden="true">/</kbd><span id=${ID} class="off-screen">Text or an event id. With Enter also person:address, relay:name, state:dead, trigger:schedule, reason:code, mapped.name:beginning of its value.</span></label>`;
 }
 
-/** What a typed line asks for, as the address has it; what names nothing is text. */
+/** Returns the query fields of a typed line. Anything that is not a token is text. */
 function readSearch(line: string): Record<string, string> & { q: string } {
   const found: Record<string, string> = {};
   const q = line.replaceAll(TOKEN, (_, name: string, given: string) => {

@@ -1,4 +1,4 @@
-/** Events as rows that say what happened: the event's type and its first mapped values, whose it is, and why one failed. */
+/** Table of events: the event type and its first mapped values, the person, and the reason of a failure. */
 import type { EventItem } from "../base/answer.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -11,10 +11,10 @@ import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { sayReasonCode } from "./reason-words.ts";
 
-/** A trigger in a word, as what came. */
+/** Words for what a trigger records. */
 export const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_change: "record change" } as const;
 
-/** How an event came that its trigger did not bring. */
+/** Words for events that their trigger did not record. */
 export const WAY_WORDS = { import: "imported", test: "test" } as const;
 
 interface Props {
@@ -67,7 +67,7 @@ function columnsOf(place: Place, withRelay: boolean): Column<EventItem>[] {
   ];
 }
 
-/** Its link and the person's are not on the way of the Tab key, which goes from row to row: the event's own page has both. */
+/** Column of the relay. The Tab key skips its link and the person's, because Tab moves from row to row. The event's page has both links. */
 function relayColumn(place: Place): Column<EventItem> {
   return {
     name: "relay",
@@ -83,7 +83,7 @@ function nameOf({ id, eventType, trigger }: EventItem): string {
   return `${eventType ?? TRIGGER_WORDS[trigger]} ${id}`;
 }
 
-/** What it is about, and below it why it failed. The whole row is its link. */
+/** Shows what the event is about and why it failed. The whole row is its link. */
 function What({ place, event }: { place: Place; event: EventItem }): View {
   const { id, eventType, preview, trigger, relay, state, cameBy, warnings, attempts } = event;
   return html`<div class="event-what">
@@ -97,7 +97,7 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
     ${event.reason !== null && html`<div class="event-why"><${EventReason} event=${event} /></div>`}`;
 }
 
-/** Why it did not come through, and when it is tried again. */
+/** Shows why the event failed and when it is retried. */
 export function EventReason({ event: { reason, waits } }: { event: EventItem }): View {
   const words = sayReasonCode(reason ?? "");
   if (waits?.for !== "retry" || waits.until === null) return words;

@@ -1,4 +1,4 @@
-/** The way of an event, newest first: what comes next, each attempt with a bar an action, the waits between them, its arrival. */
+/** Timeline of an event, newest first: the next attempt, all attempts with one bar for each action, the waits between them, and the arrival. */
 import type { Event, Run } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { sayClock, saySpan, sayWhen } from "../base/time-words.ts";
@@ -6,7 +6,7 @@ import { Icon } from "../component/icon.ts";
 import { Ago } from "../component/time.ts";
 import { EventRun } from "./event-run.ts";
 
-/** A shorter one says nothing. */
+/** Shortest wait that is shown. */
 const LEAST_WAIT_MS = 1_000;
 
 export function EventTimeline({
@@ -15,7 +15,7 @@ export function EventTimeline({
   now,
 }: {
   event: Event;
-  /** Actions of the present definition; null: not known. */
+  /** Number of actions in the relay's current definition; null if unknown. */
   planned: number | null;
   now: number;
 }): View {

@@ -1,4 +1,4 @@
-/** An event, wherever it is shown: first why it is where it is and what helps, then every attempt, then what arrived. */
+/** Details of an event for its page and its panel: first the reason for its state and the fix, then the attempts and the payload. */
 import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
 import { useHeldAt } from "../alert/hold.ts";
 import type { Event, Relay } from "../base/answer.ts";
@@ -19,14 +19,14 @@ import { PersonName, TRIGGER_WORDS, WAY_WORDS } from "./event-table.ts";
 import { EventTimeline } from "./event-timeline.ts";
 import { explainEvent } from "./reason-words.ts";
 
-/** While it waits or runs, and once it is final. */
+/** Refresh intervals before and after the event reaches a final state. */
 const WAITING_REFRESH_MS = 700;
 const FINAL_REFRESH_MS = 4_000;
 const CAUSE_REFRESH_MS = 10_000;
 const FINAL = new Set(["done", "failed", "dead"]);
 const ICONS = { good: "check", waiting: "clock", bad: "attention", neutral: "help" } as const;
 
-/** The event with this id, kept fresh. */
+/** Loads an event and refreshes it. */
 export function useEvent(place: Place, id: string) {
   const loaded = useLoad<{ event: Event }>(apiPath(place, "events", id), refreshMs);
   return { ...loaded, event: loaded.data?.event };
@@ -36,7 +36,7 @@ function refreshMs(data: { event: Event } | undefined): number {
   return data === undefined || FINAL.has(data.event.state) ? FINAL_REFRESH_MS : WAITING_REFRESH_MS;
 }
 
-/** null: it can be replayed. */
+/** Returns why the event cannot be replayed, or null. */
 export function whyNotReplayed(event: Event): string | null {
   if (FINAL.has(event.state) && event.expunged === null) return null;
   return "It can be replayed once it is done, failed or dead, while its payload is there.";
@@ -51,14 +51,14 @@ export function EventView({
 }: {
   place: Place;
   event: Event;
-  /** Of the last refresh. */
+  /** Error of the last refresh. */
   error: string | null;
   onEvent: (event: Event) => void;
   onReplay: () => void;
 }): View {
   const now = useNow(1_000);
   const isHeld = useHeldAt(place) !== null;
-  // undefined: it was deleted, or is not known yet.
+  // undefined if the relay was deleted or is loading.
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
   const isPaused = relay?.state === "paused";
   const reason = explainEvent(event, { held: isHeld, paused: isPaused }, now);
@@ -73,7 +73,7 @@ export function EventView({
     <${EventPayload} place=${place} event=${event} url=${relay?.receiverUrl} onExpunged=${onEvent} />`;
 }
 
-/** Where what holds it up or failed is put right, and behind that its replay, which else fails the same way. */
+/** Links and buttons that fix the cause of a wait or a failure. The replay comes last, because it fails the same way before the fix. */
 function WaysOut({
   place,
   event,
@@ -86,7 +86,7 @@ function WaysOut({
 }: {
   place: Place;
   event: Event;
-  /** Why it is where it is. */
+  /** Reason for its state. */
   said: string;
   cause: EventCause | null;
   isHeld: boolean;
@@ -111,7 +111,7 @@ function WaysOut({
   </div>`;
 }
 
-/** For what was mended before the next attempt's time. */
+/** Button for a retry before the planned time, after the user fixed the cause. */
 function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (event: Event) => void }): View {
   const { isSending, send } = useSend();
   const tryIt = async (): Promise<void> => {
@@ -128,7 +128,7 @@ function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (ev
     <${Icon} name="play" size=${14} />${isSending ? "Trying…" : "Try now"}</button>`;
 }
 
-/** Whether what it failed with is still so; the service says it. null: it failed with nothing, or that is not known yet. */
+/** Loads whether the cause of a failure still exists. null: there is no failure, or the answer is still loading. */
 function useCause(place: Place, { id, state }: Event): EventCause | null {
   const isUnhappy = state === "failed" || state === "dead";
   const path = isUnhappy ? apiPath(place, "events", id, "cause") : null;

@@ -1,4 +1,4 @@
-/** What an event is called: by its mapped type, or by what came. */
+/** Name of an event: its mapped type, or the kind of its trigger. */
 import type { Event } from "../base/answer.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
 import { sayTricky } from "../base/tricky.ts";
@@ -6,7 +6,7 @@ import { TRIGGER_WORDS } from "./event-table.ts";
 
 const MAX_TYPE_CHARS = 100;
 
-/** The mapped values of an event, where it has any. */
+/** Returns the mapped values of an event, or null. */
 export function mappedOf({ payload }: Pick<Event, "payload">): Readonly<Record<string, Json>> | null {
   return isObject(payload) && isObject(payload.mapped) ? payload.mapped : null;
 }

@@ -1,4 +1,4 @@
-/** What the relay's map read from a call: names and values, each to be copied as the path that a template names it by. */
+/** Values that the relay's map read from a request. Each can be copied as its path for templates. */
 import { useState } from "preact/hooks";
 import { sayNumber } from "../base/count-words.ts";
 import { ExactNumber, type Json } from "../base/exact-json.ts";

@@ -1,4 +1,4 @@
-/** Finds names and values in a payload, however large or deep: a bounded number of places, each with its path, to be copied. */
+/** Search in a payload of any size and depth. It shows a bounded number of places, each with a path to copy. */
 import { useMemo, useState } from "preact/hooks";
 import { copyText } from "../base/clipboard.ts";
 import { sayNumber } from "../base/count-words.ts";
@@ -9,7 +9,7 @@ import { SafeText } from "../component/safe-text.ts";
 import { tellDone, tellFailed } from "../component/toast.ts";
 
 const MAX_FOUND = 50;
-/** Values that are looked at. */
+/** Largest number of values that a search reads. */
 const MAX_LOOKED_AT = 200_000;
 const VALUE_CHARS = 160;
 const PATH_CHARS = 200;
@@ -34,7 +34,7 @@ export function PayloadFind({ payload }: { payload: Json }): View {
   </div>`;
 }
 
-/** Tells whether it worked. */
+/** Copies a path and reports whether that worked. */
 export async function copyPath(path: string): Promise<void> {
   if (await copyText(path)) tellDone("Copied the path.");
   else tellFailed("The browser refused to copy it: select it and press Ctrl+C.");
@@ -45,14 +45,14 @@ interface Found {
   value: string;
 }
 
-/** A value, with where it stands: its path is made where it is shown, since it may be very deep. */
+/** Value with its parents. Its path is built only when it is shown, because it may be very deep. */
 interface Spot {
   value: Json;
   key: string | null;
   above: Spot | null;
 }
 
-/** Without recursion, in the order of the text. */
+/** Searches in the order of the text, without recursion. */
 function find(payload: Json, text: string): { places: Found[]; isMore: boolean } {
   const places: Found[] = [];
   const left: Spot[] = [{ value: payload, key: null, above: null }];

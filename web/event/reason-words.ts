@@ -1,22 +1,19 @@
-/**
- * Why an event is where it is, in one sentence: why nothing happened, or what did, or what comes next. It reads what the service says
- * and adds nothing to it.
- */
+/** Explains the state of an event in one sentence: why nothing happened, what happened, or what comes next. It uses only data of the service. */
 import type { Event, Result } from "../base/answer.ts";
 import { sayCount } from "../base/count-words.ts";
 import { sayClock, sayWhen } from "../base/time-words.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 
-/** Attempts an event has in all. Source: the specification's "States and transitions". */
+/** Largest number of attempts of an event. Source: the specification's "States and transitions". */
 const MAX_ATTEMPTS = 7;
 
 interface Reason {
   tone: "good" | "waiting" | "bad" | "neutral";
-  /** One sentence; it may hold text from outside. */
+  /** One sentence, which may contain untrusted text. */
   text: string;
 }
 
-/** Short words for a reason's code, for lists. */
+/** Short words for the code of a reason, for lists. */
 const CODE_WORDS: Readonly<Record<string, string>> = {
   person_not_found: "person not found",
   person_erased: "person erased",
@@ -32,7 +29,7 @@ export function sayReasonCode(code: string): string {
   return CODE_WORDS[code] ?? code.replaceAll("_", " ");
 }
 
-/** What holds an event back besides its own state: its relay is paused, the environment is on hold, or both. */
+/** Causes that delay an event in addition to its own state: a paused relay and an environment on hold. */
 interface Brake {
   held: boolean;
   paused: boolean;
@@ -77,7 +74,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
     : `${event.waits?.for === "turn" ? event.waits.message : "It waits for its turn."}${failed}`;
 }
 
-/** The sentence that the last attempt was cut off, with a space before it; empty if it was not. */
+/** Returns a sentence that the last attempt was interrupted, after a space, or an empty text. */
 function sayCutOff({ reason, attempts }: Event): string {
   if (reason !== "interrupted" || attempts === 0) return "";
   return ` The service stopped in the middle of attempt ${attempts} of ${MAX_ATTEMPTS}.`;
@@ -153,12 +150,12 @@ function nameOf({ type }: Result): string {
   return `“${sayActionType(type)}”`;
 }
 
-/** Skipped for nothing but that an earlier attempt did it: what was skipped for another reason says so. */
+/** Whether an action was skipped only because an earlier attempt did its work. Any other skip has a reason. */
 export function foundOwnWork({ outcome, code, message }: Result): boolean {
   return outcome === "skipped" && code === undefined && message === undefined;
 }
 
-/** What its person has of it all the same. */
+/** Returns a sentence with the number of other actions that are done. */
 function sayDoneBeside(event: Event): string {
   const results = event.runs.at(-1)?.results ?? [];
   const done = results.filter((result) => result.outcome === "done" || foundOwnWork(result)).length;

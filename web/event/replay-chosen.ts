@@ -1,6 +1,6 @@
 /**
- * Replays the events that were chosen in the list, one after the other, after saying what each plan says; what may not run is left out and
- * why is told. One alone is asked about in full.
+ * Dialog that replays the selected events one after another, after showing the plan of each. It leaves out events that
+ * must not run and says why. A single event gets the full dialog.
  */
 import { useEffect, useState } from "preact/hooks";
 import type { ReplayPlan } from "../../src/engine/event/replay-plan.ts";
@@ -94,12 +94,12 @@ function Several({ place, ids, onClose }: Props): View {
   <//>`;
 }
 
-/** The actions whose work was done for another person than the event is about now. */
+/** Lists the actions whose work was done for another person than the event's current one. */
 function listOther({ actions }: ReplayPlan): number[] {
   return actions.flatMap(({ index, will }) => (will === "other_person" ? [index] : []));
 }
 
-/** Each sentence once. */
+/** Shows each distinct sentence once. */
 function Reasons({ sentences }: { sentences: readonly string[] }): View {
   return html`<ul>${[...new Set(sentences)].slice(0, 5).map((text) => html`<li key=${text}><${Sentence} text=${text} /></li>`)}</ul>`;
 }
@@ -123,7 +123,7 @@ function tally(planned: readonly Planned[]): [what: string, count: number][] {
   return [...counts].sort(([, one], [, other]) => other - one);
 }
 
-/** What each would do now, read one after the other. */
+/** Loads the replay plan of each event, one after another. */
 function usePlans(place: Place, ids: readonly string[]): { plans: Planned[]; refusals: string[] } {
   const [read, setRead] = useState<{ plans: Planned[]; refusals: string[] }>({ plans: [], refusals: [] });
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The states as tabs, each with how many events of the present filter are in it now. Which one is chosen stands in the address. */
+/** Tabs for the states, each with the number of matching events. The address holds the chosen state. */
 import type { EventCounts } from "../../src/engine/event/count.ts";
 import { writeQuery } from "../base/api.ts";
 import { sayNumber } from "../base/count-words.ts";
@@ -9,10 +9,10 @@ import { useLoad } from "../base/use-load.ts";
 import { StateShape } from "../component/state-mark.ts";
 
 const REFRESH_MS = 5_000;
-/** A search reads what it looks at. */
+/** Refresh interval of a search, which is slower because a search reads the events that it counts. */
 const SEARCH_REFRESH_MS = 30_000;
 
-/** Trouble first: a narrow screen shows the first ones. */
+/** States in the order of the tabs. Failures come first, because a narrow screen shows only the first tabs. */
 const TABS = [
   ["", "All"],
   ["dead", "Dead"],

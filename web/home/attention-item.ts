@@ -1,4 +1,4 @@
-/** One thing that needs you: what is wrong and since when, why, whether that is still so, and the ways out of it. */
+/** One attention item: what is wrong, since when and why, whether the cause still exists, and how to fix it. */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { AttentionItem } from "../../src/insight/overview/attention-item.ts";
 import type { DeadView } from "../../src/insight/overview/dead-events.ts";
@@ -20,7 +20,7 @@ import { sayActionType } from "../relay/relay-words.ts";
 interface Props {
   place: Place;
   need: AttentionItem;
-  /** Opens the plan of a replay. */
+  /** Opens the replay dialog. */
   onReplay: (filter: BulkFilter) => void;
 }
 
@@ -58,7 +58,7 @@ function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
   </dl>`;
 }
 
-/** What is out of date once a need was seen to. */
+/** Returns the API paths that are outdated after an item was resolved. */
 export function needPaths(place: Place): string[] {
   return [apiPath(place, "overview"), "/api/overview", apiPath(place, "alerts"), apiPath(place, "problems")];
 }

@@ -1,4 +1,4 @@
-/** What is to do before the first event arrives; each step ticks itself, as soon as the service has seen it. */
+/** Steps before the first event arrives. Each step is marked as done when the service sees its result. */
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import type { Page, RelayItem } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
@@ -12,7 +12,7 @@ interface Step {
   title: string;
   words: string;
   to: string;
-  /** What leads to it; null: nothing does yet. */
+  /** Label of the link, or null while the step has none. */
   link: string | null;
 }
 
@@ -81,7 +81,7 @@ export function FirstSteps({
   </section>`;
 }
 
-/** A relay of production is tried in development first, and carried. */
+/** Returns the step that makes a relay. A relay for production is first made in development, then promoted. */
 function useFirstRelay(place: Place, done: boolean): Step {
   const isLive = place.environment === "production";
   const tried: Place = isLive ? { app: place.app, environment: "development" } : place;

@@ -1,4 +1,4 @@
-/** Home, the first screen: what needs you with its way out, then how it went lately. Before the first event, what is still to do. */
+/** Home page: the open attention items and the recent activity, or the remaining first steps before the first event. */
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
@@ -24,7 +24,7 @@ const PLACE_WORDS = { local: "local development", development: "development", pr
 
 export function HomePage({ place, query }: PageProps): View {
   const { data, error, reload } = useLoad<OverviewView>(apiPath(place, "overview"), REFRESH_MS);
-  // The need goes once its events are replayed; the dialog stays until it is closed, so that its outcome is read.
+  // The item disappears once its events are replayed, but the dialog stays open so that the user can read the outcome.
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
   const close = (): void => {
     setChosen(null);
@@ -55,7 +55,7 @@ export function HomePage({ place, query }: PageProps): View {
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
 }
 
-/** As the navigation counts them: what is the whole server's is not one of the environment's. */
+/** Counts the items as the navigation does: an item of the server does not count for the environment. */
 function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string {
   const server = needs.filter(({ target }) => target === "server").length;
   const own = needs.length - server;
@@ -64,7 +64,7 @@ function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string 
   return own === 0 ? `${sayCount(server, "thing")} of the server` : `${words}, ${server} of the server`;
 }
 
-/** What waits before it changes production is told where it is made too; there it is one of what needs somebody. */
+/** Whether to show pending changes of production here. Development shows them because they are made there. In production they are attention items. */
 const isOnTheWay = ({ environment }: Place): boolean => environment === "development";
 
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {

@@ -1,4 +1,4 @@
-/** How it went lately: a range that stands in the address, its events over time by how they stand now, and its figures. */
+/** Recent activity: a range stored in the address, the range's events over time by state, and its figures. */
 import { useRef } from "preact/hooks";
 import type { HistogramView } from "../../src/engine/event/histogram.ts";
 import type { RequestCountsView } from "../../src/engine/receiver/request.ts";
@@ -43,7 +43,7 @@ export function Pulse({
 }): View {
   const asked = query.get("range") ?? "";
   const [name, words, hours] = RANGES.find(([one]) => one === asked) ?? RANGES[1];
-  // The beginning moves by whole steps, and what was drawn stays until the next is there.
+  // Moves the start of the range in whole steps, so that the API address changes seldom. The old data stays until the next arrives.
   const stepMs = hours === 1 ? MINUTE_MS : 5 * MINUTE_MS;
   const since = new Date(
     Math.floor(useNow(MINUTE_MS) / stepMs) * stepMs - hours * 60 * MINUTE_MS,
@@ -76,7 +76,7 @@ export function Pulse({
     }</section>`;
 }
 
-/** What was answered for a range stays until the next answer is there. */
+/** Loads an address and keeps the last answer of the same range until the next one arrives. */
 function useRange<Answer>(name: string, path: string): { data: Answer | undefined; error: string | null } {
   const { data, error } = useLoad<Answer>(path, REFRESH_MS);
   const last = useRef<{ name: string; data: Answer } | null>(null);
@@ -84,7 +84,7 @@ function useRange<Answer>(name: string, path: string): { data: Answer | undefine
   return { data: last.current?.name === name ? last.current.data : undefined, error };
 }
 
-/** `340 ms`, `1.2 s`. */
+/** Formats `340 ms` or `1.2 s`. */
 function sayTook(ms: number): string {
   return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
@@ -131,7 +131,7 @@ function Figures({
   ${ticks.length > 1 && html`<p class="quiet">Then ${ticks.slice(1).map(({ relay, at }, index) => html`${index > 0 && ", "}<a href=${pagePath(place, "relays", relay)}>${relay}</a> <${Ago} at=${at} />`)}.</p>`}`;
 }
 
-/** Of what came: how many calls were refused, and which share that is. */
+/** Shows how many requests were rejected, and their share of all requests. */
 function Refused({
   place,
   calls,

@@ -1,4 +1,4 @@
-/** The relays, those in trouble first. */
+/** List of relays, those with failures first. */
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";

@@ -1,4 +1,4 @@
-/** Mail: what was sent or kept, the domain it comes from, the server it leaves by, and who wants none. Each tab stands in the address. */
+/** Mail page: the sent mails, the sender domain, the mail server and the people who stopped mail. The address names the tab. */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";

@@ -1,4 +1,4 @@
-/** The mail that is open: beside the list where there is room, else above it. It is shown as text, never as markup. */
+/** Open mail, next to the list on a wide screen, otherwise above it. The mail is shown as text, never as markup. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { html, type View } from "../base/html.ts";

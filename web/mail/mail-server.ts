@@ -1,4 +1,4 @@
-/** How mail leaves: the switch, the mail server (its password is never shown again), the name it comes from, a test, and its limits. */
+/** Settings of outgoing mail: the switch, the mail server (its password is never shown again), the sender's name, a test and the limits. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { writeQuery } from "../base/api.ts";

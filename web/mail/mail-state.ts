@@ -1,4 +1,4 @@
-/** What became of a mail, as a mark. */
+/** Mark that shows the state of a mail. */
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { html, type View } from "../base/html.ts";
 import { StateMark } from "../component/state-mark.ts";

@@ -1,4 +1,4 @@
-/** People who stopped mail of kind event with the link that such mail carries, and allowing it again. */
+/** List of people who stopped mails of the kind `event` with the link in such a mail. The owner can allow them again. */
 import type { MailStopView } from "../../src/platform/mail/mail-stop.ts";
 import type { Page } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";

@@ -1,4 +1,4 @@
-/** Mail that was sent, or in local development kept here instead of being sent; the one that is open stands in the address. */
+/** List of sent mails, or in local development of mails that are stored instead of sent. The address holds the open mail. */
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -61,7 +61,7 @@ function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): Vie
     <p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p><//>`;
 }
 
-/** Why no mail leaves, where something is still to be set up. */
+/** Says what setup is missing before mail can be sent. */
 function NotLeaving({ place }: { place: Place }): View {
   const { settings } = useSettings(place);
   if (settings === undefined || place.environment === "local") return null;

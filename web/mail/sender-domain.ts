@@ -1,4 +1,4 @@
-/** The domain mail is sent from: setting it, the DNS record that proves it is yours, and looking again whether it is there. */
+/** Settings of the sender domain: the domain, the DNS record that proves its ownership, and a button that checks the record. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { writeQuery } from "../base/api.ts";
@@ -34,7 +34,7 @@ export function SenderDomain({ place }: { place: Place }): View {
     <${Form} key=${domain?.domain ?? ""} place=${place} domain=${domain} /></div>`;
 }
 
-/** Out of date once the domain is another, or is verified. */
+/** Returns the API paths that are outdated after the domain changed or was verified. */
 function pathsOf(place: Place): string[] {
   return ["sender-domain", "settings", "overview", "alerts"].map((part) => apiPath(place, part));
 }

@@ -1,4 +1,4 @@
-/** A test mail to oneself, and what became of it: in passing, and where the settings are made, until the next one. */
+/** Button that sends a test mail to the owner. It shows the result as a toast and, in the settings, next to the button. */
 import { useState } from "preact/hooks";
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { html, type View } from "../base/html.ts";
@@ -8,7 +8,7 @@ import { Sentence } from "../component/sentence.ts";
 import { tellDone, tellFailed } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 
-/** What became of a mail that was just sent by hand, in one sentence; null: it is not known to have gone well. */
+/** Describes the result of a test mail in one sentence. null: it is not known to be successful. */
 function sayEnd({ state, to }: Email): string | null {
   if (state !== "sent" && state !== "mailbox") return null;
   return `The mail to ${to} was ${state === "sent" ? "taken by the mail server" : "kept here"}.`;

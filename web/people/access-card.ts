@@ -1,4 +1,4 @@
-/** What a person has access to: an entitlement a line however many grants it rests on, each of which can be revoked. */
+/** Access of a person: one line for each entitlement, with all of its grants. Each grant can be revoked. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayCount, sayNumber } from "../base/count-words.ts";
@@ -17,9 +17,9 @@ type Grant = PersonNow["access"]["grants"][number];
 
 interface Held {
   entitlement: string;
-  /** Newest first, as the API has them. */
+  /** Newest first, as in the API. */
   grants: Grant[];
-  /** The last end of them; null: one has none. */
+  /** Latest end of the grants; null: one of them never expires. */
   until: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A person's attributes, and changing them by hand. What is typed is compared with what was read: only names that differ are sent, so that
- * what somebody else set meanwhile under another name stays.
+ * Attributes of a person and their editor. It sends only the names that changed, so that it does not overwrite other
+ * names that changed meanwhile.
  */
 import { useState } from "preact/hooks";
 import type { PersonView } from "../../src/shop/people/person.ts";
@@ -31,7 +31,7 @@ export function AttributeCard({ place, person }: Props): View {
 }
 
 function ChangeDialog({ place, person, onClose }: Props & { onClose: () => void }): View {
-  // As they were when the window opened.
+  // Attributes when the dialog opened.
   const [read] = useState(person.attributes as { [name: string]: Json });
   const [text, setText] = useState(() => writeExact(read, 2));
   const [broken, setBroken] = useState<string | null>(null);
@@ -72,7 +72,7 @@ function readTyped(text: string): { attributes: { [name: string]: Json } } | { w
   }
 }
 
-/** What is set, and null for what is removed. */
+/** Returns the changed values, with null for removed names. */
 function differences(read: { [name: string]: Json }, typed: { [name: string]: Json }): Record<string, Json> {
   const changed = new Map<string, Json>();
   for (const [name, value] of Object.entries(typed)) {

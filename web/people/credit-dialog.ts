@@ -1,4 +1,4 @@
-/** Adds or spends credits by hand, once, however often it is pressed. */
+/** Dialog that adds or spends credits. Pressing the button several times changes the balance once. */
 import { useRef, useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayNumber } from "../base/count-words.ts";
@@ -21,7 +21,7 @@ export function CreditDialog({
   const { person, credits } = now;
   const [way, setWay] = useState<1 | -1>(1);
   const { send, isSending, error } = useSend();
-  // One change a window: what is sent again because no answer came applies once.
+  // One idempotency key for each amount and reason, so that a repeated send after a lost response applies once.
   const sent = useRef({ what: "", key: "" });
   const change = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();

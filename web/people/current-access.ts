@@ -1,4 +1,4 @@
-/** What a person has now: access, credits, plan and what they bought, each with where it came from and how it is ended. */
+/** Current state of a person: access, credits, plan and purchases, each with its source and a way to end it. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";

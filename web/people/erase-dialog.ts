@@ -1,4 +1,4 @@
-/** Erases a person for good, once their address was typed. */
+/** Dialog that permanently erases a person after the owner typed the email address. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { html, type View } from "../base/html.ts";
@@ -25,7 +25,7 @@ export function EraseDialog({
     event.preventDefault();
     const path = apiPath(place, "persons", person.id);
     if ((await send({ method: "DELETE", path })) === null) return;
-    // The page is left first, so that nobody is asked for who is gone.
+    // Leaves the page first, so that it does not load the erased person.
     navigate(pagePath(place, "people"), { replace: true });
     tellDone("The person is erased.");
   };

@@ -1,4 +1,4 @@
-/** An event as one line: how it stands, what it was about, why, and when. */
+/** One event in a line: its state, subject, reason and time. */
 
 import type { EventItem } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";

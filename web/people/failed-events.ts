@@ -1,6 +1,6 @@
 /**
- * What came for a person and did not come through: events that were given up, those that failed and are tried again, and those that name their
- * address and found nobody.
+ * List of a person's events that did not succeed: dead events, failed events, events that wait for a retry, and events
+ * that contain the email address but matched no person.
  */
 import type { PersonView } from "../../src/shop/people/person.ts";
 import type { EventItem, Page } from "../base/answer.ts";
@@ -19,7 +19,7 @@ export function WentWrong({ place, person }: { place: Place; person: PersonView 
     apiPath(place, "events") + writeQuery({ ...filter, limit: SHOWN });
   const dead = itemsOf(useLoad<Page<EventItem>>(path({ person: person.id, state: "dead" }), REFRESH_MS));
   const failed = itemsOf(useLoad<Page<EventItem>>(path({ person: person.id, state: "failed" }), REFRESH_MS));
-  // It reads payloads, so it is not read again by the clock.
+  // This search reads payloads, so it is not polled.
   const lost = itemsOf(useLoad<Page<EventItem>>(path({ q: person.email, state: "failed" }))).filter(
     (one) => one.person === null,
   );

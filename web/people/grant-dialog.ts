@@ -1,4 +1,4 @@
-/** Grants access by hand: to what the catalog has, for good or until a time. */
+/** Dialog that grants access: to an entitlement of the catalog, permanently or until a time. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { Page } from "../base/answer.ts";
@@ -15,7 +15,7 @@ import { useSend } from "../component/use-send.ts";
 
 const ALL = "?limit=200";
 
-/** Names that can be granted, by what they are. */
+/** Loads the names that can be granted, by kind. */
 function useEntitlements(place: Place): { known: boolean; groups: [title: string, names: string[]][] } {
   const slugs = useLoad<Page<{ slug: string }>>(apiPath(place, "access") + ALL).data;
   const products = useLoad<Page<{ name: string }>>(apiPath(place, "products") + ALL).data;

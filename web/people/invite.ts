@@ -1,4 +1,4 @@
-/** Inviting somebody by address; who is here already is shown as they are. */
+/** Dialog that invites a person by email address. If the person exists, it shows that person. */
 import { useState } from "preact/hooks";
 import type { PersonView } from "../../src/shop/people/person.ts";
 import { html, type View } from "../base/html.ts";

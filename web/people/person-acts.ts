@@ -1,4 +1,4 @@
-/** What can be done for a person by hand. Each act says what the service answered, and is taken back where that can be. */
+/** Actions on a person. Each reports the service's answer, and can be undone if possible. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { call } from "../base/api.ts";

@@ -1,4 +1,4 @@
-/** Who the person is: id, since when and by whom, whether mail may go, store account tokens and attributes. */
+/** Facts about a person: id, origin, whether they receive mail, store account tokens and attributes. */
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayNamed } from "../audit/words.ts";
 import { call, writeQuery } from "../base/api.ts";

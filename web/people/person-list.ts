@@ -1,4 +1,7 @@
-/** The people of an environment, newest first, with what each has now; a text finds whom it names by index, then looks inside addresses. */
+/**
+ * List of the environment's people, newest first, with their current access. A search uses the index of names first,
+ * then searches inside email addresses.
+ */
 import type { PersonItem } from "../../src/shop/people/person-list.ts";
 import { writeQuery } from "../base/api.ts";
 import { sayNumber } from "../base/count-words.ts";
@@ -121,7 +124,7 @@ export function PersonState({ status }: { status: PersonItem["status"] }): View 
   return html`<${StateMark} state=${state} word=${word} />`;
 }
 
-/** A page looks at a bounded number of people, so that none found may mean none yet. */
+/** A page of the API scans a bounded number of people, so an empty page does not mean that nothing matches. */
 function None({
   place,
   list,

@@ -1,4 +1,4 @@
-/** Nobody has this address: what came for it all the same, and what would make a person of it. */
+/** Page for an email address without a person. It shows the events that mention the address, and how to create the person. */
 import type { EventItem, Page } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -25,7 +25,7 @@ export function Nobody({ place, name }: { place: Place; name: string }): View {
     <${Mentions} place=${place} text=${name} none=${html`No event of the last 30 days mentions it. If something should have come: a call that was refused is in <a href=${pagePath(place, "calls")}>Calls</a>, without its body.`} />`;
 }
 
-/** Events that hold the text anywhere, newest first. */
+/** Shows events that contain the text, newest first. */
 function Mentions({ place, text, none }: { place: Place; text: string; none: View }): View {
   const q = text.slice(0, MAX_SEARCHED_CHARS);
   const { data } = useLoad<Page<EventItem>>(apiPath(place, "events") + writeQuery({ q, limit: SHOWN }));

@@ -1,4 +1,4 @@
-/** One person: what they have now and why, what went wrong for them, and their story. It is the screen that ends a support call. */
+/** Page of one person: current access and its source, failures, and the timeline. It answers a support request on one screen. */
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { PersonItem } from "../../src/shop/people/person-list.ts";
 import type { Page } from "../base/answer.ts";
@@ -21,7 +21,7 @@ import { PersonStory } from "./person-timeline.ts";
 const REFRESH_MS = 5_000;
 const ID = /^per_[0-9a-z]{1,64}$/;
 
-/** At an id, or at an address or store token, which leads to its person. */
+/** Opens a person by id, or finds one by email address or store account token. */
 export function PersonPage({ place, params }: PageProps): View {
   const name = params.id ?? "";
   return ID.test(name)
@@ -49,7 +49,7 @@ function same(left: string, right: string): boolean {
 
 function Known({ place, id }: { place: Place; id: string }): View {
   const { data, error, isGone, reload } = useLoad<PersonNow>(apiPath(place, "persons", id), REFRESH_MS);
-  // Asked for beside the person, so that it is there as soon as they are.
+  // Starts loading the timeline together with the person.
   useLoad(apiPath(place, "persons", id, "story"));
   const back = { back: "People", backTo: pagePath(place, "people") };
   if (data === undefined) {

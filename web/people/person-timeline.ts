@@ -1,4 +1,4 @@
-/** A person's story, newest first, in the service's own sentences; each leads to what it tells of. */
+/** Timeline of a person, newest first, in the service's sentences. Each entry links to its subject. */
 import type { TimelineItem } from "../../src/insight/timeline/item.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";

@@ -1,4 +1,4 @@
-/** Where something came from: its relay and its event, each a link; or who did it by hand. */
+/** Source of an entry: links to its relay and event, or the actor. */
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -12,7 +12,7 @@ export function Origin({
   place: Place;
   relay: string | null;
   eventId: string | null;
-  /** In words, where no relay did it. */
+  /** Actor in words, if no relay caused it. */
   by?: string | null;
 }): View {
   if (relay === null && eventId === null)

@@ -1,4 +1,4 @@
-/** Store account tokens of a person: what an app store's purchase finds them by. */
+/** Store account tokens of a person, by which a purchase in an app store finds the person. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { call } from "../base/api.ts";

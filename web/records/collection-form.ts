@@ -1,4 +1,4 @@
-/** A collection, made or changed in a window: what it is called, who reads its records, and a row for each field. */
+/** Dialog that creates or changes a collection: its name, who reads its records, and its fields. */
 import { useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";
 import type { FieldType, ShownFields } from "../../src/shop/records/collection-definition.ts";
@@ -21,7 +21,7 @@ interface FieldRow {
   name: string;
   type: FieldType;
   required: boolean;
-  /** As it is typed; "" for none. */
+  /** Typed limit; "" for none. */
   max: string;
 }
 
@@ -35,7 +35,7 @@ const makeRow = (row: Partial<FieldRow> = {}): FieldRow => ({
   key: rowsMade++,
 });
 
-/** What a new one begins with: the name that is missing somewhere, and the fields that are written to it there. */
+/** Initial values of a new collection that a relay needs: the missing name and the fields that the relay writes. */
 interface Wanted {
   name: string;
   fields: readonly string[];
@@ -43,7 +43,7 @@ interface Wanted {
 
 interface Props {
   place: Place;
-  /** null: a new one. */
+  /** null for a new collection. */
   collection: Collection | null;
   wanted?: Wanted;
   onClose: () => void;
@@ -51,7 +51,7 @@ interface Props {
 }
 
 export function CollectionForm({ place, collection: given, wanted, onClose, onMade }: Props): View {
-  // As it was when the window opened: what somebody else saves meanwhile is refused to be written over, not taken for what was read here.
+  // Collection when the dialog opened. If another person saved it meanwhile, the service rejects this save instead of overwriting it.
   const [collection] = useState(given);
   const { send, isSending, error } = useSend();
   const [rows, setRows] = useState(() => rowsOf(collection, wanted));

@@ -1,4 +1,7 @@
-/** The collections of an environment. A link may ask for one that a relay writes to and that is missing: `?new=invoices&relay=invoices`. */
+/**
+ * List of the environment's collections. A link can open the form for a missing collection that a relay writes to:
+ * `?new=invoices&relay=invoices`.
+ */
 import { useState } from "preact/hooks";
 import type { Page, Relay } from "../base/answer.ts";
 import { sayCount } from "../base/count-words.ts";
@@ -20,7 +23,7 @@ import { type Collection, fieldNames, KIND_WORDS } from "./shape.ts";
 
 type Row = Collection & { id: string };
 
-/** The collections, or with `?tab=files` the files that their records hold. */
+/** Shows the collections, or with `?tab=files` the files of their records. */
 export function CollectionListPage({ place, query }: PageProps): View {
   const isFiles = query.get("tab") === "files";
   const here = pagePath(place, "collections");
@@ -44,7 +47,7 @@ function Collections({ place, query }: { place: Place; query: URLSearchParams })
     setMaking(false);
     setQuery({ new: "", relay: "", back: "" });
   };
-  // Who came from a relay goes on with what waits for it.
+  // A user who came from a relay continues with what waits for the collection.
   const made = (name: string): void =>
     navigate(afterMaking(place, query) ?? pagePath(place, "collections", name));
   return html`<div class="tab-actions"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button></div>
@@ -61,7 +64,7 @@ function Collections({ place, query }: { place: Place; query: URLSearchParams })
     }`;
 }
 
-/** The form for what a relay writes to, once the relay is read. */
+/** Shows the form for the missing collection once the relay is loaded. */
 function MissingForm({
   relay,
   wanted,

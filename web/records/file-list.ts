@@ -1,4 +1,4 @@
-/** The files that records may hold: kept, handed out as a download, deleted while no record holds them. */
+/** List of the files that records can reference. A file can be downloaded, and deleted while no record references it. */
 import { useState } from "preact/hooks";
 import type { FileView } from "../../src/shop/records/file.ts";
 import { writeQuery } from "../base/api.ts";
@@ -19,7 +19,7 @@ import { Ago } from "../component/time.ts";
 import { mayBeDone, useSend } from "../component/use-send.ts";
 
 const REFRESH_MS = 10_000;
-/** What the service takes; a larger one would be cut off on its way. */
+/** Size limit of the service, which cuts off a larger upload. */
 const MAX_FILE_MB = 5;
 
 export function FileList({ place }: { place: Place }): View {
@@ -103,7 +103,7 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
     event.preventDefault();
     if (file === null || refuseFile(file) !== null) return;
     const name = String(new FormData(event.target as HTMLFormElement).get("name") ?? "").trim();
-    // A browser that knows no type of it leaves it empty.
+    // The browser leaves the type empty if it does not know it.
     const body = new Blob([file], { type: file.type === "" ? "application/octet-stream" : file.type });
     const sent = await send<{ file: FileView }>({
       method: "POST",
@@ -132,7 +132,7 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
   </form><//>`;
 }
 
-/** null: it may be sent. */
+/** Returns why the file is rejected, or null. */
 function refuseFile({ name, size }: File): string | null {
   if (size <= MAX_FILE_MB * 1024 ** 2) return null;
   return `${name} has ${sayBytes(size)}, over the limit of ${MAX_FILE_MB} MB: choose a smaller one, or keep it elsewhere and write its address into the record.`;

@@ -1,9 +1,9 @@
-/** The relays that hear of changes in a collection. */
+/** List of the relays that a change in a collection triggers. */
 import type { Listener } from "../../src/shop/records/collection.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 
-/** `changes`: what may happen where it is said; a record that is there is not made again. */
+/** `changes` limits the kinds of change. For example, an existing record cannot be created again. */
 export function Listeners({
   place,
   listeners,

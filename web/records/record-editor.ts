@@ -1,6 +1,6 @@
 /**
- * Writes a record: a new one, or an old one over what was read. What is typed goes out as it stands, so that every number arrives exactly;
- * where somebody changed the record meanwhile, what stands now is shown beside, and nothing is written over unseen.
+ * Editor of a new or existing record. The text is sent unchanged, so that every number arrives exactly. If another
+ * person changed the record meanwhile, the editor shows the current version and overwrites nothing unseen.
  */
 import { useState } from "preact/hooks";
 import { call, RawJson } from "../base/api.ts";
@@ -18,7 +18,7 @@ import type { Record, ShownCollection } from "./shape.ts";
 interface Props {
   place: Place;
   collection: ShownCollection;
-  /** Absent: a new one. */
+  /** Absent for a new record. */
   record?: Record;
   data: Json;
   onClose: () => void;
@@ -58,7 +58,7 @@ export function RecordEditor({ place, collection, record, data, onClose }: Props
     onClose();
     if (record === undefined) navigate(pagePath(place, "collections", name, sent.answer.record.id));
   };
-  /** What stands now, where it is not what was read. */
+  /** Returns the current record if it differs from the loaded one. */
   const readTheirs = async (): Promise<Record | null> => {
     if (basis === undefined) return null;
     const now = await call<{ record: Record }>("GET", path).catch(() => null);

@@ -1,4 +1,4 @@
-/** The records of a collection, newest first; whose they are, and a text in them, stand in the address. */
+/** List of a collection's records, newest first. The address holds the owner filter and the search. */
 import { useState } from "preact/hooks";
 import { writeQuery } from "../base/api.ts";
 import { isObject, type Json, writeExact } from "../base/exact-json.ts";
@@ -71,7 +71,7 @@ function showAll(): void {
   setQuery({ owner: "", to: "", q: "" });
 }
 
-/** A page looks at a bounded number of records, so that none found may mean none yet. */
+/** A page of the API scans a bounded number of records, so an empty page does not mean that nothing matches. */
 function None({ list, name, isFiltered }: { list: List<Record>; name: string; isFiltered: boolean }): View {
   if (list.next !== null) {
     return html`<${EmptyState} icon="search" title="None among the newest"><p>Older ones were not looked at yet.</p>

@@ -1,4 +1,4 @@
-/** One record: its data as a tree or as text, whose it is, who and which event wrote it, and what a change of it sets off. */
+/** Page of one record: its data as a tree or text, its owner, who wrote it with which event, and the relays that a change triggers. */
 import { useState } from "preact/hooks";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";

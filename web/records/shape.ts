@@ -1,4 +1,4 @@
-/** A collection and its records as the dashboard reads them: with every number as it was written. */
+/** Types of a collection and its records as the dashboard parses them, with every number as written. */
 import type { CollectionView, Listener } from "../../src/shop/records/collection.ts";
 import type { RecordItem } from "../../src/shop/records/record.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
@@ -10,7 +10,7 @@ export interface ShownCollection {
 }
 export type Record = Omit<RecordItem, "data"> & { data: Json };
 
-/** Who reads the records of each kind. */
+/** Words for who reads the records of each kind. */
 export const KIND_WORDS = {
   shared: "anyone signed in reads",
   private: "only its owner reads",
@@ -18,19 +18,19 @@ export const KIND_WORDS = {
   direct: "from person to person",
 } as const;
 
-/** The names of a collection's fields, whichever way they are listed. */
+/** Returns the names of a collection's fields. The fields are a list or an object. */
 export function fieldNames(fields: Json): string[] {
   if (Array.isArray(fields))
     return fields.flatMap((field) => (isObject(field) && typeof field.name === "string" ? [field.name] : []));
   return isObject(fields) ? Object.keys(fields) : [];
 }
 
-/** What a record begins with: each field with nothing in it. */
+/** Returns the initial data of a record: every field is null. */
 export function emptyData(fields: Json): Json {
   return Object.fromEntries(fieldNames(fields).map((name) => [name, null]));
 }
 
-/** A field of a record that holds a file, by its id. */
+/** Field of a record that references a file by id. */
 export interface HeldFile {
   field: string;
   id: string;

@@ -1,4 +1,4 @@
-/** Who wrote a record last, in the audit's words: a relay and a person are links, and so is the event that did it. */
+/** Last writer of a record, as the audit names it. Relays, people and the event are links. */
 import { hrefOf, sayNamed } from "../audit/words.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";

@@ -1,4 +1,7 @@
-/** An explanation, step by step: what was found, what was signed, the verdict with its first difference, what was read, and what would be done. */
+/**
+ * Explanation of a request in steps: what was found, the signed payload, the verdict with the first difference, the
+ * mapped values, and the actions that would run.
+ */
 import type { Simulation } from "../../src/insight/simulate/step.ts";
 import { isObject, type Json, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
@@ -91,7 +94,7 @@ function Folded({ title, value }: { title: string; value: Json }): View {
   return html`<details><summary>${title}</summary><${JsonView} value=${value} label=${title} /></details>`;
 }
 
-/** What would have to be changed for the signature to match. */
+/** Lists what must change for the signature to match. */
 function Changes({ changes }: { changes: Json | undefined }): View {
   if (!Array.isArray(changes) || changes.length === 0) return null;
   return html`<ul class="explained-changes">${changes.map((one, at) => html`<li key=${at}><code><${SafeText} text=${typeof one === "string" ? one : writeExact(one)} limit=${300} /></code></li>`)}</ul>`;
@@ -109,7 +112,7 @@ function PersonLine({
   return html`<p>${typeof id === "string" ? html`<a href=${pagePath(place, "people", id)}>${words}</a>` : words} <span class="quiet">${String(status ?? "")}</span></p>`;
 }
 
-/** Each thing that was looked for, with where, and what was found. */
+/** Shows each value that was searched, its path, and the result. */
 function Rows({ rows }: { rows: readonly Json[] }): View {
   return html`<dl class="explained-rows">${rows.filter(isObject).map((row, at) => {
     const { name, path, found, value, part, ...place } = row;

@@ -1,10 +1,10 @@
-/** An export that is imported: its batches, one request each, and what became of its lines. */
+/** Import of an exported file: splits it into batches, one request each, and counts the outcomes of its lines. */
 import type { ImportLineView, ImportView } from "../../src/engine/receiver/import.ts";
 import { call, writeQuery } from "../base/api.ts";
 
-/** A browser holds all of it. */
+/** Size limit, because the browser holds the whole file in memory. */
 export const MAX_FILE_MB = 64;
-/** Of one request. */
+/** Largest batch of one request. */
 const BATCH_BYTES = 900 * 1024;
 const BATCH_LINES = 1_000;
 const SHOWN_LINES = 6;
@@ -13,7 +13,7 @@ const LF = 0x0a;
 export interface MissedFile {
   name: string;
   bytes: Uint8Array<ArrayBuffer>;
-  /** SHA-256 in hex; null where the browser makes none, as at an address without https. */
+  /** SHA-256 in hex; null if the browser cannot compute it, as on an address without https. */
   hash: string | null;
 }
 
@@ -27,7 +27,7 @@ export async function readFile(file: File): Promise<MissedFile> {
   return { name: file.name, bytes, hash };
 }
 
-/** Lines that did not enter for the same cause. */
+/** Lines that were not imported for the same reason. */
 export interface MissedCause {
   outcome: "ignored" | "refused";
   message: string;
@@ -37,14 +37,14 @@ export interface MissedCause {
 
 export interface MissedTally {
   counts: Record<ImportLineView["outcome"], number>;
-  /** Of the new ones. */
+  /** Number of new lines with a verified signature. */
   verified: number;
   causes: Map<string, MissedCause>;
   version: number | null;
   lines: number;
 }
 
-/** Has every batch planned or stored, one after another; `onStep` is told how far it is after each, from 0 to 1. */
+/** Plans or stores every batch, one after another. Calls `onStep` after each with the progress from 0 to 1. */
 export async function passOver(
   path: string,
   { bytes, hash }: MissedFile,
@@ -73,7 +73,7 @@ export async function passOver(
   return tally;
 }
 
-/** `known`: what came before it in a plan, which stores nothing. */
+/** Adds a line to the tally. `known` holds the keys of earlier lines in a plan, which stores nothing. */
 function add(
   tally: MissedTally,
   { line, outcome, key, message, verified }: ImportLineView,

@@ -1,10 +1,10 @@
 /**
- * What differs inside a line that was changed: the parts that both have, and those of one side. A long part that both have is only counted, so that
- * a change deep inside a long value is seen at once.
+ * Differences inside a changed line: parts of both sides and parts of one side. A long common part is only counted, so
+ * that a change deep inside a long value is visible.
  */
 import { diffParts, type Side } from "./sequence-diff.ts";
 
-/** A part of one side's line. `at`: where it begins in that line. */
+/** Part of a line. `at` is its offset in the line. */
 export type LinePart =
   | { kind: "same" | "changed"; at: number; text: string }
   | { kind: "skipped"; characters: number };
@@ -15,9 +15,9 @@ interface LineDiff {
 }
 
 const WORD = /[\p{L}\p{N}]+|\s+|[^\p{L}\p{N}\s]/gu;
-/** Of a part that both have, so much stays at either end. */
+/** Characters that stay visible at each end of a common part. */
 const CONTEXT_CHARS = 80;
-/** A longer word is compared letter by letter. */
+/** A longer word is compared by character. */
 const MAX_WORD_CHARS = 40;
 
 export function diffLine(left: string, right: string): LineDiff {
@@ -48,7 +48,7 @@ function add(parts: LinePart[], kind: "same" | "changed", at: number, text: stri
   else if (text !== "") parts.push({ kind, at, text });
 }
 
-/** Long parts that both have, without their middle. */
+/** Removes the middle of long common parts. */
 function shorten(parts: readonly LinePart[]): LinePart[] {
   return parts.flatMap((part): LinePart[] => {
     if (part.kind !== "same") return [part];

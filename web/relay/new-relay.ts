@@ -1,6 +1,6 @@
 /**
- * Makes a relay: a template is looked at and taken, named and written on; what the service made for it is shown once, before anything else. What
- * is written is kept as a draft, and a template that takes its place gives it back.
+ * Page that makes a relay: the user chooses a template, names it and edits it. The new secrets are shown once, before
+ * anything else. The text is stored as a draft, and replacing it by a template can be undone.
  */
 import { useState } from "preact/hooks";
 import type { Problem } from "../../src/base/refusal.ts";
@@ -127,7 +127,7 @@ function nameIn(root: JsonNode | null): string {
   return name?.kind === "text" ? name.value : "";
 }
 
-/** The text with another name, where it says it or as its first field. */
+/** Replaces the name in the text, or adds it as the first field. */
 function putName(text: string, name: string): string {
   const root = readTree(text);
   if (root?.kind !== "object") return text;

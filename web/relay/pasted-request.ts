@@ -1,11 +1,11 @@
-/** A call as somebody pastes it: a curl command, headers with the body below an empty line, or the body alone. It sends nothing. */
+/** Parser of a pasted request: a curl command, headers with a body after an empty line, or only the body. It sends nothing. */
 
 export interface PastedCall {
   body: string;
-  /** null: none were pasted, so the call is signed here as the sender would. */
+  /** null: the text has no headers, so the service signs the request as the sender would. */
   headers: Record<string, string> | null;
   contentType: string | null;
-  /** What was appended to the URL, ? included. */
+  /** Query string of the URL with its `?`. */
   search: string;
 }
 
@@ -27,7 +27,7 @@ export function readPastedCall(text: string): PastedCall {
     if (found === null) break;
     headers.push([found[1] ?? "", found[2] ?? ""]);
   }
-  // A body that begins like a header, such as `note: paid`, has no empty line behind it.
+  // A body that looks like a header, such as `note: paid`, has no empty line after it.
   if (request === null && (lines[at] ?? "") !== "") return finish([], trimmed, "");
   return finish(headers, lines.slice(at + 1).join("\n"), searchOf(request?.[1] ?? ""));
 }
@@ -51,13 +51,13 @@ function readCurl(command: string): PastedCall {
   return finish(headers, bodies.join("&"), searchOf(url));
 }
 
-/** `--data=x` is `--data x`. */
+/** Splits `--data=x` like `--data x`. */
 function splitFlag(word: string): [flag: string, value: string | undefined] {
   const at = word.startsWith("--") ? word.indexOf("=") : -1;
   return at === -1 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** The words of a shell's line, quotes taken off. */
+/** Splits a shell command into words without their quotes. */
 function splitWords(line: string): string[] {
   const words: string[] = [];
   let word: string | null = null;
@@ -103,7 +103,7 @@ function searchOf(url: string): string {
 function finish(all: readonly (readonly [string, string])[], body: string, search: string): PastedCall {
   const headers = Object.fromEntries(all.map(([name, value]) => [name.toLowerCase(), value.trim()]));
   const { "content-type": contentType = null } = headers;
-  // A content type alone is no sign of who sends.
+  // A content type does not show that the headers came from a sender.
   const others = Object.keys(headers).filter((name) => name !== "content-type");
   return { body, headers: others.length === 0 ? null : headers, contentType, search };
 }

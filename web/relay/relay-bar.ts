@@ -1,4 +1,4 @@
-/** The last 24 hours of a relay as a small bar: its length compares relays, its colours say how events ended. */
+/** Bar of a relay's last 24 hours. Its length compares relays and its colors show the outcomes of events. */
 import type { RelayItem } from "../base/answer.ts";
 import { sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -13,13 +13,13 @@ export function totalOf(counts: Counts): number {
   return counts.done + counts.waiting + counts.failed + counts.dead;
 }
 
-/** "12 done, 1 dead"; "no events" where there were none. */
+/** Formats "12 done, 1 dead", or "no events". */
 function sayCounts(counts: Counts): string {
   const told = PARTS.filter((part) => counts[part] > 0).map((part) => `${sayNumber(counts[part])} ${part}`);
   return told.length === 0 ? "no events" : `${counts.approximate ? "about " : ""}${told.join(", ")}`;
 }
 
-/** `most`: the total of the busiest relay; lengths are by square root, so that a quiet one can still be seen. */
+/** `most` is the total of the busiest relay. Lengths use the square root, so that a quiet relay stays visible. */
 export function RelayBar({ counts, most }: { counts: Counts; most: number }): View {
   const total = totalOf(counts);
   const length = total === 0 ? 0 : Math.max(8, WIDTH * Math.sqrt(total / Math.max(most, 1)));

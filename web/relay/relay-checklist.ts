@@ -1,6 +1,6 @@
 /**
- * What is left to do while a relay is new, and where each thing is done; each step ticks itself. It goes once an event was done, in development
- * once production has the relay too.
+ * Checklist of a new relay: what is left to do and where. Each step is marked as done when the service sees its result.
+ * The list disappears after the first done event, and in development after the relay was promoted too.
  */
 import type { FunnelView } from "../../src/insight/overview/funnel.ts";
 import type { HealthView } from "../../src/insight/overview/health.ts";
@@ -21,7 +21,7 @@ import { useFunnel } from "./relay-funnel.ts";
 interface Step {
   title: string;
   done: boolean;
-  /** How it is done, while it is not. */
+  /** Instruction, shown until the step is done. */
   how: View;
 }
 
@@ -33,7 +33,7 @@ interface Props {
   place: Place;
   relay: Relay;
   health: HealthView;
-  /** What it names and is not there. */
+  /** Catalog items that its actions name and that do not exist. */
   missing: readonly MissingThing[];
 }
 
@@ -42,7 +42,7 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
   const mail = useMailStep(place, relay);
   const production = useProductionStep(place, relay);
   const refused = useRefused(place, relay);
-  // Nothing of it was ever done.
+  // A relay without any done event counts as new.
   const isYoung = now - Date.parse(relay.createdAt) < NEW_DAYS * DAY_MS;
   const isIdle = relay.last24h.done === 0 && isYoung;
   const done = apiPath(place, "events") + writeQuery({ relay: relay.name, state: "done", limit: 1 });
@@ -63,7 +63,7 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
     )}</ol></section>`;
 }
 
-/** One step for all that its actions name, where they name anything. */
+/** Returns one step for all catalog items that the actions name, if they name any. */
 function stepsOfMissing(place: Place, { name, definition }: Relay, missing: readonly MissingThing[]): Step[] {
   const names = definition.actions.some((action) =>
     ["collection", "product", "plan", "entitlement"].some((field) => field in action),
@@ -79,7 +79,7 @@ function stepsOfMissing(place: Place, { name, definition }: Relay, missing: read
   ];
 }
 
-/** Where it mails and mail leaves this service: what has to stand for that. */
+/** Returns the step that prepares outgoing mail, if the relay sends mail and this service delivers it. */
 function useMailStep(place: Place, { definition }: Relay): Step[] {
   const { settings } = useSettings(place);
   const mails = definition.actions.some(({ type }) => type === "email_person");
@@ -99,7 +99,7 @@ function useMailStep(place: Place, { definition }: Relay): Step[] {
   ];
 }
 
-/** Where it is carried next. */
+/** Returns the step that moves the relay to the next environment. */
 function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
   const isTried = place.environment === "development";
   const live: Place = isTried ? { app: place.app, environment: "production" } : place;
@@ -124,7 +124,7 @@ function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
   ];
 }
 
-/** Why the calls of 24 hours were refused, where none of them verified and no event ever came; null: that is not so. */
+/** Returns the cause of the last 24 hours' rejections if no request verified and no event ever arrived. null otherwise. */
 function useRefused(place: Place, { name, lastEventAt }: Relay): Stop | null {
   const { data } = useFunnel(place, name);
   const verified = data?.funnel.boxes.find(({ step }) => step === "verified");

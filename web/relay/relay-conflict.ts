@@ -1,4 +1,4 @@
-/** A save met a newer version: both stand side by side, and the person decides. Nothing is saved until then. */
+/** Dialog for a save that met a newer version. It shows both versions and saves nothing until the user decides. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Relay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
@@ -21,7 +21,7 @@ export function RelayConflict({
   mine: string;
   theirs: Relay;
   theirText: string;
-  /** `text`: mine, with what was changed in it here. */
+  /** `text` is the user's version with the edits made here. */
   onMine: (text: string) => void;
   onTheirs: () => void;
   onEdit: (text: string) => void;
@@ -43,7 +43,7 @@ export function RelayConflict({
       });
       setReady(true);
     };
-    // Where it cannot be loaded, the differences are read line by line.
+    // If the side-by-side view cannot load, a line diff replaces it.
     start().catch(() => undefined);
     return () => {
       gone = true;

@@ -1,4 +1,4 @@
-/** What a new relay's answer says: where to send, with which secret, and what to mind. */
+/** Page after creating a relay: the receiver URL, the new secrets, and the next steps. */
 
 import type { SavedRelay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
@@ -10,7 +10,7 @@ import { type OnceSecret, SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { WarningList } from "../component/warning-list.ts";
 
-/** The secrets that a save's answer holds, as they are shown. */
+/** Returns the secrets in the response to a save. */
 export function secretsOf({
   receiverSecret,
   signingSecret,
@@ -43,7 +43,7 @@ export function RelayMade({
 }: {
   place: Place;
   saved: SavedRelay;
-  /** What the template that it was made from leaves to its owner. */
+  /** Steps of the template that the user must do. */
   steps: readonly string[];
 }): View {
   const secrets = secretsOf(saved);

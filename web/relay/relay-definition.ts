@@ -1,6 +1,6 @@
 /**
- * Edits a relay's definition. What is written is kept in this browser until it is saved or thrown away; a save carries the version it was
- * begun from, and a conflict is shown with both sides before anything is decided.
+ * Editor of a relay's definition. The text is stored in this browser until it is saved or discarded. A save sends the
+ * version that it is based on, and a conflict shows both versions before anything is saved.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
@@ -29,7 +29,7 @@ export function RelayDefinition({
 }: {
   place: Place;
   relay: Relay;
-  /** What its last save warned of. */
+  /** Warnings of the last save. */
   warned: readonly Warning[];
   onSaved: (saved: SavedRelay) => void;
 }): View {
@@ -73,7 +73,7 @@ export function RelayDefinition({
     try {
       const body = new RawJson(`{"definition":${what},"version":${version}}`);
       const saved = await call<SavedRelay>("PUT", path, body);
-      // What was written on while it was being saved stays.
+      // Keeps the edits that the user made during the save.
       const isOn = written.current !== text;
       keep(isOn ? { text: written.current, version: saved.relay.version } : null);
       setFile(saved.file ?? null);
@@ -92,7 +92,7 @@ export function RelayDefinition({
   const showConflict = async (path: string, version: number, sentence: string): Promise<void> => {
     try {
       const theirs = (await call<{ relay: Relay }>("GET", path)).relay;
-      // Where no newer version stands, it is the relay's file that says something else.
+      // Without a newer version, the conflict comes from the relay's file.
       if (theirs.version === version) setError(sentence);
       else setConflict(theirs);
     } catch {
@@ -121,7 +121,7 @@ export function RelayDefinition({
       html`<${RelayConflict} mine=${text} theirs=${conflict} theirText=${writeExact(conflict.definition, 2)} onClose=${() => setConflict(null)}
         onMine=${(mine: string) => save(conflict.version, mine)}
         onEdit=${(mine: string) => {
-          // Both were seen: what is saved next is meant to stand in the place of theirs.
+          // The user saw both versions, so the next save replaces the stored one.
           setConflict(null);
           onSaved({ relay: conflict, warnings: [] });
           keep({ text: mine, version: conflict.version });
@@ -135,7 +135,7 @@ export function RelayDefinition({
   </section>`;
 }
 
-/** In local development: where the save was written to. */
+/** Returns the file that the save wrote, which exists only in local development. */
 function sayWritten({ file }: { file?: string | undefined }): string {
   return file === undefined ? "" : `, and wrote ${file}`;
 }

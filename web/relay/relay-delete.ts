@@ -1,4 +1,4 @@
-/** Deletes a relay, once its name is typed. */
+/** Dialog that deletes a relay after the user typed its name. */
 
 import { useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";

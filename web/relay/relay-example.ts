@@ -1,4 +1,4 @@
-/** Definitions to start from. Each is valid as it stands and runs without anything else being made first, except where its hint says so. */
+/** Templates of definitions. Each is valid and runs without further setup, unless its hint says otherwise. */
 
 interface RelayExample {
   title: string;

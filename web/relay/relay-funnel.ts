@@ -1,4 +1,4 @@
-/** The way of a relay's calls of 24 hours, box by box: how many passed each, what stopped there and why, and where exactly that is listed. */
+/** Funnel of a relay's requests of the last 24 hours: how many passed each step, what stopped the others, and a link to their list. */
 import type { FunnelView } from "../../src/insight/overview/funnel.ts";
 import { writeQuery } from "../base/api.ts";
 import { sayNumber } from "../base/count-words.ts";

@@ -1,4 +1,4 @@
-/** How a relay is, as the service says it: its word as a mark, and where something is wrong the reason with the ways out. */
+/** Health of a relay: a mark, and for a problem its reason and its fixes. */
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { EventCounts } from "../../src/engine/event/count.ts";
@@ -18,7 +18,7 @@ import { BulkReplay } from "../event/bulk-replay.ts";
 
 const COUNT_MS = 5_000;
 
-/** The worst first. */
+/** Marks by state, worst first. */
 const MARKS: Readonly<Record<HealthView["state"], string>> = {
   refusing: "refused",
   failing: "dead",
@@ -34,7 +34,7 @@ const MARKS: Readonly<Record<HealthView["state"], string>> = {
   ok: "ok",
 };
 
-/** Of more trouble first. */
+/** Sorts the worst state first. */
 export function compareHealth(one: HealthView, other: HealthView): number {
   const states = Object.keys(MARKS);
   return states.indexOf(one.state) - states.indexOf(other.state);
@@ -48,7 +48,7 @@ function isTrouble({ state }: HealthView): boolean {
   return ["dead", "refused", "failed"].includes(MARKS[state] ?? "");
 }
 
-/** Of these the sentence itself says what to do. */
+/** Codes whose message already says what to do. */
 const SAYS_ITSELF: readonly (string | null)[] = [
   "relay_refusing",
   "relay_ignoring",
@@ -57,7 +57,7 @@ const SAYS_ITSELF: readonly (string | null)[] = [
   "relay_capped",
 ];
 
-/** Nothing where all is well. */
+/** Shows the reason of a problem, and nothing if the relay is healthy. */
 export function HealthReason({
   place,
   name,
@@ -101,7 +101,7 @@ export function HealthReason({
   </section>`;
 }
 
-/** Where what is wrong is listed. */
+/** Links the list of affected events or requests. */
 function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
   const events = (of: string): string => pagePath(place, "events") + writeQuery({ relay, state: of });
   const calls = (outcome: string): string => pagePath(place, "calls") + writeQuery({ relay, outcome });
@@ -116,7 +116,7 @@ function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
   return way === undefined ? null : html`<a class="button" href=${way[0]}>${way[1]}</a>`;
 }
 
-/** The way to what is kept waiting, with how many; nothing where nothing is, as most often of a schedule whose ticks are not recorded. */
+/** Links the waiting events with their number. Shows nothing without any, which is common for a schedule, whose ticks are not recorded meanwhile. */
 function Waiting({ place, relay, reason }: { place: Place; relay: string; reason?: string }): View {
   const path = apiPath(place, "events", "counts") + writeQuery({ relay, reason });
   const queued = useLoad<{ counts: EventCounts }>(path, COUNT_MS).data?.counts.queued;

@@ -1,4 +1,4 @@
-/** The versions of a relay's definition, newest first, each with what it changed; an earlier one can be saved again. */
+/** Versions of a relay's definition, newest first, each with its changes. An earlier version can be restored. */
 import { useEffect, useState } from "preact/hooks";
 import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
 import type { RelayVersion } from "../../src/rules/relay/relay-version.ts";
@@ -35,7 +35,7 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
   const [restoring, setRestoring] = useState<RelayVersion | null>(null);
   const newest = list.items?.[0]?.version;
   useEffect(() => {
-    // A save makes a version that is not in the list yet; it is shown also while somebody reads, as it is what they look for.
+    // Loads the list again after a save made a new version, even while the user reads, because the user looks for that version.
     if (newest === undefined || newest >= relay.version) return;
     call<Page<RelayVersion>>("GET", path).then(
       (page) => put(path, page),
@@ -111,7 +111,7 @@ function sayChanged(restores: number | undefined, isFirst: boolean, changed: rea
   }`;
 }
 
-/** What restoring would change now, and whether it would be taken: asked before anything is saved. */
+/** Dialog that shows what a restore would change and checks the old definition before it saves. */
 function Restore({
   place,
   relay,

@@ -1,4 +1,4 @@
-/** Importing what the provider lists and never delivered: a file is chosen, its plan shown, and then imported. */
+/** Import of events that a provider lists but never delivered: the user chooses a file, sees the plan, then imports it. */
 
 import { useState } from "preact/hooks";
 import { sentenceOf } from "../base/api.ts";

@@ -1,4 +1,4 @@
-/** The relays of an environment. */
+/** List of the environment's relays. */
 import { WaitingApprovals } from "../approval/waiting-approvals.ts";
 import type { RelayItem } from "../base/answer.ts";
 import { sayCount } from "../base/count-words.ts";

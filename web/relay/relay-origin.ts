@@ -1,4 +1,4 @@
-/** Where a definition came from, and when. */
+/** Origin of a definition and its time. */
 import type { RelayItem } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { Ago } from "../component/time.ts";

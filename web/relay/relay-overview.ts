@@ -1,4 +1,4 @@
-/** A relay at a glance: what it does, what stands in its way, where it is called, and what arrived lately. */
+/** Overview of a relay: what it does, its problems, its receiver URL and its recent events. */
 
 import type { HealthView } from "../../src/insight/overview/health.ts";
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
@@ -34,9 +34,9 @@ export function RelayOverview({
   place: Place;
   relay: Relay;
   health: HealthView | undefined;
-  /** What it names and is not there. */
+  /** Catalog items that its actions name and that do not exist. */
   missing: readonly MissingThing[];
-  /** Said where many signatures of its calls are remembered. */
+  /** Notice for a relay whose requests have many stored signatures; null otherwise. */
   remembered: string | null;
 }): View {
   const { name } = relay;
@@ -49,7 +49,7 @@ export function RelayOverview({
         ({ code }) =>
           code !== health?.code &&
           !(code === "relay_silent" && health?.code === "relay_refusing") &&
-          // Of what is dead the sentence above says why.
+          // The message above already gives the cause of dead events.
           !(code === "relay_failing" && health?.code === "relay_failed"),
       )
       .map(
@@ -90,7 +90,7 @@ function RelayEvents({
   trigger: Relay["trigger"];
 }): View {
   const query = writeQuery({ relay: name });
-  // It stands below the fold, where a list rests: what was just sent from here appears all the same.
+  // Loads these events even while the user reads, because the list is far down the page and a test event must appear in it.
   const events = useLoad<Page<EventItem>>(
     apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN_EVENTS }),
     EVENTS_MS,
@@ -112,7 +112,7 @@ function RelayEvents({
   </section>`;
 }
 
-/** Sends one that is signed here, or a tick; it has every effect, so production has no such button. */
+/** Button that sends a test event. It has every effect of a real one, so production does not offer it. */
 function TestEvent({ place, name }: { place: Place; name: string }): View {
   const { isSending, send } = useSend();
   const sendOne = () =>

@@ -1,4 +1,4 @@
-/** One relay: its head, and the tab that the address names. Each tab is a file of its own. */
+/** Page of one relay: its head and the tab that the address names. */
 
 import { useState } from "preact/hooks";
 import type { HealthView } from "../../src/insight/overview/health.ts";
@@ -31,7 +31,7 @@ import { RelayTest } from "./relay-test.ts";
 
 const REFRESH_MS = 5_000;
 
-/** The address of a relay's tab; "" is the overview. */
+/** Returns the address of a relay's tab; "" is the overview. */
 function relayTabPath(place: Place, name: string, tab = ""): string {
   return pagePath(place, "relays", name) + writeQuery({ tab });
 }
@@ -54,7 +54,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
       <${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   }
   const { relay, health } = data;
-  // How it is afterwards is asked at once.
+  // Shows the response to the change, then loads the relay's new health at once.
   const change = (answer: { relay: Relay }): void => {
     put({ relay: answer.relay, ...(health === undefined ? {} : { health }) });
     invalidate(apiPath(place, "relays"));
@@ -84,7 +84,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${NewSecrets} saved=${saved} onClose=${() => setSaved(null)} />`;
 }
 
-/** A relay without a secret has no tab for one. */
+/** Returns the tabs. A relay without a secret has no tab for secrets. */
 function tabsOf(place: Place, { name, trigger, signingSecret }: Relay): Tab[] {
   const hasSecrets = trigger === "receiver" || signingSecret !== undefined;
   const tabs = [
@@ -119,7 +119,7 @@ function PauseButton({
     <${Icon} name=${isActive ? "pause" : "play"} size=${14} />${isActive ? "Pause" : "Resume"}</button>`;
 }
 
-/** What a save made is shown once, and nothing else before it was stored. */
+/** Shows the new secrets of a save once, until the user confirms that they are stored. */
 function NewSecrets({ saved, onClose }: { saved: SavedRelay | null; onClose: () => void }): View {
   const secrets = saved === null ? [] : secretsOf(saved);
   if (secrets.length === 0) return null;

@@ -1,4 +1,4 @@
-/** How many events of a relay wait for their retry, with the way to try them now; nothing where none does or the environment is on hold. */
+/** Shows how many events of a relay wait for a retry, with a button to retry them now. Shows nothing without any and during a hold. */
 import type { RetriesView, TriedEvents } from "../../src/engine/event/retry-now.ts";
 import { useHeldAt } from "../alert/hold.ts";
 import { sayCount } from "../base/count-words.ts";

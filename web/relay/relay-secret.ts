@@ -1,4 +1,4 @@
-/** The secrets of a relay: what is known of them, and changing them. A value is shown in the answer that made it and nowhere else. */
+/** Secrets of a relay: their facts and how to change them. A value appears only in the response that made it. */
 
 import { useState } from "preact/hooks";
 import type { Relay } from "../base/answer.ts";
@@ -29,7 +29,7 @@ const KIND_WORDS = {
 
 const PUBLIC_KEY_ALGORITHMS = /"(ed25519|ecdsa-p256-sha256|telnyx)"/;
 
-/** When calls last verified by which of two secrets. */
+/** When requests last verified with each of the two secrets. */
 export interface SecretUse {
   presentAt: string | null;
   previousAt: string | null;
@@ -85,7 +85,7 @@ export function RelaySecrets({
   </section>`;
 }
 
-/** While two verify: which one the sender uses, and an end to the old one. */
+/** Notice while two secrets are valid. It shows which one the sender uses, and a button ends the old one. */
 function Overlap({
   place,
   relay: { name },
@@ -122,7 +122,7 @@ function Overlap({
     <button type="button" disabled=${isSending} onClick=${() => void end()}>End the old one now</button><//>`;
 }
 
-/** A time to come, in words and exactly. */
+/** Shows a future time, both exact and relative. */
 function At({ at }: { at: string }): View {
   return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, serviceNow())}</time> (<${Ago} at=${at} />)`;
 }
@@ -135,7 +135,7 @@ const OVERLAPS = [
   [604_800, "7 days"],
 ] as const;
 
-/** A secret that is on its way is shown once: nothing closes the window of its change before it is there. */
+/** Properties of a dialog that changes a secret. It cannot be closed during the change, because the new secret is shown only once. */
 interface ChangeProps {
   place: Place;
   relay: Relay;
@@ -230,7 +230,7 @@ function Shown({
   <//>`;
 }
 
-/** One change: sent once at a time, its answer kept, its refusal told. */
+/** Runs one change at a time. It keeps the answer and reports an error. */
 function useChange<Answer>(onChanged: () => void, change: () => Promise<Answer>) {
   const [sent, setSent] = useState<Answer | null>(null);
   const [error, setError] = useState<string | null>(null);

@@ -1,6 +1,6 @@
 /**
- * Trying a relay with no effect: an example of what starts it, a call somebody pastes, or an event that arrived, explained step by step. What is
- * sent for real has every effect, and production takes none.
+ * Test of a relay without effects: an example, a pasted request or an event that arrived is explained step by step. A
+ * real test event has every effect, so production does not offer it.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Simulation } from "../../src/insight/simulate/step.ts";
@@ -30,7 +30,7 @@ const WAYS: readonly (readonly [Way, string])[] = [
   ["event", "An event that arrived"],
 ];
 
-/** What was asked for last, and what came of it. */
+/** Result of the last test. */
 interface Tried {
   isAsking: boolean;
   shown: Simulation | null;
@@ -62,10 +62,10 @@ export function RelayTest({ place, relay, query }: Props): View {
     } catch (thrown) {
       tried = { ...UNTRIED, error: sentenceOf(thrown) };
     }
-    // An answer that a later question overtook says nothing of what is chosen now.
+    // Drops the answer to an earlier question.
     if (turn.current === own) setTried(tried);
   };
-  // What needs nothing typed is explained at once.
+  // Explains at once if the user does not need to type anything.
   const isReady = way === "example" || (way === "event" && event !== "");
   useLayoutEffect(() => {
     turn.current += 1;
@@ -136,7 +136,7 @@ function askedOf({
   return headers === null ? { ...about, ...given } : { ...given, headers };
 }
 
-/** What is no JSON goes as text, which the service refuses in its own words. */
+/** Parses JSON. Returns any other text unchanged, and the service rejects it with a message. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -169,7 +169,7 @@ function Paste({
     <span class="quiet">${isRecord ? "" : "With its headers the signature is checked as the sender made it; a body alone is signed here with the relay’s own secret. "}Ctrl + Enter shows the steps.</span></label>`;
 }
 
-/** It runs, so production has no such button and no such route. */
+/** Button that sends the test for real. Production has neither this button nor its route. */
 function SendForReal({
   place,
   relay: { name, trigger },
@@ -185,7 +185,7 @@ function SendForReal({
   const [sent, setSent] = useState<{ eventId: string | null; message: string | null } | null>(null);
   if (place.environment === "production")
     return html`<span class="quiet">Production takes no test events: they would have every effect.</span>`;
-  // A call that came signed is not sent again: its sender does that.
+  // A signed request is not sent again, because only its sender may do that.
   if (way === "event" || "headers" in asked) return null;
   const words = {
     receiver: "Send it for real",

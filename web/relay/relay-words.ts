@@ -1,4 +1,4 @@
-/** A relay's actions in words; its trigger comes in words from the API. It says what a definition says and checks nothing. */
+/** Texts for a relay's actions. The API provides the text for its trigger. The module checks nothing. */
 import { sayCount } from "../base/count-words.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
 
@@ -31,7 +31,7 @@ const ACTION_TITLES: Readonly<Record<string, string>> = {
   call_url: "Call a URL",
 };
 
-/** An action of a definition in one line. */
+/** Describes an action of a definition in one line. */
 export function sayAction(action: unknown): string {
   if (!isObject(action)) return "An action";
   const type = text(action.type);

@@ -1,4 +1,7 @@
-/** A known sender as the first step of a new relay: its recipe, an example event, where its secret and its webhooks are, and what to mind. */
+/**
+ * Known senders as the first step of a new relay: the recipe, an example event, where the sender shows its secret and
+ * its webhooks, and common mistakes.
+ */
 import type { SenderLine, SenderView } from "../../src/rules/senders/sender-view.ts";
 import type { Page } from "../base/answer.ts";
 import { writeExact } from "../base/exact-json.ts";
@@ -7,7 +10,7 @@ import { useLoad } from "../base/use-load.ts";
 import { NotYet } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 
-/** In the order of the alphabet. */
+/** Returns the senders in alphabetical order. */
 export function useSenders(): readonly SenderLine[] {
   return useLoad<Page<SenderLine>>("/api/senders?limit=200").data?.items ?? [];
 }
@@ -43,14 +46,14 @@ export function SenderPreview({ name, onTake }: { name: string; onTake: (text: s
   </section>`;
 }
 
-/** Where the receiver URL goes and where the secret is, in the sender's own console. */
+/** Shows where the sender's console has the receiver URL and the secret. */
 export function SenderPlaces({ sender: { register, secret } }: { sender: SenderView }): View {
   return html`<dl class="facts sender-places">
     <div><dt>Receiver URL</dt><dd><${Sentence} text=${register} /></dd></div>
     <div><dt>Secret</dt><dd><${Sentence} text=${secret.where} /></dd></div></dl>`;
 }
 
-/** JSON indented, a form a field a line. */
+/** Formats JSON with indents, and a form with one field per line. */
 function pretty(body: string): string {
   if (/^[[{]/.test(body)) return writeExact(JSON.parse(body), 2);
   return [...new URLSearchParams(body)].map(([name, value]) => `${name}=${value}`).join("\n");

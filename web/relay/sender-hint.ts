@@ -1,4 +1,4 @@
-/** Where the sender's own console has the secret, beside the field it is pasted in: of the sender that was chosen, or that the recipe is of. */
+/** Hints about the secret next to its field: where the sender's console shows it. */
 import type { SenderView } from "../../src/rules/senders/sender-view.ts";
 import type { SavedRelay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
@@ -14,14 +14,14 @@ const FROM_WORDS = {
   either: "Paste the sender’s, or leave it empty and give the sender the one that is made here.",
 };
 
-/** Of the sender a new relay begins with. */
+/** Shows the hint for the sender that a new relay starts from. */
 export function SecretHint({ name }: { name: string }): View {
   const sender = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender;
   if (sender === undefined) return null;
   return html`<small>${sender.title}: <${Sentence} text=${sender.secret.where} /> ${FROM_WORDS[sender.secret.from]}</small>`;
 }
 
-/** What a relay that begins with a sender has left to do at the sender. */
+/** Shows the remaining steps at the sender after the relay was created. */
 export function MadeFromSender({
   place,
   saved,
@@ -35,7 +35,7 @@ export function MadeFromSender({
   return html`<${RelayMade} place=${place} saved=${saved} steps=${steps} />`;
 }
 
-/** Of the sender whose recipe a relay has; nothing where it is not known. */
+/** Shows where the sender of an existing relay has its URL and secret. Shows nothing for an unknown sender. */
 export function KnownSender({ place, relay }: { place: Place; relay: string }): View {
   const sender = useLoad<{ sender: SenderView | null }>(apiPath(place, "relays", relay, "sender")).data
     ?.sender;

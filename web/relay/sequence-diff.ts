@@ -1,16 +1,16 @@
-/** Compares two lists of texts: what both have, what only one has. Beyond some thousands it compares only where they begin and end. */
+/** Diff of two lists of texts. Lists beyond some thousands of items are compared only at their beginning and end. */
 
 export type Side = "same" | "left" | "right";
 
 const MAX_ITEMS = 2_000;
 
-/** A run of items that both sides have, or one of them. */
+/** Run of items that both sides or one side has. */
 interface DiffPart {
   kind: Side;
   items: string[];
 }
 
-/** Items of the longest common subsequence as `same`, the others by side, in order. What both begin and end with is not compared further. */
+/** Returns the longest common subsequence as `same` and the other items by side, in order. It skips the common beginning and end. */
 export function diffParts(left: readonly string[], right: readonly string[]): DiffPart[] {
   let start = 0;
   while (start < left.length && start < right.length && left[start] === right[start]) start += 1;

@@ -1,4 +1,4 @@
-/** The first step of a new relay: templates and known senders, found by a word, each looked at before it is taken. */
+/** First step of a new relay: a searchable list of templates and known senders with a preview. */
 import { useState } from "preact/hooks";
 import type { SenderLine } from "../../src/rules/senders/sender-view.ts";
 import type { Page } from "../base/answer.ts";
@@ -16,7 +16,7 @@ interface Template {
   title: string;
   summary: string;
   definition: Readonly<Record<string, unknown>>;
-  /** What is left to do after it is taken. */
+  /** Remaining steps after the user takes the template. */
   steps: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const HERE: readonly Template[] = EXAMPLES.map(({ title, hint, definition }) => 
 
 const EMPTY = '{\n  "name": "",\n  "trigger": {},\n  "actions": []\n}';
 
-/** The dashboard's own, and those that the service offers. */
+/** Returns the templates of the dashboard and of the service. */
 export function useTemplates(): readonly Template[] {
   const offered = useLoad<Page<Template>>("/api/relay-templates").data?.items ?? [];
   return [...HERE, ...offered];
@@ -46,7 +46,7 @@ export function TemplateChoice({
 }: {
   templates: readonly Template[];
   chosen: Template | undefined;
-  /** The name of the one that is looked at; "": a template is. */
+  /** Name of the sender in the preview; "" for a template. */
   sender: string;
   onChoose: (name: string) => void;
   onChooseSender: (name: string) => void;

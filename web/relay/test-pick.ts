@@ -1,4 +1,4 @@
-/** What arrived, to try a relay with: its last events to choose one of, and what is kept of a call that became none. */
+/** Choices for a test: the relay's last events, and a rejected request. */
 
 import type { EventItem, Page, RecentRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
@@ -32,7 +32,7 @@ export function StoredEvents({ place, name }: { place: Place; name: string }): V
   )}</ul>`;
 }
 
-/** A body is kept of no call that became no event, so the sender has to say it again. */
+/** Shows a picked request. Relay stores no body of a request without an event, so the user must get it from the sender. */
 export function PickedCall({ place, name, id }: { place: Place; name: string; id: string }): View {
   const { data } = useLoad<Page<RecentRequest>>(
     apiPath(place, "calls") + writeQuery({ relay: name, limit: 200 }),

@@ -1,6 +1,6 @@
 /**
- * Shows what differs between two texts, line by line, with a few equal lines around it; inside a changed line the part that differs is marked, and the
- * first mark is scrolled to. Characters that hide, turn or imitate text are shown as escapes.
+ * View of a diff, line by line with a few equal lines around each change. It highlights the changed part of a line and
+ * scrolls to the first one. Deceptive characters appear as escapes.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { sayCount } from "../base/count-words.ts";
@@ -16,20 +16,20 @@ export function TextDiff({ left, right, label }: { left: string; right: string; 
   return html`<${DiffBox} label=${label}><${DiffRows} left=${left} right=${right} /><//>`;
 }
 
-/** A box around the rows of one difference, or of several. */
+/** Box around the rows of one or more differences. */
 export function DiffBox({ label, children }: { label: string; children: View }): View {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const mark = box.current?.querySelector<HTMLElement>(".diff-mark");
     if (box.current === null || mark == null) return;
-    // Only the box scrolls, so the page keeps its place.
+    // Scrolls only the box, so that the page does not move.
     const below = mark.getBoundingClientRect().bottom - box.current.getBoundingClientRect().bottom;
     if (below > 0) box.current.scrollTop += below + box.current.clientHeight / 2;
   }, []);
   return html`<div ref=${box} class="diff" role="group" aria-label=${label} tabindex="0">${children}</div>`;
 }
 
-/** "" on a side: that side has nothing. `gap`: what is said of lines that are left out. */
+/** Shows the rows of a diff. "" is a missing side. `gap` describes the lines that are left out. */
 export function DiffRows({
   left,
   right,

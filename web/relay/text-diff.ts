@@ -1,17 +1,17 @@
-/** Compares two texts line by line, and a changed line with its like. */
+/** Diff of two texts by line. It also compares each changed line with its counterpart. */
 import { diffLine, type LinePart } from "./line-diff.ts";
 import { diffParts, type Side } from "./sequence-diff.ts";
 
 interface DiffLine {
   kind: Side;
   text: string;
-  /** Of a line that has its like on the other side: what differs between the two. */
+  /** Differences from the counterpart on the other side, if the line has one. */
   parts?: readonly LinePart[];
-  /** Whether the two look the same and are not, as of one letter with two spellings. */
+  /** Whether both lines look the same although they differ, for example in the encoding of a letter. */
   looksSame?: boolean;
 }
 
-/** The lines of both, in order; a changed line of one side knows what differs from its like on the other. */
+/** Returns the lines of both texts in order. A changed line contains its differences from its counterpart. */
 export function diffLines(left: string, right: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let taken: DiffLine[] = [];
@@ -24,7 +24,7 @@ export function diffLines(left: string, right: string): DiffLine[] {
   return lines;
 }
 
-/** Lines of the same field are each other's like: `"url": …`. Lines without one are paired in their order. */
+/** Pairs lines of the same field, such as `"url": …`. Lines without a field are paired in order. */
 function pair(left: readonly DiffLine[], right: readonly DiffLine[]): void {
   const free = new Set(right);
   for (const line of left) {
@@ -42,12 +42,12 @@ function fieldOf({ text }: DiffLine): string {
   return /^\s*"(?:[^"\\]|\\.)*":/.exec(text)?.[0] ?? "";
 }
 
-/** Equal lines around each difference that are kept. */
+/** Equal lines that stay around each difference. */
 const CONTEXT_LINES = 3;
 
 type ShortDiffLine = DiffLine | { kind: "gap"; lines: number };
 
-/** The differences with a few equal lines around each; longer equal stretches are only counted. */
+/** Returns the differences with a few equal lines around each. Longer equal parts are only counted. */
 export function shortenDiff(lines: readonly DiffLine[]): ShortDiffLine[] {
   const isNear = (at: number): boolean =>
     lines.slice(Math.max(0, at - CONTEXT_LINES), at + CONTEXT_LINES + 1).some(({ kind }) => kind !== "same");

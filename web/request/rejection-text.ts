@@ -1,4 +1,4 @@
-/** What a call is refused for, in words for a filter; how each is mended stands beside the call itself. */
+/** Short texts for rejection codes, for the filter. Each request shows its fix. */
 const WORDS: Readonly<Record<string, string>> = {
   bad_signature: "Signature missing or wrong",
   too_many_signatures: "Too many signatures",

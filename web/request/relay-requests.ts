@@ -1,4 +1,4 @@
-/** The last calls of one receiver that became no event, each with its cause, and those to a name that was probably meant for it. */
+/** Last requests of one receiver that became no event, each with its cause, and requests to a similar unknown name. */
 
 import { useState } from "preact/hooks";
 import type { Page, RecentRequest, UnknownRequest } from "../base/answer.ts";

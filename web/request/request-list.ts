@@ -1,6 +1,6 @@
 /**
- * The calls of an environment's receivers, newest first: "the provider says it sent it" is answered here. Those that became no event come
- * with their cause; those that became one stand between them and lead to it.
+ * List of the requests to an environment's receivers, newest first, to answer "the provider says that it sent it". A
+ * request without an event shows its cause. The others link to their event.
  */
 import type { RequestCountsView } from "../../src/engine/receiver/request.ts";
 import type { EventItem, Page, RecentRequest, UnknownRequest } from "../base/answer.ts";
@@ -35,7 +35,6 @@ const OUTCOMES = [
   ["accepted", "Accepted"],
 ] as const;
 
-/** One line of the list. */
 type Line = { at: string } & ({ calls: LikeCalls } | { event: EventItem });
 
 export function CallListPage({ place, query }: PageProps): View {
@@ -87,7 +86,7 @@ export function CallListPage({ place, query }: PageProps): View {
     }`;
 }
 
-/** What calls were refused for, each with how many. */
+/** Filter by the cause of a rejection, with the number of requests for each. */
 function CauseChoice({ place, query }: { place: Place; query: URLSearchParams }): View {
   const relay = query.get("relay") ?? "";
   const path = apiPath(place, "calls", "counts") + writeQuery({ relay });
@@ -106,7 +105,7 @@ function showAll(): void {
   setQuery(Object.fromEntries(NAMES.map((name) => [name, ""])));
 }
 
-/** Both by time, as far back as both are known; calls of one cause one after the other are a line. */
+/** Merges both lists by time, as far back as both are loaded. Adjacent requests with the same cause share a line. */
 function merge(calls: List<RecentRequest> | null, accepted: List<EventItem> | null): Line[] {
   const lines: Line[] = [
     ...(calls?.items ?? []).map((call): Line => ({ at: call.at, calls: [call] })),

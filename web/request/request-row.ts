@@ -1,4 +1,4 @@
-/** Calls of receivers as rows: what became of each, and why. */
+/** Rows for requests to receivers: the outcome and its cause. */
 import { useState } from "preact/hooks";
 import type { RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
@@ -12,7 +12,7 @@ import { StateMark } from "../component/state-mark.ts";
 import { Ago, Moment } from "../component/time.ts";
 import { countOf, firstOf, type LikeCalls } from "./similar-requests.ts";
 
-/** Of calls that are one row, the first is told where it came so much earlier. */
+/** Difference in time from which a row also shows when its first request arrived. */
 const TOLD_APART_MS = 60_000;
 
 const MARKS = {
@@ -63,7 +63,7 @@ function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentReque
   return html`<a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`;
 }
 
-/** Calls to a name that no receiver has. */
+/** Notice for requests to a name that no receiver has. */
 export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownRequest }): View {
   const { name, hidden, nearest, count, at, source } = call;
   return html`<${Notice} kind="warn">

@@ -1,10 +1,10 @@
-/** Calls of one cause that follow each other are one row of the list, which opens: a page of the same sentence tells nothing more. */
+/** Groups adjacent requests with the same cause into one row that expands, because many equal rows add no information. */
 import type { RecentRequest } from "../base/answer.ts";
 
-/** Newest first; the first stands for all. */
+/** Requests of one row, newest first. The first represents all. */
 export type LikeCalls = [RecentRequest, ...RecentRequest[]];
 
-/** Whether the older one goes on the row of the newer one. */
+/** Whether the older request belongs to the row of the newer one. */
 export function isLike(newer: RecentRequest, older: RecentRequest): boolean {
   return (
     newer.outcome !== "duplicate" &&
@@ -19,7 +19,7 @@ export function countOf(calls: LikeCalls): number {
   return calls.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** The first moment that any of them came. */
+/** Returns when the first of the requests arrived. */
 export function firstOf(calls: LikeCalls): string {
   return calls.at(-1)?.firstAt ?? calls[0].firstAt;
 }
@@ -34,7 +34,7 @@ export function gatherLike(calls: readonly RecentRequest[]): LikeCalls[] {
   return rows;
 }
 
-/** A cause without its details. */
+/** Removes the details from a cause. */
 function plain(cause: string): string {
   return cause.replaceAll(/"[^"]*"|`[^`]*`/g, '""').replaceAll(/\d+/g, "0");
 }

@@ -1,11 +1,11 @@
-/** What the selling room's tabs share: how an item is sold in words, and which relays name it. */
+/** Helpers of the Selling tabs: how an item is sold, and the relays that name it. */
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 
-/** What an action does with what it names. */
+/** Texts for what an action does with the item. */
 const ACTS: Readonly<Record<string, string>> = {
   fulfil_product: "fulfils it",
   refund_product: "refunds it",
@@ -19,14 +19,14 @@ export function useCatalogUses(place: Place): readonly CatalogUse[] {
   return useLoad<{ uses: CatalogUse[] }>(apiPath(place, "catalog-uses")).data?.uses ?? [];
 }
 
-/** Everything that is out of date once the catalog was changed. */
+/** Returns the API paths that are outdated after a change of the catalog. */
 export function catalogPaths(place: Place): string[] {
   return ["products", "plans", "access", "catalog-uses", "overview", "problems", "relays"].map((part) =>
     apiPath(place, part),
   );
 }
 
-/** The relays that name it, each with what it does. */
+/** Lists the relays that name the item, each with its action. */
 export function UsedBy({
   place,
   uses,
@@ -44,7 +44,7 @@ export function UsedBy({
   )}</span>`;
 }
 
-/** "by relay orders", "by a payment link". */
+/** Shows "relay orders" or "payment link". */
 export function SoldBy({ place, sold }: { place: Place; sold: SoldThrough | null }): View {
   if (sold === null) return html`<span class="quiet">not sold</span>`;
   if (sold.kind === "relay")

@@ -1,4 +1,4 @@
-/** By which relay and event something was sold. */
+/** Column with the relay and the event of a sale. */
 import { html } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import type { Column } from "../component/table.ts";

@@ -1,4 +1,4 @@
-/** One product, plan or access slug: made, changed or deleted in a window over its list. What is refused stands at its field where the service names one. */
+/** Dialog that creates, changes or deletes a product, a plan or an access slug. An error appears at its field if the service names one. */
 import { useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
@@ -14,7 +14,7 @@ import { useSend } from "../component/use-send.ts";
 import { WarningList } from "../component/warning-list.ts";
 import { catalogPaths } from "./catalog.ts";
 
-/** What they have of each other; an access slug has neither version nor a way it is sold. */
+/** Common fields of catalog items. An access slug has no version and is not sold. */
 export interface Item {
   name: string;
   title: string;
@@ -32,21 +32,21 @@ const WORDS: Readonly<Record<Kind, string>> = { products: "product", plans: "pla
 interface Props {
   place: Place;
   kind: Kind;
-  /** null: a new one. */
+  /** null for a new item. */
   item: Item | null;
-  /** What names it. */
+  /** Relays that name the item. */
   uses: readonly CatalogUse[];
   onClose: () => void;
 }
 
 interface FormProps extends Props {
-  /** What a relay names: it shall be sold through that one, unless it is sold already; null: none asked for it. */
+  /** Item that a relay needs. The form suggests that relay as the seller unless the item is sold already. null: no relay asked for it. */
   wanted: { name: string; relay: string | null };
   onSaved: () => void;
 }
 
 export function ItemForm({ place, kind, item: given, wanted, uses, onClose, onSaved }: FormProps): View {
-  // As it was when the window opened: what somebody else saves meanwhile is refused to be written over, not taken for what was read here.
+  // Item when the dialog opened. If another person saved it meanwhile, the service rejects this save instead of overwriting it.
   const [item] = useState(given);
   const { send, isSending, error, problems } = useSend();
   const [warnings, setWarnings] = useState<readonly Warning[]>([]);
@@ -133,7 +133,7 @@ function readBody(kind: Kind, data: FormData, item: Item | null): object {
   return {
     ...both,
     ...(text("key") === "" ? {} : { key: text("key") }),
-    // What is no number is refused by the service, which says what is one.
+    // The service rejects a value that is not a number and explains the format.
     credits: /^-?\d{1,15}$/.test(credits) ? Number(credits) : credits,
   };
 }

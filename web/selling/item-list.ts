@@ -1,6 +1,6 @@
 /**
- * The products, plans or access slugs of the catalog: what each gives, how it is sold, which relays name it. One opens in a window. A link may
- * ask for one that a relay names and that is missing or not sold through it: `?new=premium&relay=checkout`, `?open=premium&relay=checkout`.
+ * List of the catalog's products, plans or access slugs: what each gives, how it is sold, and which relays name it. A
+ * link can open the form for an item that a relay needs: `?new=premium&relay=checkout`, `?open=premium&relay=checkout`.
  */
 import { useRef, useState } from "preact/hooks";
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
@@ -21,7 +21,7 @@ import { type Item, ItemForm, type Kind } from "./item-form.ts";
 
 type Listed = Item & { id: string; slug?: string };
 
-/** The template of a relay that sells. */
+/** Template of a relay that sells. */
 const PAID = "checkout";
 const LEADS: Readonly<Record<Kind, string>> = {
   products: "Something bought once: it grants an entitlement, gives credits, or both.",
@@ -38,7 +38,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
   const list = useList<Listed>(`${apiPath(place, kind)}?limit=200`, 30_000);
   const uses = useCatalogUses(place);
   const { items: loaded, error, reload } = list;
-  // A slug is its name.
+  // An access slug has its slug as its name.
   const items = loaded?.map((item) => ({
     ...item,
     name: item.slug ?? item.name,
@@ -53,7 +53,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
     setMaking(false);
     setQuery({ open: "", new: "", relay: "", back: "" });
   };
-  // Who came from a relay goes on with what waits for it.
+  // A user who came from a relay continues with what waits for the item.
   const saved = (): void => {
     const next = afterMaking(place, query);
     if (next === null) close();
@@ -72,7 +72,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
     ${(isMaking || wanted !== null || opened !== null) && html`<${ItemForm} key=${open} place=${place} kind=${kind} item=${opened} wanted=${{ name: wanted ?? "", relay }} uses=${uses} onClose=${close} onSaved=${saved} />`}`;
 }
 
-/** What is asked for, where it was not there at first sight: it is until the form ends, although the list has it once it is made. */
+/** Returns the requested item if it was missing at first. It stays until the form closes, although the list contains the item after it was made. */
 function useWanted(asked: string | null, items: readonly Item[] | undefined): string | null {
   const seen = useRef<{ asked: string; isMissing: boolean } | null>(null);
   if (asked === null || items === undefined) return null;
@@ -122,7 +122,7 @@ function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Colum
   return columns.filter((column) => column !== null);
 }
 
-/** What the first one is for, and the way to it. */
+/** Explains the first item and how to make it. */
 function FirstWords({ place, kind }: { place: Place; kind: Kind }): View {
   if (kind !== "products")
     return html`<${EmptyState} icon="selling" title=${kind === "plans" ? "No plans yet" : "No access slugs yet"}><p>${

@@ -1,6 +1,6 @@
-/** Amounts: shown as people write them, and read from what was typed. The service knows them in the currency's smallest unit alone. */
+/** Formats and parses amounts. The service uses only the currency's smallest unit. */
 
-/** "€99.00"; the smallest unit as it is where the currency has none to be read by. null: no amount. */
+/** Formats an amount as "€99.00". An unknown currency shows the smallest unit. Returns null without an amount. */
 export function sayAmount(amountMinor: number | null, currency: string | null): string | null {
   if (amountMinor === null) return null;
   if (currency === null) return String(amountMinor);
@@ -12,7 +12,7 @@ export function sayAmount(amountMinor: number | null, currency: string | null): 
   }
 }
 
-/** Of a currency that is one. */
+/** Returns the decimal digits of a valid currency. */
 function digitsOf(currency: string): number {
   const format = new Intl.NumberFormat("en", { style: "currency", currency });
   return format.resolvedOptions().maximumFractionDigits ?? 2;
@@ -22,7 +22,7 @@ type Typed =
   | { amountMinor?: number; currency?: string }
   | { field: "amountMinor" | "currency"; message: string };
 
-/** What was typed, in the smallest unit; empty where both fields are. Else which field is wrong, why, and what to do. */
+/** Parses a typed amount into the smallest unit; empty if both fields are empty. Otherwise returns the wrong field with the reason and the fix. */
 export function readAmount(amount: string, code: string): Typed {
   const currency = code.trim().toUpperCase();
   const text = amount.trim();

@@ -1,6 +1,6 @@
 /**
- * Records a payment that was taken elsewhere, in two steps: what was paid, then what the person gets by it, which nobody records unseen. One
- * ref is one payment: sent again, as after an answer that was lost, the service answers the receipt that stands.
+ * Dialog that records a payment that was made elsewhere, in two steps: the payment, then a preview of what the person
+ * gets. The ref identifies the payment, so sending it again returns the existing receipt.
  */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
@@ -27,18 +27,18 @@ interface Item {
   soldThrough: SoldThrough | null;
 }
 
-/** As it was typed, kept where one goes back. */
+/** Typed values, which stay when the user goes back. */
 type Draft = Readonly<Record<"person" | "item" | "ref" | "amount" | "currency" | "customer", string>>;
 
 interface Wrong {
-  /** null: it is about no field. */
+  /** null: the error concerns no field. */
   field: keyof Draft | null;
   message: string;
 }
 
 interface Props {
   place: Place;
-  /** Who paid; null: it is asked for. */
+  /** Person who paid; null: the dialog asks for the person. */
   person: { id: string; email: string } | null;
 }
 
@@ -130,7 +130,7 @@ function groupsOf(items: ReturnType<typeof useItems>): (readonly [string, "produ
   return groups.filter(([, , all]) => all.length > 0);
 }
 
-/** The payment with what it would give, as everything stands now. */
+/** Returns the payment with what it would currently give. */
 async function lookAt(
   place: Place,
   draft: Draft,

@@ -1,4 +1,4 @@
-/** What a payment gives, read before it is recorded. */
+/** Preview of what a payment gives, shown before it is recorded. */
 import { useEffect, useState } from "preact/hooks";
 import type { PersonView } from "../../src/shop/people/person.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
@@ -17,19 +17,19 @@ export interface Payment {
   itemKind: "product" | "plan";
   item: string;
   person: PersonView;
-  /** The plan they are on by a subscription. */
+  /** Current plan of the person by a subscription. */
   plan: string | null;
-  /** What a product grants. */
+  /** Entitlement that the product grants. */
   entitlement: string;
   credits: number;
-  /** The relay that sells it. */
+  /** Relay that sells the item. */
   relay: string | null;
   customer: string;
   amountMinor?: number;
   currency?: string;
 }
 
-/** The second click of a double one does not reach a button that has just come. */
+/** Delay before the button works, so that the second click of a double click does not press it. */
 const STILL_MS = 500;
 
 export function PaymentReview({

@@ -1,4 +1,4 @@
-/** What was bought and refunded: for whom, by which relay and event. Any purchase can be taken back here. */
+/** List of purchases and refunds with their person, relay and event. Any purchase can be refunded here. */
 import { useState } from "preact/hooks";
 import type { RefundPreview } from "../../src/shop/selling/manual-refund.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
@@ -115,7 +115,7 @@ function mayRefund({ kind, refundedBy, movedTo }: PurchaseView): boolean {
   return kind === "purchase" && refundedBy === null && movedTo === null;
 }
 
-/** Says what is taken back before it is. */
+/** Dialog that shows what a refund takes back before it runs. */
 function Refund({
   place,
   purchase,

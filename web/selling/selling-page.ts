@@ -1,4 +1,4 @@
-/** Selling: the catalog (products, plans, access slugs), and what was sold of it. Each tab is a file of its own, and stands in the address. */
+/** Selling page: the catalog (products, plans, access slugs) and its sales. The address names the tab. */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";

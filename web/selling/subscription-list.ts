@@ -1,4 +1,4 @@
-/** Who is on which plan, since when and by which relay and event; one can be ended by hand. */
+/** List of subscriptions: the person, the plan, its start, and its relay and event. A subscription can be ended here. */
 import { useState } from "preact/hooks";
 import type { SubscriptionItem } from "../../src/shop/selling/subscription.ts";
 import { writeQuery } from "../base/api.ts";

@@ -1,4 +1,4 @@
-/** The end of the app: what goes with it is counted first, and its id is typed once more. */
+/** Deletion of the app. The dialog first counts what is deleted, and the user types the app's id. */
 import { useState } from "preact/hooks";
 import type { AppContents } from "../../src/engine/maintenance/app-removal.ts";
 import { loadSession } from "../account/session.ts";
@@ -49,7 +49,7 @@ function DeleteApp({ id, onClose }: { id: string; onClose: () => void }): View {
     )
       return;
     onClose();
-    // "/" leads to the app that was open last, of those that are there.
+    // "/" opens the last app that still exists.
     await loadSession();
     navigate("/");
   };

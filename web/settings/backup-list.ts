@@ -1,4 +1,4 @@
-/** Backups: the last one, making one now, and the command that puts one back. */
+/** Backups: the last one, a button that makes one, and the command that restores one. */
 import type { BackupsView } from "../../src/interfaces/api/server.ts";
 import { sayBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -14,7 +14,7 @@ import { useSend } from "../component/use-send.ts";
 type BackupFile = BackupsView["files"][number] & { id: string };
 
 const PATH = "/api/backups";
-/** While one is made, and else. */
+/** Refresh intervals during a backup and otherwise. */
 const BUSY_MS = 1_000;
 const REST_MS = 60_000;
 
@@ -87,7 +87,7 @@ export function BackupList(): View {
       <${Command} text="relay backup /mnt/backup/relay.db" /></section>`;
 }
 
-/** PostgreSQL has means of its own, which know its disks and users. */
+/** Explains backups with PostgreSQL, which has its own tools. */
 function Elsewhere({ database }: { database: string }): View {
   return html`
     <p class="tab-lead">The rows are in PostgreSQL, <code><${SafeText} text=${database} limit=${200} /></code>: <b>this server makes no copies of them.</b></p>

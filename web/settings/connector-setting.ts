@@ -1,4 +1,4 @@
-/** Whether the tools that editors and assistants are offered may change anything, with a secret key of this environment. */
+/** Setting that allows the MCP connector's tools to change something. The tools use a secret key of this environment. */
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
 import { SettingCard, SettingSwitch } from "./setting-card.ts";

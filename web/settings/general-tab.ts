@@ -1,4 +1,4 @@
-/** What an environment is and does: the app's name, the hold, the processor's secret, receipts as records, who signs in, the connector. */
+/** General settings of an environment: the app's name, the hold, the processor's secret, receipts as records, sign-in and the connector. */
 import { useState } from "preact/hooks";
 import { loadSession } from "../account/session.ts";
 import type { Page } from "../base/answer.ts";
@@ -75,7 +75,7 @@ function Hold({ place }: { place: Place }): View {
   <//>`;
 }
 
-/** As many as an environment is likely to have. */
+/** Largest number of collections in the choice. */
 const MAX_COLLECTIONS = 200;
 
 function Receipts({ place }: { place: Place }): View {

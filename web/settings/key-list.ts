@@ -1,4 +1,4 @@
-/** API keys: what there is, making one (shown once), revoking one. */
+/** API keys: a list, a form that makes a key (shown once), and revoking. */
 
 import { useState } from "preact/hooks";
 import type { KeyView as Key } from "../../src/platform/account/api-key.ts";
@@ -100,7 +100,7 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
 
 function KeyState({ of: { revokedAt, expiresAt } }: { of: Key }): View {
   if (revokedAt !== null) return html`<${StateMark} state="skipped" word="Revoked" />`;
-  // By the service's clock, as the times beside it.
+  // Uses the service's clock, as the times next to it do.
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= serviceNow();
   return hasEnded
     ? html`<${StateMark} state="skipped" word="Ended" />`

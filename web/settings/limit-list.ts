@@ -1,4 +1,4 @@
-/** The limits in force: what each counts, its value and where that comes from, and what hitting it looks like. */
+/** Limits in force: what each counts, its value, where the value comes from, and what happens at the limit. */
 import type { ServerView } from "../../src/interfaces/api/server.ts";
 import { sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";

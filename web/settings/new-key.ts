@@ -1,4 +1,4 @@
-/** Makes a key; its token is shown once. */
+/** Dialog that makes a key. Its token is shown once. */
 
 import { useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";
@@ -58,7 +58,7 @@ export function NewKeyDialog({
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
     <//>`;
   }
-  // A key that is on its way is shown once: nothing closes the window before it is there.
+  // The dialog cannot be closed while the key is being made, because its token is shown only once.
   return html`<${Dialog} title="New key" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${make}>
     <label class="field"><span>Name</span>
       <input name="name" required autofocus autocomplete="off" maxlength="100" />

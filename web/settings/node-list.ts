@@ -1,4 +1,4 @@
-/** The processes that serve one database side by side, and which environments each of them runs; nothing where there is one. */
+/** Nodes that serve the same database, with the environments that each one runs. Hidden for a single node. */
 import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -8,7 +8,7 @@ import { Ago } from "../component/time.ts";
 
 type Node = NodesView[number];
 
-/** A node that ends is seen to have ended, and what it ran with whom it is now. */
+/** Refresh interval, which shows soon that a node ended and which node runs its environments now. */
 const REFRESH_MS = 5_000;
 
 const COLUMNS: readonly Column<Node>[] = [

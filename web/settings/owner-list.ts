@@ -1,4 +1,4 @@
-/** The owners of the server: who they are, inviting one by a one-time link, removing one. */
+/** Owners of the server: a list, invitations by one-time link, and removal. */
 import { useState } from "preact/hooks";
 import type { OwnerView } from "../../src/platform/account/owner.ts";
 import { session } from "../account/session.ts";
@@ -117,7 +117,7 @@ function Invite({ onClose }: { onClose: () => void }): View {
   };
   if (made !== null)
     return html`<${Dialog} title="The new owner’s link" onClose=${onClose} mustAnswer><${ShownLink} link=${made} onClose=${onClose} /><//>`;
-  // A link that is on its way is shown once: nothing closes the window before it is there.
+  // The dialog cannot be closed while the link is being made, because the link is shown only once.
   return html`<${Dialog} title="Invite an owner" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span><input name="email" type="email" required autofocus autocomplete="off" />
       <small>They sign in with it. Nothing is mailed: you get a link to hand on.</small></label>

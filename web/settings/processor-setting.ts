@@ -1,4 +1,7 @@
-/** The secret of the app's payment processor, which verifies every relay whose scheme is `processor`: set, replaced, removed, never shown. */
+/**
+ * Secret of the app's payment processor, which verifies every relay with the scheme `processor`. It can be set,
+ * replaced and removed, but never shown.
+ */
 import { useState } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";

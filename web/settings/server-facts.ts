@@ -1,4 +1,4 @@
-/** How the server was started, read only: each fact with what it is for and how it is changed. */
+/** Start options of the server, read only. Each has its purpose and how to change it. */
 import type { ServerView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -46,7 +46,7 @@ function Fact({
 }: {
   name: string;
   value: string;
-  /** The flag and the variable; empty: it cannot be changed here. */
+  /** Flag and variable; empty: it cannot be changed. */
   change: string;
   children?: View;
 }): View {

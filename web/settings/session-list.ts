@@ -1,4 +1,4 @@
-/** Where the signed-in owner is signed in; ending one session, or all the others; a new password. */
+/** Sessions of the owner: a list, ending one or all others, and a new password. */
 import { useState } from "preact/hooks";
 import type { SessionItem } from "../../src/platform/account/session.ts";
 import { session, signOut } from "../account/session.ts";
@@ -30,7 +30,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, "Linux"],
 ];
 
-/** "Firefox on Linux", as the browser says of itself; the whole of it where that is not known. */
+/** Returns "Firefox on Linux" from the user agent, or all of the user agent for an unknown browser. */
 function sayBrowser(agent: string | null): string {
   if (agent === null) return "Not known";
   const find = (names: typeof BROWSERS): string | undefined => names.find(([sign]) => sign.test(agent))?.[1];

@@ -1,4 +1,4 @@
-/** One setting: what it is, how it stands, what changes it, and why a change was refused. */
+/** Card of one setting: its state, its control and the error of a rejected change. */
 import { useState } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 import { Notice } from "../component/notice.ts";
@@ -17,7 +17,7 @@ export function SettingCard({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}</section>`;
 }
 
-/** A switch, which rests while what was asked for is on its way and then stands as the service answered. */
+/** Switch that is disabled during a change, then shows the service's answer. */
 export function SettingSwitch({
   label,
   isOn,
@@ -25,10 +25,10 @@ export function SettingSwitch({
 }: {
   label: View;
   isOn: boolean;
-  /** Ends when the service has answered. */
+  /** Resolves when the service has answered. */
   onSet: (isOn: boolean) => Promise<unknown>;
 }): View {
-  // What is being set; null: nothing.
+  // Value that is being set, or null.
   const [wanted, setWanted] = useState<boolean | null>(null);
   const set = async (event: Event): Promise<void> => {
     const { checked } = event.target as HTMLInputElement;

@@ -1,4 +1,4 @@
-/** Settings: of the environment, and of the server whose owner one is. Each tab is a file of its own, and stands in the address. */
+/** Settings page of the environment and of the server. The address names the tab. */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";

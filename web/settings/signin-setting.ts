@@ -1,4 +1,4 @@
-/** Who may sign in to the app that the app keys belong to: anyone with an address, or invited people only. */
+/** Setting that limits who can sign in to the owner's app with its app keys: anyone with an email address, or only invited people. */
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
 import { SettingCard, SettingSwitch } from "./setting-card.ts";

@@ -1,6 +1,6 @@
 /**
- * An environment's settings as they are shown and changed: a change carries the version that was read, and its answer takes the place of it.
- * What is changed while another change is on its way waits for its answer, so that two switches in a row are two changes.
+ * Hook that loads and changes an environment's settings. A change sends the version that was read, and its response
+ * replaces the settings. A change waits for an earlier one, so that two switches in a row both apply.
  */
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { peek } from "../base/loaded.ts";
@@ -10,13 +10,16 @@ import { useSend } from "../component/use-send.ts";
 
 interface Settings {
   settings: SettingsView | undefined;
-  /** Why they could not be loaded. */
+  /** Error of the load. */
   loadError: string | null;
   reload(): void;
   isSending: boolean;
-  /** Why the last change was refused. */
+  /** Error of the last change. */
   error: string | null;
-  /** What is absent of `input` stays; answers whether it was taken. `changes`: what else is out of date then. */
+  /**
+   * Changes the fields of `input` and no others. Returns whether the service accepted them. `changes` are other
+   * addresses that this makes outdated.
+   */
   change(input: object, done: string, changes?: readonly string[]): Promise<boolean>;
 }
 
@@ -24,7 +27,7 @@ interface Read {
   settings: SettingsView;
 }
 
-/** The last change of the settings at each address. */
+/** Last change of the settings by address. */
 const changing = new Map<string, Promise<boolean>>();
 
 export function useSettings(place: Place): Settings {

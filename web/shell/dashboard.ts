@@ -1,4 +1,4 @@
-/** The whole page: a sign-in page or the shell, by address and session. A session lost on the way is asked for in front of the page. */
+/** Root of the page: a sign-in page or the shell, by address and session. If the session ends, the sign-in page covers the shell. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
 import { NewAppPage } from "../account/new-app-page.ts";
@@ -35,7 +35,7 @@ function Content(): View {
     setError(null);
     loadSession().catch((thrown) => setError(sentenceOf(thrown)));
   };
-  // Each refused call asks who is signed in; the answer decides.
+  // Loads the session after each call without one. The answer decides what is shown.
   useEffect(load, [refusals]);
   if (path === "/signin") return html`<${SigninLinkPage} />`;
   if (path === "/setup") return html`<${SetupPage} error=${error} onRetry=${load} />`;
@@ -45,7 +45,7 @@ function Content(): View {
   return html`<${Signed} path=${path} />`;
 }
 
-/** Nothing for a moment, then that the service has not answered: a page that stays empty says nothing at all. */
+/** Shows nothing at first, then a message that the service has not answered. A page that stays empty would explain nothing. */
 function Starting(): View {
   const [isLong, setLong] = useState(false);
   useEffect(() => {
@@ -56,7 +56,7 @@ function Starting(): View {
   return html`<main class="empty" role="status"><h1>Waiting for the service</h1><p>It has not answered yet.</p></main>`;
 }
 
-/** The shell stays below the sign-in page that a lost session brings, so that nothing written is lost. */
+/** Keeps the shell below the sign-in page of an expired session, so that unsaved input survives. */
 function Signed({ path }: { path: string }): View {
   const now = useCell(session);
   const [last, setLast] = useState(now);
@@ -78,12 +78,12 @@ function Signed({ path }: { path: string }): View {
   if (now.owner !== null && (now.apps.length === 0 || path === "/new-app")) {
     return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;
   }
-  // Somebody else who signs in finds nothing of what the one before had written.
+  // The key removes the input of the previous owner if another one signs in.
   return html`<${Shell} key=${shown.owner.email} session=${shown} isLocked=${now.owner === null} />
     ${now.owner === null && html`<${Lock} session=${now} />`}`;
 }
 
-/** Above everything, also above a dialog that was open, which is hidden with the shell and would let nothing else be typed in. */
+/** Covers the shell with a modal dialog. It must be above an open dialog of the shell, which would otherwise block all input. */
 function Lock({ session: now }: { session: Session }): View {
   const lock = useRef<HTMLDialogElement>(null);
   const show = (): unknown => lock.current?.isConnected && lock.current.showModal();

@@ -1,4 +1,4 @@
-/** What is found in the documentation for what was typed: the sections that hold it. */
+/** Search of the documentation for the palette. */
 import { useEffect, useState } from "preact/hooks";
 import { call, writeQuery } from "../base/api.ts";
 import { DOCS } from "../component/docs-link.ts";
@@ -14,7 +14,7 @@ const MAX_ASKED = 200;
 const MAX_SHOWN = 4;
 const ASK_AFTER_MS = 200;
 
-/** Opens it beside the dashboard, so that nothing here is left. */
+/** Opens the page in a new tab, so that the user stays in the dashboard. */
 export function openDocs(path: string): void {
   window.open(path, "_blank", "noreferrer");
 }

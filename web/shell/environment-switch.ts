@@ -1,4 +1,4 @@
-/** Where one is, always in sight, and the way to another app or environment. Production looks like nothing else. */
+/** Current app and environment, always visible, and a menu with the others. Production looks different from all others. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { App } from "../account/session.ts";
@@ -13,7 +13,7 @@ const WORDS: Readonly<Record<string, string>> = {
   production: "Production",
 };
 
-/** "1 needs you", "3 need you". */
+/** Formats "1 needs you" or "3 need you". */
 function sayNeeds(count: number): string {
   return sayCount(count, "needs you", "need you");
 }
@@ -25,14 +25,14 @@ export function EnvironmentSwitch({
   canMake,
 }: {
   apps: readonly App[];
-  /** What needs somebody where. */
+  /** Open attention items by environment. */
   places: readonly EnvironmentSummary[];
   place: Place;
   canMake: boolean;
 }): View {
   const [isOpen, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
-  // With the page: a moment later it would close what somebody has opened.
+  // Runs before the paint. A later run would close a menu that the user has just opened.
   useLayoutEffect(() => setOpen(false), [place.app, place.environment]);
   useLayoutEffect(() => {
     if (!isOpen) return;

@@ -1,4 +1,4 @@
-/** What the keyboard does. */
+/** List of the keyboard shortcuts. */
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { Dialog } from "../component/dialog.ts";

@@ -1,4 +1,4 @@
-/** A page whose code is loaded when it is first opened: the frame stands meanwhile, with the page's title; a failed load says so and a way out. */
+/** Page whose code loads when it first opens. The frame and the title appear at once. A failed load shows an error with a retry button. */
 import { useEffect, useState } from "preact/hooks";
 import { call, sentenceOf } from "../base/api.ts";
 import { makeCell, useCell } from "../base/cell.ts";
@@ -9,7 +9,7 @@ import { PageHead } from "../component/page-head.ts";
 
 type PageOf<Props> = (props: Props) => View;
 
-/** `title` stands in the head until the page knows a better one. `isAlone`: it stands in no frame, so it is the page's main part meanwhile. */
+/** `title` is the title until the page sets another. `isAlone`: the page has no frame, so its placeholder is the main element. */
 export function laterPage<Props extends object = PageProps>(
   title: string,
   load: () => Promise<PageOf<Props>>,
@@ -38,11 +38,11 @@ export function laterPage<Props extends object = PageProps>(
   };
 }
 
-/** Counts the pages whose code has come. */
+/** Counts the pages whose code has loaded. */
 const arrived = makeCell(0);
 const GONE = "This page could not be loaded: the service cannot be reached, or it was updated since.";
 
-/** A code's name changes with every version and a browser keeps a failed load: the page begins anew, once the service answers. */
+/** Reloads the dashboard once the service answers. The names of code files change with every version, and a browser remembers a failed import. */
 async function reload(): Promise<void> {
   await call("GET", "/api/session");
   location.reload();

@@ -1,7 +1,7 @@
 /**
- * Every room of the dashboard, in the order of the navigation, and the pages each has. A new room is its own folder and one entry here;
- * the navigation, the addresses, the keyboard's letters and what is found by name are read from it. A page that few open first is a
- * `laterPage`, whose code is loaded when it is.
+ * Pages of the dashboard in the order of the navigation. The navigation, addresses, shortcuts and the palette use this
+ * list. A new page needs its own folder and one entry here. Rarely opened pages use `laterPage`, which loads their code
+ * on demand.
  */
 import type { ComponentType } from "preact";
 import type { View } from "../base/html.ts";
@@ -16,7 +16,7 @@ import { laterPage } from "./later-page.ts";
 
 type PageOf = (props: PageProps) => View;
 
-/** What the navigation gathers, in its order; what comes before them stands alone. */
+/** Groups of the navigation in their order. Pages without a group come first. */
 export const GROUPS = { happen: "What happens", hold: "What you hold", keep: "Look after" } as const;
 
 export interface Room {
@@ -25,9 +25,9 @@ export interface Room {
   title: string;
   icon: IconName;
   group: keyof typeof GROUPS | null;
-  /** With g before it, goes there. */
+  /** Letter of the shortcut after g. */
   letter: string;
-  /** By pattern below `path`; the longest literal match is listed first. */
+  /** Pages by pattern below `path`. Longer literal patterns must come first. */
   pages: readonly (readonly [pattern: string, page: PageOf])[];
 }
 
@@ -42,7 +42,7 @@ export const ROOMS: readonly Room[] = [
     pages: [
       ["", RelayListPage],
       ["new", laterPage("New relay", async () => (await import("../relay/new-relay.ts")).NewRelayPage)],
-      // Two parts, because a relay may have any name of one.
+      // The address has two parts, because a relay can have any name of one part.
       [
         "to/production",
         laterPage(
@@ -147,7 +147,7 @@ export interface FoundPage {
   params: Record<string, string>;
 }
 
-/** The page at the parts of an address below the place; null where there is none. */
+/** Returns the page at the parts of an address below the place, or null. */
 export function findPage([first = "", ...rest]: readonly string[]): FoundPage | null {
   const room = ROOMS.find(({ path }) => path === first);
   for (const [pattern, page] of room?.pages ?? []) {

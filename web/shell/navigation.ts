@@ -1,4 +1,4 @@
-/** The navigation: one link a room by groups, with what needs attention counted. */
+/** Navigation: links by group, with the number of open attention items. */
 
 import { useAttention } from "../alert/attention-count.ts";
 import { html, type View } from "../base/html.ts";

@@ -1,4 +1,4 @@
-/** Finds anything by a few letters: rooms, relays, collections, people, what a typed id names, and acts. Arrows choose, Enter goes there. */
+/** Palette that finds pages, relays, collections, people, ids and commands by a few letters. Arrows move, Enter opens. */
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../account/session.ts";
 import { useCell } from "../base/cell.ts";
@@ -12,7 +12,7 @@ import { escapeTricky } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Finding, SEARCH_EVENTS, useFindings } from "./search-result.ts";
 
-/** Of a title; the line has no room for more, and none for a button that shows the rest. */
+/** Largest length of a title. A line has no room for more or for a button that expands it. */
 const MAX_CHARS = 120;
 
 export function Palette({ session, place }: { session: Session; place: Place }): View {
@@ -22,9 +22,9 @@ export function Palette({ session, place }: { session: Session; place: Place }):
 function Open({ session, place }: { session: Session; place: Place }): View {
   const id = useId();
   const [typed, setTyped] = useState("");
-  // What was chosen stays so while more is found around it; null: the first.
+  // Keeps the selection while more results arrive; null: the first result.
   const [chosenKey, setChosenKey] = useState<string | null>(null);
-  // Enter was pressed before it was known what there is.
+  // Whether the user pressed Enter before the results arrived.
   const [isEntered, setEntered] = useState(false);
   const list = useRef<HTMLUListElement>(null);
   const { findings, isLooking, error } = useFindings(session, place, typed.trim());
@@ -40,7 +40,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
   const take = (finding: Finding | undefined): void => {
     if (finding === undefined) return;
     close();
-    // Behind the dialog's end, which gives the focus back: the page that is gone to takes it.
+    // Runs after the dialog closed and returned the focus, so that the next page can take it.
     setTimeout(() => {
       if (finding.act !== undefined) return finding.act();
       if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
@@ -88,7 +88,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
   <//>`;
 }
 
-/** Nothing here is called so as far as is known, and what is offered is to search for it. */
+/** Whether the only result so far is a search in the events. */
 function isOnlySearched([first]: readonly Finding[]): boolean {
   return first === undefined || first.key === SEARCH_EVENTS;
 }

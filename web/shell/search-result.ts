@@ -1,4 +1,4 @@
-/** What the palette offers for what was typed: what the page knows by itself at once, what the service finds a moment later. */
+/** Results of the palette: those of the page at once, those of the service a moment later. */
 import { useEffect, useState } from "preact/hooks";
 import type { AlertView } from "../../src/platform/audit/alert.ts";
 import { type Session, signOut } from "../account/session.ts";
@@ -20,11 +20,11 @@ export type Finding = {
   key: string;
   icon: IconName;
   title: string;
-  /** What it is. */
+  /** Kind of the result. */
   hint: string;
 } & ({ to: string; act?: undefined } | { act: () => void; to?: undefined });
 
-/** Below so many letters nobody is looked for at the service. */
+/** Fewest letters for a search by the service. */
 const MIN_ASKED = 3;
 const ASK_AFTER_MS = 150;
 const MAX_ASKED = 200;
@@ -57,7 +57,7 @@ export function useFindings(
   };
 }
 
-/** Each word of what was typed stands somewhere in it. */
+/** Whether every typed word occurs in the result. */
 function fits({ title, hint }: Finding, typed: string): boolean {
   const said = `${title} ${hint}`.toLowerCase();
   return typed
@@ -66,12 +66,12 @@ function fits({ title, hint }: Finding, typed: string): boolean {
     .every((word) => said.includes(word));
 }
 
-/** 1 where what was typed begins its title. */
+/** Returns 1 if the title begins with the typed text. */
 function beginsWith({ title }: Finding, typed: string): number {
   return title.toLowerCase().startsWith(typed.toLowerCase()) ? 1 : 0;
 }
 
-/** What the service finds, asked once the typing rests. */
+/** Searches with the service when the user stops typing. */
 function useFound(
   place: Place,
   typed: string,
@@ -131,7 +131,7 @@ function listRooms(place: Place): Finding[] {
   }));
 }
 
-/** What has a name: relays, collections, what is sold; and what stands of alerts. */
+/** Returns the named objects: relays, collections and catalog items, and the open alerts. */
 function useNames(place: Place): Finding[] {
   const selling = pagePath(place, "selling");
   return [
@@ -154,9 +154,9 @@ function useNames(place: Place): Finding[] {
 
 interface Named {
   name: string;
-  /** An access slug's name. */
+  /** Name of an access slug. */
   slug?: string;
-  /** Of what is sold, in words. */
+  /** Title of a catalog item. */
   title?: string;
 }
 
@@ -179,7 +179,7 @@ function useAlerts(place: Place): Finding[] {
   const path = apiPath(place, "alerts") + writeQuery({ open: "true", limit: MAX_NAMES });
   const to = pagePath(place, "attention") + writeQuery({ tab: "alerts" });
   const items = useLoad<Page<AlertView>>(path).data?.items ?? [];
-  // Told anew every hour, each cause is one.
+  // An alert repeats every hour. Only the newest of each cause is a result.
   const causes = new Map(items.toReversed().map((one) => [`${one.code} ${one.target}`, one]));
   return [...causes.values()].map(({ id, code, message }) => ({
     key: id,
@@ -238,10 +238,10 @@ function listActs(session: Session, place: Place): Finding[] {
   ];
 }
 
-/** The key of the finding that searches the events. */
+/** Key of the result that searches the events. */
 export const SEARCH_EVENTS = "search events";
 
-/** Rooms that look through more than names. */
+/** Returns results that search more than names. */
 function listSearches(place: Place, typed: string): Finding[] {
   if (typed === "") return [];
   const to = pagePath(place, "events") + writeQuery({ q: typed.slice(0, MAX_ASKED) });

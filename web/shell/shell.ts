@@ -1,4 +1,4 @@
-/** The frame around every room: where one is, the rooms, the page. It finds the page of the address; it knows nothing of what a page shows. */
+/** Frame of every page: the environment, the navigation and the page of the address. It does not know what a page shows. */
 import { useEffect, useErrorBoundary, useLayoutEffect, useState } from "preact/hooks";
 import { type Session, signOut } from "../account/session.ts";
 import { HoldBanner } from "../alert/hold.ts";
@@ -42,13 +42,13 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
   useEffect(() => {
     if (place === null) return;
     if (known) rememberPlace(place);
-    // Which environment needs somebody is known only now; a service that cannot tell keeps nobody waiting.
+    // The environment that needs attention is known only now. If the service cannot answer, the dashboard opens anyway.
     const isTold = places !== undefined || error !== null;
     if ((isStart && isTold) || at?.rest.length === 0) navigate(pagePath(place, "home"), { replace: true });
   }, [route.path, known, places, error]);
   const followed = place === null || !known || isLocked ? null : apiPath(place);
   useEffect(() => follow(followed), [followed]);
-  // Every time on the page is said anew.
+  // Renders every time again when the zone changes.
   useCell(timeZone);
   useEffect(() => needCount.set((places ?? []).reduce((sum, { needs }) => sum + needs, 0)), [places]);
   if (place === null) return null;
@@ -87,7 +87,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
   </div>`;
 }
 
-/** One page; what breaks in it is told in its place and leaves the frame standing. */
+/** Renders one page. An exception in it shows an error and leaves the frame intact. */
 function Guarded({ found, place, query }: { found: FoundPage } & Pick<PageProps, "place" | "query">): View {
   const [error, forget] = useErrorBoundary();
   if (error !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Where the dashboard opens: the environment that needs somebody most, production before the others; else the place of last time if it still
- * exists; else production where it has relays; else the first environment there is.
+ * Returns the place that the dashboard opens: the one with the most open attention items, production first. Without any
+ * it is the last one if it still exists, then a production environment with relays, then the first environment.
  */
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { Session } from "../account/session.ts";

@@ -1,4 +1,4 @@
-/** The switch between system, light and dark. */
+/** Switch between the system, light and dark themes. */
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon, type IconName } from "../component/icon.ts";

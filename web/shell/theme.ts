@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says. The choice is this browser's. */
+/** Theme: light, dark or the system's. The browser stores the choice. */
 import { makeCell } from "../base/cell.ts";
 
 export type Theme = "system" | "light" | "dark";
@@ -22,7 +22,7 @@ export function chooseTheme(next: Theme): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // It then lasts as long as the page.
+    // Without storage the choice lasts until the page unloads.
   }
 }
 

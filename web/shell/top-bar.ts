@@ -1,4 +1,4 @@
-/** Above every page: the way to anything, whether what is shown is of now, and in whose time. */
+/** Bar above every page: the palette, the state of the connection and the time zone. */
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { chooseZone, isAwayFromUtc, timeZone, zoneName } from "../base/time-words.ts";
@@ -14,7 +14,7 @@ export function TopBar(): View {
   </header>`;
 }
 
-/** Nothing to choose where this machine's time is UTC. */
+/** Switch of the time zone, hidden if this machine uses UTC. */
 function ZoneSwitch(): View {
   const zone = useCell(timeZone);
   if (!isAwayFromUtc())

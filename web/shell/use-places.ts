@@ -1,4 +1,4 @@
-/** How many things need somebody in every environment. */
+/** Loads the number of open attention items of every environment. */
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import { useLoad } from "../base/use-load.ts";
 
