@@ -1,19 +1,18 @@
 /**
- * A table said once: its columns, named as the code names them, give the row's type, what is selected, and its inserts and updates with named
- * parameters. What is kept as JSON or as 0 and 1 is read and written here alone. A statement that is more than a row stays written by hand in
- * the room whose noun it serves.
+ * Defines a table once: its columns give the row's type, the SELECT list, and inserts and updates with named parameters. Only this file converts
+ * JSON and flags. A statement that is more than one row's is written by hand in the module of its noun.
  */
 import { type Json, parseJson, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import type { PlainTopic, Reader, SqlNames, SqlValue, Writer } from "./port.ts";
 
-/** A column whose values are `Value` in code. `key`: the rows are told apart by it; `given`: the database numbers the rows itself. */
+/** A column whose values are `Value` in code. The database itself numbers a `given` column. */
 interface Column<Value> {
   readonly kept: "plain" | "flag" | "json";
-  /** Never there: it carries the type. */
+  /** Never set: it only carries the type. */
   readonly value?: Value;
   readonly given?: true;
-  /** Of JSON: how its text is read. */
+  /** Parses the text of a JSON column. */
   readonly read?: (text: string) => Value;
 }
 
@@ -26,9 +25,9 @@ const PLAIN = { kept: "plain" } as const;
 export const integer = (): Column<number> => PLAIN;
 export const text = <Text extends string = string>(): Column<Text> => PLAIN;
 export const bytes = (): Column<Uint8Array> => PLAIN;
-/** Kept as 0 and 1. */
+/** Stored as 0 and 1. */
 export const flag = (): Column<boolean> => ({ kept: "flag" });
-/** Kept as JSON text; what is read is believed to be a `Value`, because nothing else was ever written. `read`: where others write too. */
+/** Stored as JSON text. Without `read`, the stored value is trusted to be a `Value`, because only this code writes it. */
 export const json = <Value>(read?: (text: string) => Value): Column<Value> =>
   read === undefined ? { kept: "json" } : { kept: "json", read };
 export const orNull = <Value>(column: Column<Value>): Column<Value | null> => column as Column<Value | null>;
@@ -41,36 +40,36 @@ type Given<All extends Columns> = {
   [Name in keyof All]: All[Name] extends { readonly given: true } ? Name : never;
 }[keyof All];
 
-/** A row as it is read: `RowOf<typeof RELAY>`. */
+/** The type of a row that is read: `RowOf<typeof RELAY>`. */
 export type RowOf<One> =
   One extends Selection<infer All> ? { -readonly [Name in keyof All]: ValueOf<All[Name]> } : never;
-/** A row as it is inserted: without what the database gives. */
+/** The type of a row that is inserted, without the columns that the database numbers. */
 export type NewRowOf<One> = One extends Table<infer All> ? Omit<RowOf<One>, Given<All>> : never;
 
 interface TableWords<All extends Columns> {
   name: string;
-  /** What names one row. */
+  /** The columns that identify a row. */
   key: readonly (keyof All & string)[];
-  /** Told after the commit of every insert, update and delete made here. */
+  /** The topic that inserts, updates and deletes of this table notify. */
   topic?: PlainTopic;
   columns: All;
 }
 
-/** Says a table. Column names in the database are the code's names in snake_case. */
+/** Defines a table. Column names in the database are the code's names in snake_case. */
 export function defineTable<const All extends Columns>(words: TableWords<All>): Table<All> {
   return new Table(words);
 }
 
-/** Some columns of a table, or all of them: its reading side. */
+/** Reads all or some columns of a table. */
 class Selection<All extends Columns> {
   readonly name: string;
-  /** `id, environment_id AS environmentId, …`: to be read by `read` where the statement is written by hand. */
+  /** `id, environment_id AS environmentId, …`, for a statement written by hand whose rows `read` converts. */
   readonly columns: string;
   protected readonly names: readonly string[];
-  /** Those whose stored value is not the code's. */
+  /** The columns whose stored value differs from the code's. */
   protected readonly kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
   readonly #said: All;
-  /** By what follows the table's name: the same text each time, so that it is put together and prepared once. */
+  /** Caches each SELECT by the text after the table's name, so that it is built and prepared once. */
   readonly #selects = new Map<string, string>();
 
   constructor(name: string, columns: All) {
@@ -83,13 +82,13 @@ class Selection<All extends Columns> {
     );
   }
 
-  /** These columns alone, for who needs no more of a row. */
+  /** Returns a selection of only these columns. */
   pick<Name extends keyof All & string>(...names: readonly Name[]): Selection<Pick<All, Name>> {
     const picked = Object.fromEntries(names.map((name) => [name, this.#said[name]]));
     return new Selection(this.name, picked as Pick<All, Name>);
   }
 
-  /** As `columns`, each behind a table's name or alias, for a join. */
+  /** Returns `columns`, each after a table's name or alias, for a join. */
   columnsOf(alias?: string): string {
     const before = alias === undefined ? "" : `${alias}.`;
     return this.names
@@ -97,19 +96,19 @@ class Selection<All extends Columns> {
       .join(", ");
   }
 
-  /** The first row of `SELECT … FROM table rest`, or null; `rest` names its values as `$name`. */
+  /** Returns the first row of `SELECT … FROM table rest`, or null. `rest` names its values as `$name`. */
   async get(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>> | null> {
     const row = await tx.get<StoredRow>(this.#select(rest), values);
     return row === null ? null : this.read(row);
   }
 
-  /** The row that has these values, or null. */
+  /** Returns the row with these values, or null. */
   async find(tx: Reader, values: Partial<RowOf<Selection<All>>>): Promise<RowOf<Selection<All>> | null> {
     const named = values as Readonly<Record<string, SqlValue>>;
     return await this.get(tx, `WHERE ${whereOf(Object.keys(named))}`, named);
   }
 
-  /** As `find`; refuses with `not_found`, in this sentence. */
+  /** Returns the row as `find` does, or throws `not_found` with this sentence. */
   async require(
     tx: Reader,
     values: Partial<RowOf<Selection<All>>>,
@@ -120,7 +119,7 @@ class Selection<All extends Columns> {
     throw new Refusal("not_found", sentence);
   }
 
-  /** Every row of `SELECT … FROM table rest`. */
+  /** Returns every row of `SELECT … FROM table rest`. */
   async all(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>>[]> {
     const rows = await tx.all<StoredRow>(this.#select(rest), values);
     return rows.map((row) => this.read(row));
@@ -134,7 +133,7 @@ class Selection<All extends Columns> {
     return sql;
   }
 
-  /** The row as code has it, of one that was selected with `columns`; further fields stay as they are. Throws on JSON that is none. */
+  /** Converts a row that was selected with `columns`. Other fields stay unchanged. Throws on invalid JSON. */
   read<Stored extends object>(stored: Stored): RowOf<Selection<All>> & Omit<Stored, keyof All> {
     const row = stored as StoredRow;
     for (const [name, kept] of this.kept) {
@@ -167,7 +166,7 @@ class Table<All extends Columns> extends Selection<All> {
     this.#insertGiven = `${this.#insert} RETURNING ${given.map(snake).join(", ")}`;
   }
 
-  /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Answers how many were added. */
+  /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Returns how many rows were added. */
   async insert(tx: Writer, row: NewRowOf<Table<All>>, conflict = ""): Promise<number> {
     this.#tell(tx, row);
     return await tx.run(
@@ -176,7 +175,7 @@ class Table<All extends Columns> extends Selection<All> {
     );
   }
 
-  /** As `insert`, where nobody asks how many were added: who writes on need not wait for it. */
+  /** Inserts as `insert` does, without a row count, so that later writes need not wait for it. */
   async post(tx: Writer, row: NewRowOf<Table<All>>): Promise<void> {
     this.#tell(tx, row);
     await tx.post(this.#insert, this.#write(row, this.#inserted));
@@ -189,7 +188,7 @@ class Table<All extends Columns> extends Selection<All> {
     await tx.postEach(this.#insert, written);
   }
 
-  /** As `insert`, and answers the number that the database gave, by its column's name. */
+  /** Inserts as `insert` does and returns the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
     this.#tell(tx, row);
     const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row, this.#inserted));
@@ -197,13 +196,13 @@ class Table<All extends Columns> extends Selection<All> {
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
   }
 
-  /** Writes every column of the row over the one with its key. Answers how many there were: 0 or 1. */
+  /** Overwrites every column of the row with its key. Returns how many rows changed, 0 or 1. */
   async update(tx: Writer, row: RowOf<Selection<All>>): Promise<number> {
     this.#tell(tx, row);
     return await this.#set(tx, this.names, this.#write(row, this.names));
   }
 
-  /** Writes the columns that `changes` names, and no other, over the row with this key. Answers how many there were: 0 or 1. */
+  /** Overwrites only the columns in `changes` of the row with this key. Returns how many rows changed, 0 or 1. */
   async change(
     tx: Writer,
     key: Partial<RowOf<Selection<All>>>,
@@ -214,7 +213,7 @@ class Table<All extends Columns> extends Selection<All> {
     return await this.#set(tx, names, { ...this.#write(changes, names), ...this.#keyOf(key) });
   }
 
-  /** Removes the row with this key. Answers how many there were: 0 or 1. */
+  /** Deletes the row with this key. Returns how many rows were deleted, 0 or 1. */
   async delete(tx: Writer, key: Partial<RowOf<Selection<All>>>): Promise<number> {
     this.#tell(tx, key);
     return await tx.run(`DELETE FROM ${this.name} WHERE ${whereOf(this.#key)}`, this.#keyOf(key));
@@ -236,7 +235,7 @@ class Table<All extends Columns> extends Selection<All> {
     return Object.fromEntries(this.#key.map((name) => [name, this.#require(name, values[name])]));
   }
 
-  /** The row as it is kept, with a value for each of these columns. */
+  /** Returns the stored form of the row, with a value for each of these columns. */
   #write(row: object, names: readonly string[]): SqlNames {
     const values = { ...row } as StoredRow;
     for (const name of names) this.#require(name, values[name]);
@@ -248,13 +247,13 @@ class Table<All extends Columns> extends Selection<All> {
     return values as SqlNames;
   }
 
-  /** SQLite would take `undefined` for NULL. */
+  /** Throws on an undefined value, because SQLite would store it as NULL. */
   #require<Value>(column: string, value: Value | undefined): Value {
     if (value !== undefined) return value;
     throw new Error(`Missing parameter "${column}" of ${this.name}.`);
   }
 
-  /** Names the row's environment where the row does. */
+  /** Notifies the table's topic, with the row's environment if it has one. */
   #tell(tx: Writer, row: { environmentId?: unknown }): void {
     if (this.#topic === null) return;
     tx.notify(this.#topic, typeof row.environmentId === "number" ? row.environmentId : undefined);
@@ -267,7 +266,7 @@ function whereOf(names: readonly string[]): string {
 
 type StoredRow = Record<string, unknown>;
 
-/** `environmentId` → `environment_id`; `last24h` stays one word. */
+/** Converts `environmentId` to `environment_id`. `last24h` stays one word. */
 function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

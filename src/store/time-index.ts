@@ -1,23 +1,22 @@
 /**
- * Which rows of a table lie since or until a moment, found by halving, however many there are. Its rows have a number `seq` and a time
- * `created_at`, which rises with it but for small steps of the clock; where the clock was set back by more, whoever stores the row that follows notes it, and
- * the times rise again between two such rows. So no index on time is needed.
+ * Finds the rows of a table since or until a moment by binary search over `seq`, so that no index on time is needed. `created_at` rises with `seq`,
+ * except for small steps of the clock. A larger clock rollback is recorded with the row that follows it, and the times rise between two rollbacks.
  */
 
 import { yieldToEventLoop } from "./index-scan.ts";
 import type { Reader, Store, Writer } from "./port.ts";
 
-/** A smaller step back of the clock is none. */
+/** The largest step back of the clock that is not a rollback. */
 export const CLOCK_STEP_MS = 2_000;
-/** With more pieces than this nothing is said about a moment: every row may lie since or until it. */
+/** With more pieces than this, no row is excluded. */
 const MAX_PIECES = 64;
-/** Moments that are looked for side by side, so that a database in another process is asked for all of them at once. */
+/** How many moments are searched concurrently, to share round trips to a remote database. */
 const MOMENTS_AT_ONCE = 4;
 
-/** Tables whose rows are found by their time; `<name>_clock_back` holds the rows that a clock set back came before. */
+/** The tables that this file searches. `<name>_clock_back` holds the first row after each clock rollback. */
 type Timed = "event";
 
-/** Forgets what was noted of rows that are gone. */
+/** Deletes the rollbacks of deleted rows. */
 export async function forgetClockBack(tx: Writer, table: Timed): Promise<void> {
   await tx.run(
     `DELETE FROM ${table}_clock_back WHERE seq <= (SELECT coalesce(min(seq), ?1) FROM ${table})`,
@@ -25,12 +24,12 @@ export async function forgetClockBack(tx: Writer, table: Timed): Promise<void> {
   );
 }
 
-/** No row since `sinceMs` has a lower seq. */
+/** Returns a seq that no row since `sinceMs` is below. */
 export function firstSeqSince(tx: Reader, table: Timed, sinceMs: number): Promise<number> {
   return firstSeqAbout(tx, table, sinceMs - CLOCK_STEP_MS);
 }
 
-/** The first row since `ms`, where the clock made no small step back about then; else one close by. */
+/** Returns the seq of the first row since `ms`, or of one close to it if the clock made a small step back then. */
 export async function firstSeqAbout(tx: Reader, table: Timed, ms: number): Promise<number> {
   const pieces = await listPieces(tx, table);
   if (pieces === null) return 0;
@@ -41,7 +40,7 @@ export async function firstSeqAbout(tx: Reader, table: Timed, ms: number): Promi
   return Number.MAX_SAFE_INTEGER;
 }
 
-/** The same of each of these moments, with the loop turned in between. */
+/** Returns `firstSeqAbout` of each moment. Yields to the event loop between batches. */
 export async function listFirstSeqs(
   store: Pick<Store, "read">,
   table: Timed,
@@ -56,7 +55,7 @@ export async function listFirstSeqs(
   return seqs;
 }
 
-/** Every row before `untilMs` has a lower seq. */
+/** Returns a seq that every row before `untilMs` is below. */
 export async function endSeqUntil(tx: Reader, table: Timed, untilMs: number): Promise<number> {
   const pieces = await listPieces(tx, table);
   if (pieces === null) return Number.MAX_SAFE_INTEGER;
@@ -67,7 +66,7 @@ export async function endSeqUntil(tx: Reader, table: Timed, untilMs: number): Pr
   return 0;
 }
 
-/** Where times rise: from the first seq to before the second. null: there are too many. */
+/** Lists the ranges in which times rise, from the first seq to before the second. Null if there are too many. */
 async function listPieces(tx: Reader, table: Timed): Promise<[from: number, to: number][] | null> {
   const rows = await tx.all<{ seq: number }>(
     `SELECT seq FROM ${table}_clock_back ORDER BY seq LIMIT ${MAX_PIECES}`,
@@ -80,7 +79,7 @@ async function listPieces(tx: Reader, table: Timed): Promise<[from: number, to: 
   return starts.map((from, at) => [from, starts[at + 1] ?? (ends?.last ?? 0) + 1]);
 }
 
-/** The first seq in the piece whose row, or the next there is, is of `ms` or later; `to` where there is none. */
+/** Returns the first seq of the range whose row, or the next existing row, is from `ms` or later. Returns `to` if there is none. */
 async function findFrom(tx: Reader, table: Timed, from: number, to: number, ms: number): Promise<number> {
   let [low, high] = [from, to];
   while (low < high) {

@@ -1,8 +1,7 @@
 /**
- * Who runs all that happens by itself where one server does: a row in the database with an epoch, one higher for each server. Every transaction of the runner, the
- * scheduler, capture and the caretakers asks in itself whether the epoch is still theirs, so that a server that lost it changes nothing
- * more, whatever it believes. The directory's lock (directory-lock.ts) refuses a second server at once; where its file was removed, the lease does.
- * It never looks at a wall clock.
+ * Holds the lease of the one server on a SQLite database: a row with an epoch that rises with each server. Every background transaction checks the
+ * epoch, so that a server that lost the lease changes nothing more. The lock of the directory (directory-lock.ts) refuses a second server at once,
+ * and the lease does if the lock file was removed. It never reads the wall clock.
  */
 import { hostname } from "node:os";
 import { dirname } from "node:path";
@@ -118,7 +117,7 @@ export class DirectoryLease implements LeaseManager {
     return this.#store;
   }
 
-  /** Looks every second from now on. */
+  /** Checks the lease every second from now on. */
   watch(keeper: Pick<LeaseListener, "begin" | "lost" | "renewed">): void {
     this.#keeper = keeper;
     // A store that cannot be used now says so by itself; the next look comes.
@@ -190,7 +189,7 @@ async function readLease(tx: Reader): Promise<LeaseRow> {
   return row;
 }
 
-/** Whether it is certain, without asking, that the holder is gone or was never of this file. */
+/** Returns whether the holder is certainly gone, or never held this file, without asking it. */
 function isGone({ lockFile, databaseFile, host, pid }: LeaseRow, { lock, file }: LeaseDeps): boolean {
   if (lockFile === lock.identity || databaseFile !== identityOf(file)) return true;
   return host === hostname() && pid !== null && pid !== process.pid && !runs(pid);
@@ -205,7 +204,7 @@ function runs(pid: number): boolean {
   }
 }
 
-/** Asks the holder and waits for its answer. */
+/** Asks the holder through the database and waits for its response. */
 async function answers({ epoch }: LeaseRow, { store, clock }: LeaseDeps): Promise<boolean> {
   const asked = await store.write("app", async (tx) => {
     await tx.run("UPDATE runner_lease SET asked = asked + 1");

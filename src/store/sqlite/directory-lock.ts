@@ -1,7 +1,6 @@
 /**
- * The lock of a data directory: at most one runner. It is held by the operating system through SQLite's own file lock, so that
- * it is gone with the process, however that ends. It does not stop commands that only read and write rows. It ends with its file, which
- * anybody may remove: then the lease in the database decides (directory-lease.ts).
+ * Locks a data directory for one server. The lock is SQLite's file lock, which the operating system releases when the process ends. Commands that
+ * only read and write rows ignore it. If the lock file is removed, the lease in the database decides (directory-lease.ts).
  */
 import { Database } from "bun:sqlite";
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -12,7 +11,7 @@ import { fileErrorCode } from "../../base/durable-file.ts";
 export class DataDirectoryTaken extends Error {}
 
 export interface DirectoryLock {
-  /** Who holds it, in words for people. */
+  /** Describes the holder in words. */
   readonly holder: string;
   /** Tells this lock's file from every other that stood or will stand in its place. */
   readonly identity: string;
@@ -52,7 +51,7 @@ export function lockDataDirectory(directory: string, what: string, nowMs: number
   };
 }
 
-/** The refusal of a directory that `holder` (in words) has. */
+/** Makes the error for a directory that `holder`, described in words, has locked. */
 export function takenError(directory: string, holder: string): DataDirectoryTaken {
   return new DataDirectoryTaken(
     `The data directory ${directory} is in use by ${holder}; stop it first, or give this one another --data-dir.`,

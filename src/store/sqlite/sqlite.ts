@@ -1,6 +1,6 @@
 /**
- * The embedded store: SQLite in WAL mode, every commit synced to the disk before anyone is answered.
- * One connection writes, in groups; another reads, so that a read never sees an open transaction. It tells when its file is not where it was.
+ * Implements the store on SQLite in WAL mode. Every commit is synced to the disk before its callers get results. One connection writes in groups and
+ * another reads, so that a read never sees an open transaction. The store reports when its file was moved or deleted.
  */
 import { statSync } from "node:fs";
 import { type Clock, Loop } from "../../base/clock.ts";
@@ -41,18 +41,18 @@ export interface SqliteOptions {
   clock: Clock;
   /** Keys that are held in memory before they become a run on the disk; for tests. */
   keysARun?: number;
-  /** Told the size of every committed group, for metrics. */
+  /** Receives the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
-  /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
+  /** Receives a sentence when the database's files were deleted, moved or replaced, and null when they are back. */
   onTrouble?: (trouble: string | null) => void;
-  /** Receives a sentence when a group finds the disk full, and null when a group succeeds after there is room again. */
+  /** Receives a sentence when a group fails on a full disk, and null when a group succeeds again. */
   onFull?: (trouble: string | null) => void;
   /**
-   * Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is.
-   * `begun`: this goes on where a start before it ended, and no further copy is made.
+   * Runs before a used database is migrated. An error that it throws leaves the database unchanged. `begun` means that this start continues an
+   * interrupted migration, so no other backup is made.
    */
   onMigrate?: (schema: { from: number; to: number }, begun: boolean) => void;
-  /** Told once a second while that takes long. */
+  /** Receives the progress of a long migration once a second. */
   onMigrationProgress?: MigrationProgress;
 }
 
@@ -67,12 +67,12 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
       "synchronous = FULL",
       "foreign_keys = ON",
       "recursive_triggers = ON",
-      // What a row held is overwritten when it goes, so that nothing of an erased person stays in the file. FAST leaves the pages that come
-      // free as they were, and a page that is used again is not always cleared.
+      // Overwrites deleted rows, so that no data of an erased person stays in the file. FAST would leave freed pages unchanged, and a reused page
+      // is not always cleared.
       "secure_delete = ON",
       `journal_size_limit = ${WAL_KEPT_BYTES}`,
       `cache_size = -${WRITER_CACHE_KIB}`,
-      // A statement's working data may be personal, and a folder for temporary files may be read-only.
+      // Keeps temporary data in memory, because it can be personal and the folder for temporary files can be read-only.
       "temp_store = MEMORY",
     ]) {
       await writer.get(`PRAGMA ${pragma}`);
@@ -112,7 +112,7 @@ class SqliteStore implements Store {
   #version: number | null = null;
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
-  /** Until `warm` has ended. */
+  /** Resolves when `warm` has ended. */
   #warming: Promise<void> | null = null;
 
   constructor(
@@ -233,7 +233,7 @@ class SqliteStore implements Store {
   async warm(): Promise<void> {
     const read = async (): Promise<void> => {
       while (await this.#group.add("app", () => this.#log.load()));
-      // The pages that were read are not asked for again.
+      // These pages were read already.
       this.#writer.exec("PRAGMA shrink_memory");
     };
     const reading = read();
@@ -268,10 +268,10 @@ class SqliteStore implements Store {
   }
 }
 
-/** The database, its log, and the log's index: without any of them another process would read and write past this one. */
+/** The suffixes of the database, its write-ahead log and the log's index. Without one of them, another process would write past this one. */
 const ENDINGS = ["", "-wal", "-shm"];
 
-/** Which file a path names: one that is moved along with its name keeps it, a copy or a new one is another. "": none is there. */
+/** Identifies the file at a path. A copy or a new file has another identity. "" if there is no file. */
 export function identityOf(file: string): string {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
@@ -287,7 +287,7 @@ class FilePlace {
   readonly #onChange: (trouble: string | null) => void;
   #trouble: string | null = null;
 
-  /** `file` is open for writing already. `onChange` is told when it is found moved, and when it is back. */
+  /** `file` must be open for writing already. `onChange` is called when the file was moved and when it is back. */
   constructor(file: string, onChange: (trouble: string | null) => void) {
     this.file = file;
     this.#opened = ENDINGS.map((ending) => ({
@@ -297,12 +297,12 @@ class FilePlace {
     this.#onChange = onChange;
   }
 
-  /** As it was found last. */
+  /** The result of the last check. */
   get trouble(): string | null {
     return this.#trouble;
   }
 
-  /** Looks: null, or what is wrong in a sentence. A few microseconds. */
+  /** Checks the files, in a few microseconds. Returns null, or a sentence about what is wrong. */
   look(): string | null {
     const trouble = this.#findTrouble();
     if (trouble === this.#trouble) return trouble;
