@@ -13,7 +13,7 @@ export const session = makeCell<Session | undefined>(undefined);
 
 let asked = 0;
 
-/** Loads the session. Throws if the service cannot be reached. Ignores an answer if a later question is already on its way. */
+/** Loads the session. Throws if the service cannot be reached. Does not store an answer that a later call overtook. */
 export async function loadSession(): Promise<Session> {
   asked += 1;
   const question = asked;

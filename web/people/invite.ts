@@ -1,4 +1,4 @@
-/** Dialog that invites a person by email address. If the person exists, it shows that person. */
+/** Dialog that adds a person by email address without sending mail. It then opens the new or existing person. */
 import { useState } from "preact/hooks";
 import type { PersonView } from "../../src/shop/people/person.ts";
 import { html, type View } from "../base/html.ts";

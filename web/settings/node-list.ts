@@ -1,4 +1,4 @@
-/** Nodes that serve the same database, with the environments that each one runs. Hidden for a single node. */
+/** Nodes that serve the same database, with the environments that each one runs. Hidden if the service lists none. */
 import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
