@@ -1,8 +1,7 @@
 /**
- * A memory of keys that are each spent once, such as an event's dedupe key: a log that is looked up in memory, because an index over keys in no
- * order costs each key a page of its own. A transaction that keeps keys ends with one row that holds them all. When memory holds a run's worth,
- * that table is frozen and written as a run behind the groups that follow (flush.ts); a run goes when the newest row of its keys has gone.
- * What is found are candidates: the row that a key was kept for has the whole hash and decides.
+ * Stores deduplication keys on SQLite as a log that is searched in memory, because an index over random keys would write a page for each key. Each
+ * transaction appends one row with its keys. A full in-memory table is written as a segment, in steps after later groups (flush.ts). A segment is
+ * deleted with the newest row of its keys. A search returns candidates, and the caller compares the complete hash.
  */
 import { numberOfHash } from "../../base/id.ts";
 import type { DedupeKeys } from "../port.ts";
@@ -168,7 +167,7 @@ export class DedupeLog implements DedupeKeys {
     return this.#open.length;
   }
 
-  /** Takes out what was kept since `mark`; 0 for the whole transaction. */
+  /** Removes the keys that were added since `mark`, or all of the transaction's for 0. */
   undoTo(mark: number): void {
     const undone = this.#open.splice(mark);
     for (let at = undone.length - 2; at >= 0; at -= 2) {
@@ -193,7 +192,7 @@ export class DedupeLog implements DedupeKeys {
     if (this.#foldedId > 0) await this.#deleteFolded();
   }
 
-  /** The transaction is durable. */
+  /** Runs when the transaction is durable. */
   commit(): void {
     const { row, step, gone } = this.#wrote;
     this.used = false;
@@ -239,7 +238,7 @@ export class DedupeLog implements DedupeKeys {
     this.#hasSlots = await hasSlots(this.#connection);
   }
 
-  /** Answers whether there may be more rows. */
+  /** Reads some rows of the log. Returns whether there may be more. */
   async #readRows(): Promise<boolean> {
     const sql = "SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT 1";
     let bytes = 0;
@@ -295,7 +294,7 @@ class KeyTable {
     this.greatestValue = Math.max(this.greatestValue, greatest);
   }
 
-  /** The numbers that the key was kept for. */
+  /** Returns the numbers of the key's rows. */
   find(key: number): number[] {
     const found: number[] = [];
     const mask = this.keys.length - 1;

@@ -1,8 +1,7 @@
 /**
- * What one node of several runs by itself: a lease for each environment and one for the house, each with an epoch that rises with every taking and
- * an end in the database's time. A node renews its own every few seconds, takes what is free, and gives back what is more than its share. It
- * believes in a lease for less time than others do, by the clock that never jumps; whatever it believes, every write of what it runs asks for
- * the epoch in its own transaction. What its own wall clock says it shows to others, and goes by nothing of it.
+ * Holds the leases of one node on PostgreSQL: one for each environment, and one for the work of all environments. Each has an epoch and an end in the
+ * database's time. The node renews its leases every few seconds, takes free ones, and gives back more than its share. It trusts a lease for a shorter
+ * time than other nodes do, by the monotonic clock. Each background write also checks the epoch in its own transaction.
  */
 import { type Clock, Loop } from "../../base/clock.ts";
 import { newId } from "../../base/id.ts";
@@ -35,9 +34,9 @@ import {
   readDatabaseTime,
 } from "./node-lease.ts";
 
-/** So much sooner than others this node takes its lease for over. */
+/** How much earlier than other nodes this node considers its lease expired. */
 const MARGIN_MS = 1_500;
-/** Behind the end of another's lease. */
+/** How long after the end of another node's lease this node tries to take it. */
 const LATE_MS = 50;
 
 interface Held {
@@ -125,7 +124,7 @@ export class NodeLeaseManager implements LeaseManager {
     this.#keeper = keeper;
   }
 
-  /** Resolves once what this node took first has begun. */
+  /** Resolves when the work of the first leases has begun. */
   async start(url: string): Promise<void> {
     this.#url = url;
     await this.#loop.start();
@@ -149,7 +148,7 @@ export class NodeLeaseManager implements LeaseManager {
     return store.read(async (tx) => listNodes(tx, this.#id, await readNow(tx)));
   }
 
-  /** After everything it ran has ended. */
+  /** Gives back all leases. All background work must have ended. */
   async release(): Promise<void> {
     this.#unlisten();
     await this.#loop.stop();
@@ -210,7 +209,7 @@ export class NodeLeaseManager implements LeaseManager {
       this.#tell(environmentId, (keeper) => keeper.end(environmentId, true));
   }
 
-  /** Ends what runs of it, and gives it back then. */
+  /** Stops an environment's work, then gives its lease back. */
   #leave(environmentId: number): void {
     this.#leaving.set(environmentId, false);
     this.#tell(environmentId, async (keeper) => {

@@ -1,6 +1,6 @@
 /**
- * The rows of nodes and of their leases, in the database's time: showing up, what is there and who has it, taking, renewing and giving back. What
- * a node makes of it is node-lease-holder.ts's.
+ * Reads and writes the rows of nodes and leases, in the database's time: registering, renewing, taking and giving back. node-lease-holder.ts decides
+ * what the node does with the result.
  */
 import { hostname } from "node:os";
 import { DAY_MS } from "../../base/limit.ts";
@@ -41,9 +41,9 @@ const NODE_LEASE = defineTable({
   key: ["environmentId"],
   columns: {
     environmentId: integer(),
-    /** null: nobody, or it was given back. */
+    /** Null if no node holds it. */
     node: orNull(text()),
-    /** One higher with each taking. */
+    /** Rises each time that a node takes the lease. */
     epoch: integer(),
     until: integer(),
   },
@@ -135,7 +135,7 @@ async function showUp(tx: Writer, { id, url, baseUrl, nowMs, clockAt }: Looking)
   await tx.run("UPDATE node SET seen_at = ?1 WHERE seen_at > ?1", nowMs);
 }
 
-/** A lease for the house and for each environment there is, and none for others. */
+/** Creates the missing leases, one for each environment and one for all, and deletes those of deleted environments. */
 async function keepLeases(tx: Writer, latest: number): Promise<void> {
   const nobodys = "INSERT INTO node_lease (environment_id, node, epoch, until)";
   await tx.run(`${nobodys} VALUES (?1, NULL, 0, 0) ON CONFLICT DO NOTHING`, ALL_ENVIRONMENTS);
@@ -166,7 +166,7 @@ export async function giveBackAll(tx: Writer, id: string): Promise<void> {
   tx.notify("lease");
 }
 
-/** Whether the lease is the node's still, with this epoch. */
+/** Returns whether the node still holds the lease with this epoch. */
 export async function hasLease(
   tx: Reader,
   environmentId: number,

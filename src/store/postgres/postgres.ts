@@ -1,6 +1,6 @@
 /**
- * The store on PostgreSQL: one writer at a time of all nodes together, in groups; reads on connections of their own. It goes on by itself after
- * the database was away, and tells this process's listeners what other nodes, and people with SQL of their own, have touched.
+ * Implements the store on PostgreSQL. One node writes at a time, in groups, and reads have their own connections. The store recovers by itself after
+ * an outage. It notifies this process's listeners of changes by other nodes and by SQL of other programs.
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
@@ -37,23 +37,23 @@ const READ_ONLY = "The database took no writes, so it is connected to anew.";
 
 interface PostgresOptions extends PostgresMigrationOptions {
   clock: Clock;
-  /** Told the size of every committed group, for metrics. */
+  /** Receives the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
-  /** Told how long each group waited for the lock of all writers. */
+  /** Receives how long each group waited for the writer lock. */
   onLock?: (waitedMs: number) => void;
-  /** Told when the database cannot be used (why, in a sentence), and null when it can again. */
+  /** Receives a sentence when the database cannot be used, and null when it can be used again. */
   onTrouble?: (trouble: string | null) => void;
 }
 
-/** A PostgreSQL store, and what only several nodes of one have use for. */
+/** A PostgreSQL store, with the members that only a cluster needs. */
 interface PostgresStore extends Store {
-  /** Tells this process from every other that writes to the database. */
+  /** Identifies this process among all that write to the database. */
   readonly node: string;
-  /** Connections that are open, but for the one that listens, and reads that wait for one. */
+  /** The number of open connections, without the listening one, and of reads that wait for a connection. */
   readonly pool: { connections: number; waitingReads: number };
 }
 
-/** Connects, makes or migrates the schema. Throws StoreUnavailable, UnfitServer or a MigrationRefused. */
+/** Connects, and creates or migrates the schema. Throws StoreUnavailable, UnfitServer or MigrationRefused. */
 export async function openPostgres(place: DatabaseUrl, options: PostgresOptions): Promise<PostgresStore> {
   await migrateServer(place, options.clock, options);
   const store = new OpenPostgres(place, options);
@@ -140,7 +140,7 @@ class OpenPostgres implements PostgresStore {
     });
   }
 
-  /** Hears what others touch, from now on and again after each connection that was lost. Throws StoreUnavailable. */
+  /** Listens for changes of other nodes, and again after each lost connection. Throws StoreUnavailable. */
   async hear(): Promise<void> {
     this.#heardMs = systemClock.monotonicMs();
     const stop = await hearChannel(this.#place, CHANGES_CHANNEL, {
@@ -219,7 +219,7 @@ class OpenPostgres implements PostgresStore {
     };
   }
 
-  /** The server looks after its own files. */
+  /** Does nothing, because the server vacuums its own files. */
   async vacuumStep(): Promise<boolean> {
     return false;
   }
@@ -258,7 +258,7 @@ class OpenPostgres implements PostgresStore {
     for (const work of [...this.#watchers]) work({ foreignChange });
   }
 
-  /** A connection that is cut off silently hears nothing, and nobody says so. */
+  /** Detects a listening connection that was cut off without an error. */
   #lookForDeafness(): void {
     const silentMs = systemClock.monotonicMs() - this.#heardMs;
     if (silentMs < ASK_AFTER_MS) return;
