@@ -17,7 +17,7 @@ import { KINDS, type Kind, sayItem } from "./text.ts";
 type Warnings = Static<typeof warningView>[];
 
 const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", "), of: KINDS };
-/** Where a server has each kind. */
+/** The path of each kind. */
 const PATHS: Readonly<Record<Kind, string>> = {
   access: "/access",
   product: "/products",
@@ -115,7 +115,7 @@ function pathOf(kind: Kind, name: string): string {
   return `${PATHS[kind]}/${encodeURIComponent(name)}`;
 }
 
-/** A server changes a collection that is there, and makes one that is not. */
+/** Saves it. A PUT changes an existing collection only, so a new one is posted. */
 async function setItem(api: Api, kind: Kind, name: string, value: JsonObject): Promise<Warnings> {
   try {
     return (await api.request<{ warnings: Warnings }>("PUT", pathOf(kind, name), value)).warnings;

@@ -1,6 +1,6 @@
 /**
- * `relay emails …`: what became of mail, and mail sent by hand. On a data directory they send by themselves, with the settings of the environment,
- * beside a running server or without one; of a server elsewhere that server sends.
+ * `relay emails …`: the results of mail, and mail sent manually. On a data directory the command itself sends, with the settings of the environment
+ * and next to a running server or without one. A remote server sends its own mail.
  */
 
 import { EMAIL_STATES, type EmailView } from "../../../platform/mail/email.ts";

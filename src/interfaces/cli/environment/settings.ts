@@ -1,5 +1,5 @@
 /**
- * `relay settings …`: an environment's settings, shown and changed one at a time by their names, on the data directory. A secret is read from
+ * `relay settings …`: an environment's settings, shown and changed one at a time by their names. A secret is read from
  * standard input alone, so that no list of processes and no shell history holds it.
  */
 

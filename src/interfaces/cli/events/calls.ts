@@ -112,7 +112,7 @@ function keyOf({ id, count }: RecentRequestView): string {
   return `${id} ${count}`;
 }
 
-/** The same of a server. */
+/** Recent calls, and calls to names that no receiver has, newest first. */
 async function listCalls(api: Api, filter: RequestFilter, limit: number): Promise<RecentRequestView[]> {
   const { relay, outcome, code, sinceMs = null } = filter;
   const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };

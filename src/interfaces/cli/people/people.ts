@@ -1,27 +1,15 @@
-/** `relay people …`: who is here, and one person: what they have now and why, and their story. */
+/** `relay people list` and `show`: everyone, or one person with what they have now, why, and their timeline. */
 
-import { toIsoOrNull } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
 import type { EventItem } from "../../../engine/event/view.ts";
 import type { TimelineItem } from "../../../insight/timeline/item.ts";
-import { findMailStop } from "../../../platform/mail/mail-stop.ts";
-import { checkAccess, listGrants } from "../../../shop/people/access-grant.ts";
-import { listCredits } from "../../../shop/people/credit.ts";
-import {
-  findNamesake,
-  type PersonStatus,
-  type PersonView,
-  rejectUnknownPerson,
-  requirePersonNamed,
-  viewPerson,
-} from "../../../shop/people/person.ts";
-import { listTokens } from "../../../shop/people/person-identifier.ts";
+import type { GrantView } from "../../../shop/people/access-grant.ts";
+import type { CreditView } from "../../../shop/people/credit.ts";
+import { type PersonStatus, type PersonView, rejectUnknownPerson } from "../../../shop/people/person.ts";
 import type { PersonItem } from "../../../shop/people/person-list.ts";
-import { currentPlan } from "../../../shop/selling/plan-sale.ts";
-import { listPurchases } from "../../../shop/selling/purchase.ts";
-import type { Reader } from "../../../store/port.ts";
+import type { PurchaseView } from "../../../shop/selling/purchase.ts";
 import type { Api } from "../api/api.ts";
 import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
@@ -106,32 +94,20 @@ export const peopleShow: Command = {
   },
 };
 
-async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: number) {
-  const row = await requirePersonNamed(tx, environmentId, name);
-  const person = viewPerson(row);
-  const leases = { environmentId, personId: person.id, entitlement: null, nowMs };
-  const { grants: live } = await checkAccess(tx, leases);
-  const grants = await listGrants(tx, leases, LATELY);
-  const { plan, subscription } = await currentPlan(tx, environmentId, person.id);
-  const credits = await listCredits(tx, { environmentId, personId: person.id }, LATELY);
-  const purchases = await listPurchases(tx, environmentId, LATELY, { person: person.id });
-  return {
-    person,
-    namesake: (await findNamesake(tx, row))?.id ?? null,
-    tokens: await listTokens(tx, environmentId, person.id),
-    mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId: person.id })),
-    access: live,
-    ended: grants.items.filter((grant) => !grant.live),
-    plan: {
-      name: plan,
-      since: subscription === null ? null : new Date(subscription.startedAt).toISOString(),
-    },
-    credits: { balance: credits.balance, last: credits.items },
-    purchases: purchases.items,
-  };
+interface Held {
+  person: PersonView;
+  /** The id of another person whose address differs only in the spelling of its domain. */
+  namesake: string | null;
+  tokens: { token: string; createdAt: string }[];
+  mailStoppedAt: string | null;
+  /** Live grants. */
+  access: GrantView[];
+  ended: GrantView[];
+  plan: { name: string | null; since: string | null };
+  credits: { balance: number; last: CreditView[] };
+  purchases: PurchaseView[];
 }
 
-type Held = Awaited<ReturnType<typeof readHeld>>;
 type Shown = Held & {
   events: EventItem[];
   story: TimelineItem[];
@@ -139,7 +115,7 @@ type Shown = Held & {
   goesOn: boolean;
 };
 
-/** The same of a server, each part by the route that has it. */
+/** Reads each part from the route that has it. */
 async function readPerson(api: Api, name: string, limit: number): Promise<Shown> {
   const { id } = await findPerson(api, name);
   const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];

@@ -1,4 +1,4 @@
-/** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
+/** Requests about relays that several commands make. */
 import type { Warning } from "../../../base/refusal.ts";
 import type { RecentRequestView } from "../../../engine/receiver/request.ts";
 import type { FunnelView } from "../../../insight/overview/funnel.ts";
@@ -62,7 +62,7 @@ export async function rotateSigning(api: Api, name: string): Promise<{ signingSe
   return made;
 }
 
-/** `value`: null to have the server make one, which it answers. */
+/** Stores the secret, or with null makes one and returns it. */
 export async function changeRelaySecret(
   api: Api,
   name: string,
