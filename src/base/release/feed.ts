@@ -10,7 +10,7 @@ export function listChanges(since?: string): readonly Release[] | null {
   return RELEASES.filter((release) => compareVersions(readVersion(release.version) ?? [], from) > 0);
 }
 
-/** Writes the releases as plain text, as /changes.txt and the command of that name show them. The text ends with a newline. */
+/** Writes the releases as plain text, as /changes.txt and `relay changes` show them. The text ends with a newline. */
 export function writeChanges(releases: readonly Release[]): string {
   if (releases.length === 0) return "No changes.\n";
   return releases.map(writeRelease).join("\n");
