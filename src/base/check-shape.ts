@@ -1,8 +1,7 @@
 /**
- * Checks a value against a shape and says every problem at once, one sentence each: the field, why, and what to do. Elysia is not asked what
- * fits a route, as it knows another TypeBox, and writes a refused value into its error with JSON.stringify, which throws on a bigint.
- * It reads the shape's own words (base/shape.ts) and never puts a long or secret-looking value in a sentence.
- * It does not bound the value's depth or size: that is the caller's.
+ * Checks a value against a shape and lists every problem in one sentence each: the field, why, and what to do. It does not use Elysia's own check,
+ * which uses another TypeBox and writes a refused value with JSON.stringify, which throws on a bigint. It reads the shape's words (base/shape.ts) and
+ * never shows a long or secret-looking value. The caller bounds the value's depth and size.
  */
 import type { Static, TSchema } from "typebox";
 import { Check, Compile, type Validator } from "typebox/schema";
@@ -24,15 +23,15 @@ import { findNearestName } from "./text.ts";
 const compiled = new WeakMap<TSchema, Validator>();
 
 interface ShapeCheck {
-  /** Whether a text may hold `{{` where no path is filled in; the default is that it may not. */
+  /** Whether a text may contain `{{` in a field that takes no template. Default: false. */
   braces?: boolean;
-  /** Whether an integer that no double holds is a number; the default is that it is. */
+  /** Whether an integer beyond a double's safe range is accepted. Default: true. */
   long?: boolean;
-  /** Stops looking after so many problems; default: none. */
+  /** The number of problems after which the check stops. Default: no limit. */
   most?: number;
 }
 
-/** The value that was sent (a route's body or query, what a command is given), fitting the schema. Refuses with `invalid_input`, every problem in `problems`. */
+/** Returns the value of a request or a command if it fits the schema. Otherwise throws the refusal `invalid_input` with the problems. */
 export function checkInput<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
   if (compileOnce(schema).Check(value)) return value as Static<Schema>;
   if (!isJsonObject(value)) {
@@ -57,20 +56,20 @@ function compileOnce(schema: TSchema): Validator {
   return check;
 }
 
-/** What is wrong with a field that was sent comes before one that is missing: a misspelt name explains it. */
+/** Puts problems of sent fields before those of missing fields, because a misspelled name explains a missing one. */
 function sentFirst(problems: readonly Problem[], value: object): Problem[] {
   const isSent = ({ field }: Problem): boolean => Object.hasOwn(value, field.split(".")[0] ?? "");
   return [...problems.filter(isSent), ...problems.filter((problem) => !isSent(problem))];
 }
 
-/** Every problem of `value`. An empty list: it fits. */
+/** Lists every problem of `value`. The list is empty if the value fits. */
 export function checkShape(shape: TSchema, value: unknown, options: ShapeCheck = {}): Problem[] {
   const found = new Found(options);
   visit(shape as ShapeNode, value, "", found);
   return found.problems;
 }
 
-/** The problems so far. */
+/** Collects the problems. */
 class Found {
   readonly problems: Problem[] = [];
   readonly braces: boolean;
@@ -87,12 +86,12 @@ class Found {
     return this.problems.length >= this.#most;
   }
 
-  /** `why` goes on where the field's name ends, without its full stop. */
+  /** Adds a problem. `why` follows the field's name in the sentence and has no period. */
   tell(field: string, why: string): void {
     if (!this.isFull) this.problems.push({ field, message: `${showName(field)} ${why}.` });
   }
 
-  /** The value is not what the shape wants there at all. */
+  /** Adds the problem that the value does not have the shape's type or form. */
   misfit(node: ShapeNode, value: unknown, field: string): void {
     this.tell(field, `${saysWhy(node, value)}: ${mustBe(node)}`);
   }
@@ -103,7 +102,7 @@ function visit(node: ShapeNode, value: unknown, field: string, problems: Found):
   if (node.anyOf !== undefined && node.discriminator !== undefined) {
     visitVariant(node, value, field, problems);
   } else if (node.anyOf !== undefined && isJsonObject(value)) {
-    // Null or an object, say: what is wrong inside it is told at its place.
+    // If the union is, for example, null or an object, problems inside the object name their own fields.
     const inside = node.anyOf.filter((one) => one.properties ?? one.patternProperties);
     if (inside.length === 1 && inside[0] !== undefined) visit(inside[0], value, field, problems);
     else visitLeaf(node, value, field, problems);
@@ -115,7 +114,7 @@ function visit(node: ShapeNode, value: unknown, field: string, problems: Found):
     visitList(node, value, field, problems);
   } else {
     const list = Array.isArray(value) ? node.anyOf?.find((one) => one.items !== undefined) : undefined;
-    // Of "one or a list of them", a list is told what is wrong in it.
+    // If the union is one value or a list of them, problems in a list name their item.
     if (list !== undefined) visitList(list, value, field, problems);
     else visitLeaf(node, value, field, problems);
   }
@@ -143,7 +142,7 @@ function visitVariant(node: ShapeNode, value: unknown, field: string, problems: 
   const given = Object.hasOwn(value, discriminator) ? value[discriminator] : undefined;
   const place = joinField(field, discriminator);
   const renamed = typeof given === "string" ? findRenamed(node, given) : null;
-  // Only a text can name a variant; anything else a caller sends may not even turn into one.
+  // Only a string can name a variant. Other values may not even convert to a string.
   const variant = typeof given === "string" ? node.anyOf?.[names.indexOf(renamed ?? given)] : undefined;
   if (variant === undefined) {
     problems.tell(place, refuseName(given, names));
@@ -196,7 +195,7 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: F
   }
 }
 
-/** "Refused by name": the nearest name that is still free here, or all the names. */
+/** Refuses an unknown field. Suggests the nearest name that is still unused, or lists all names. */
 function refuseField(name: string, node: ShapeNode, value: object): string {
   const start = "is not a known field";
   const strangers = node.strangers ?? {};
@@ -257,8 +256,8 @@ function visitList(node: ShapeNode, value: unknown, field: string, problems: Fou
 }
 
 /**
- * The value with its unknown names left out and old names written anew, so that rules beyond the shape can be checked although it holds
- * them. A copy where something changed; values that do not fit stay as they are.
+ * Returns the value without unknown fields and with old names replaced, so that rules beyond the shape can still be checked. Values that do not fit
+ * stay unchanged.
  */
 export function dropStrangers(shape: TSchema, value: unknown): unknown {
   return drop(shape as ShapeNode, value);

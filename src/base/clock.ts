@@ -1,7 +1,6 @@
 /**
- * The one place that reads the time and sets a timer, and the one loop of all that happens again and again. Everything else is handed a Clock,
- * so that tests can move it. It never formats for people, `toIso` is the only rendering; and it never corrects a time: that somebody set the
- * wall clock is noticed by the clock that never jumps.
+ * Reads the time, sets timers and runs repeated work. Only this module does: other modules receive a Clock, so that tests can control the time.
+ * `toIso` is the only text form of a time.
  */
 
 export interface Clock {
@@ -9,11 +8,11 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start; never goes back. For measuring durations only. */
   monotonicMs(): number;
-  /** Runs `work` once, `delayMs` from now at the earliest. The answer cancels it. */
+  /** Runs `work` once, after `delayMs` at the earliest. The returned function cancels it. */
   after(delayMs: number, work: () => void): () => void;
 }
 
-/** setTimeout holds at most a signed 32-bit delay; a longer wait wakes early and the caller looks again. */
+/** The longest delay of setTimeout, a signed 32-bit number. A longer wait ends early, and the caller must check again. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -25,18 +24,18 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls `work` after so much real time, unless the process has ended: it waits for nobody's sake. The answer cancels it. */
+/** Runs `work` after this real time, but does not keep the process alive for it. The returned function cancels it. */
 export function afterUnlessEnded(delayMs: number, work: () => void): () => void {
   const timer = setTimeout(work, delayMs).unref();
   return () => clearTimeout(timer);
 }
 
-/** ISO 8601 UTC with milliseconds, from milliseconds since the epoch. */
+/** Formats milliseconds since the epoch as ISO 8601 UTC with milliseconds. */
 export function toIso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** `toIso`, or null for null. */
+/** Formats as `toIso` does, or returns null for null. */
 export function toIsoOrNull(ms: number | null): string | null {
   return ms === null ? null : toIso(ms);
 }
@@ -45,15 +44,15 @@ const ISO_TIME =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(?:[Zz]|([+-])((?:[01]\d|2[0-3]):?[0-5]\d)))?$/;
 
 /**
- * The moment that an ISO 8601 text means, in whole milliseconds, or null: in the API, in definitions and on the command line alike. A date is
- * its first moment in UTC, a time of day says its zone, for nobody knows this machine's, and a day that no calendar has is none.
+ * Parses an ISO 8601 text to milliseconds since the epoch. Returns null if it is not valid. A date without a time means its first moment in UTC. A
+ * time of day must have a zone, because callers do not know this machine's zone.
  */
 export function parseIso(text: string): number | null {
   const found = ISO_TIME.exec(text);
   if (found === null) return null;
   const [, year, month, day, minutes = "00:00", seconds = "00", fraction = "", sign, offset] = found;
   if (!isCalendarDay(Number(year), Number(month), Number(day))) return null;
-  // Only this form is read the same by every engine, in every zone and year.
+  // Every engine parses this form alike, in every zone and year.
   const thousandths = fraction.slice(0, 3).padEnd(3, "0");
   const ms = Date.parse(`${year}-${month}-${day}T${minutes}:${seconds}.${thousandths}Z`);
   if (offset === undefined) return ms;
@@ -66,12 +65,12 @@ function isCalendarDay(year: number, month: number, day: number): boolean {
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
-/** Resolves `delayMs` later by the given clock. */
+/** Resolves after `delayMs` of the given clock. */
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));
 }
 
-/** Resolves with `work`, or without it `mostMs` later. */
+/** Waits for `work`, but at most `mostMs`. Rejects if `work` rejects in that time. */
 export async function waitAtMost(clock: Clock, mostMs: number, work: Promise<unknown>): Promise<void> {
   let cancel = (): void => undefined;
   const waited = new Promise<void>((resolve) => {
@@ -84,24 +83,26 @@ export async function waitAtMost(clock: Clock, mostMs: number, work: Promise<unk
   }
 }
 
-/** Less is the ordinary correction of a running clock. */
+/** The smallest change that counts. A smaller one is an ordinary correction of a running clock. */
 const NOTICED_MS = 1_000;
 
-/** Notices that somebody set the wall clock, by the clock that never jumps. It never corrects a time. */
+/** Detects that the wall clock was set, by comparing it with the monotonic clock. It never corrects a time. */
 export class ClockWatch {
   readonly #clock: Clock;
   readonly #noticedMs: number;
   #offsetMs: number;
   #steadySinceMs = Number.NEGATIVE_INFINITY;
 
-  /** `noticedMs`: how much is noticed; one that looks seldom must allow for the corrections in between. */
+  /** `noticedMs` is the smallest change that counts. A watch that looks rarely needs a larger one, because corrections add up. */
   constructor(clock: Clock, noticedMs = NOTICED_MS) {
     this.#clock = clock;
     this.#noticedMs = noticedMs;
     this.#offsetMs = this.#offset();
   }
 
-  /** By how many milliseconds the wall clock was set since it was asked last: forth above 0, back below, 0 for a clock that only ran. */
+  /**
+   * Returns by how many milliseconds the wall clock was set since the last call. Positive means forward, negative back, and 0 that it was not set.
+   */
   look(): number {
     const before = this.#offsetMs;
     this.#offsetMs = this.#offset();
@@ -111,7 +112,7 @@ export class ClockWatch {
     return setMs;
   }
 
-  /** For how many milliseconds nobody has set the clock, as far as `look` saw; Infinity when nobody ever did. */
+  /** Milliseconds since `look` last saw that the clock was set. Infinity if it never was. */
   get steadyMs(): number {
     return this.#clock.monotonicMs() - this.#steadySinceMs;
   }
@@ -123,11 +124,11 @@ export class ClockWatch {
 
 interface LoopOptions {
   clock: Clock;
-  /** Milliseconds from the end of a turn to the next one, unless the turn says sooner. */
+  /** Milliseconds from the end of a turn to the next one, unless the turn returns fewer. */
   everyMs: number;
-  /** One turn; answers in how many milliseconds the next is wanted at the latest, or nothing. */
+  /** Runs one turn. Returns the milliseconds after which the next turn must begin, or undefined. */
   turn(): Promise<number | undefined>;
-  /** Told of a turn that failed before the stop. */
+  /** Receives the error of a turn that failed before the stop. */
   onError(error: unknown): void;
 }
 
@@ -143,12 +144,12 @@ export class Loop {
     this.#options = options;
   }
 
-  /** Between start and stop. A long turn looks here whether it should end early. */
+  /** Whether the loop is between start and stop. A long turn checks it to end early. */
   get running(): boolean {
     return this.#running;
   }
 
-  /** Begins with a turn, `afterMs` from now where that is given; without it, resolves after that first turn. */
+  /** Starts the loop. With `afterMs`, the first turn begins after that time. Otherwise it begins at once, and `start` waits for it. */
   async start(afterMs?: number): Promise<void> {
     this.#running = true;
     if (afterMs === undefined) {
@@ -157,7 +158,7 @@ export class Loop {
     } else this.#sleep(afterMs);
   }
 
-  /** A turn now, or one more after the one on its way. Nothing before the start and after the stop. */
+  /** Runs a turn now, or one more after the current turn. Does nothing before the start or after the stop. */
   wake(): void {
     if (!this.#running) return;
     this.#again = this.#turning !== null;
@@ -166,7 +167,7 @@ export class Loop {
     this.#turning = this.#turnOnce();
   }
 
-  /** Rests within a turn; the stop ends it at once. */
+  /** Pauses within a turn. `stop` ends the pause at once. */
   pause(ms: number): Promise<void> {
     if (!this.#running) return Promise.resolve();
     return new Promise((resolve) => {
@@ -196,7 +197,7 @@ export class Loop {
     return this.walk(true, async () => ((await step()) ? true : null), pauseMs);
   }
 
-  /** No further turn begins; resolves after the one on its way. */
+  /** Stops the loop. Resolves after the current turn. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancelTimer();

@@ -1,10 +1,10 @@
-/** What the command line alone refuses with: the part of the registry of refusal codes (refusal-code.ts) that no HTTP answer carries. */
+/** Lists the refusal codes that only the command line uses. They are part of the registry in refusal-code.ts, but no HTTP response carries them. */
 
 export interface RefusalEntry {
   status: number;
-  /** One sentence: when it happens. */
+  /** One sentence that says when the refusal happens. */
   when: string;
-  /** One sentence: what to do about it. */
+  /** One sentence that says what to do about it. */
   todo: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a running service is told at its start. The command line makes it from flags, RELAY_… variables and defaults. */
+/** Defines the configuration of a running service. The command line makes it from flags, RELAY_… variables and defaults. */
 import type { Clock } from "./clock.ts";
 import type { DatabaseUrl } from "./database-url.ts";
 import type { RaisableLimits } from "./limit.ts";
@@ -7,35 +7,37 @@ export interface ServiceConfig {
   /** `local`: one app, one environment `local`, files watched, http to localhost allowed. `server`: `relay serve`. */
   mode: "local" | "server";
   host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   port: number;
   dataDir: string;
-  /** PostgreSQL, where the rows are; null: relay.db in the data directory, which holds the master key and the backups in either case. */
+  /**
+   * The PostgreSQL database with the rows. Null for relay.db in the data directory. That directory has the master key and the backups in either case.
+   */
   database: DatabaseUrl | null;
-  /** Public origin without a trailing slash; null: made from host and port. Receiver URLs are built from it. */
+  /** Public origin without a trailing slash, for receiver URLs. Null to build it from host and port. */
   baseUrl: string | null;
-  /** Definition files to watch (local only); null: none. */
+  /** The folder of definition files to watch, in local mode only. Null for none. */
   serviceDir: string | null;
-  /** Addresses or CIDR ranges of proxies whose X-Forwarded-For is believed. */
+  /** Addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   /** Private hosts (names) or CIDR ranges that call_url may reach. */
   allowPrivate: readonly string[];
-  /** Events running at once, all relays together. */
+  /** The most events that run at once, of all relays together. */
   concurrency: number;
   limits: RaisableLimits;
   logFormat: "text" | "json";
-  /** Base of `docs` in errors; null: this service's own /docs. */
+  /** Base URL of `docs` in errors. Null for this service's own /docs. */
   docsUrl: string | null;
-  /** Backups by themselves into the data directory's backups/, the newest `keep` of them kept; null: none. */
+  /** Automatic backups into backups/ of the data directory, of which the newest `keep` stay. Null for none. */
   backup: { everyMs: number; keep: number } | null;
-  /** 32 bytes in hex or base64; null: `master.key` in the data directory, made when missing. */
+  /** 32 bytes in hex or base64. Null for `master.key` in the data directory, which is created if it is missing. */
   masterKey: string | null;
   clock: Clock;
 }
 
 /**
- * Whether the dashboard serves cookies and so can be signed in to: not on the network without a base URL, where a session would go over
- * plain http under any name.
+ * Returns whether the dashboard sets cookies, so that a person can sign in. On a network address it does so only with a base URL, because the session
+ * would otherwise use plain http under any name.
  */
 export function servesCookies({
   mode,

@@ -1,13 +1,13 @@
-/** Currencies by their codes, as ISO 4217 has them. */
+/** Looks up currencies by their ISO 4217 codes. */
 
 const CODES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"));
 
-/** Whether a currency has this code, in capital letters. */
+/** Returns whether a currency has this code, in capital letters. */
 export function isCurrency(code: string): boolean {
   return CODES.has(code);
 }
 
-/** The digits behind the decimal point: 2 for EUR, 0 for JPY; 0 for what is no code. */
+/** Returns the number of decimal digits: 2 for EUR, 0 for JPY. Returns 0 for a malformed code. */
 export function currencyDigits(code: string): number {
   try {
     const format = new Intl.NumberFormat("en", { style: "currency", currency: code });

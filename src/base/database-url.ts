@@ -1,7 +1,4 @@
-/**
- * The URL of a PostgreSQL database, read once where it is given. Its password is shown nowhere: as text, as JSON and to whoever looks into it,
- * the URL stands with the password masked.
- */
+/** Parses the URL of a PostgreSQL database and hides its password. As text, as JSON and in inspection, the password is masked. */
 import { inspect } from "node:util";
 
 const SSL_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
@@ -11,7 +8,7 @@ const DEFAULT_PORT = 5432;
 const MASK = "••••";
 const EXAMPLE = "postgres://relay:<password>@db.example.com:5432/relay?sslmode=verify-full";
 const PARAMETERS = ["sslmode", "sslrootcert"];
-/** As libpq has it: this machine's root certificates instead of a file, which only verify-full may use. */
+/** The value of sslrootcert that means this machine's root certificates, as in libpq. It requires verify-full. */
 export const SYSTEM_ROOTS = "system";
 
 interface Parts {
@@ -20,7 +17,7 @@ interface Parts {
   user: string;
   database: string;
   sslMode: SslMode;
-  /** A PEM file with the authorities that are believed, or SYSTEM_ROOTS; null: those that come with the executable. */
+  /** A PEM file with the trusted authorities, or SYSTEM_ROOTS. Null for those that come with the executable. */
   sslRootCert: string | null;
 }
 
@@ -43,12 +40,12 @@ export class DatabaseUrl implements Parts {
     this.#password = password;
   }
 
-  /** For the connection alone; "": none was given. */
+  /** The password, only for the connection. Empty without one. */
   get password(): string {
     return this.#password;
   }
 
-  /** With the password masked, for people. */
+  /** Returns the URL with the password masked. */
   toString(): string {
     const host = this.host.includes(":") ? `[${this.host}]` : this.host;
     const user = encodeURIComponent(this.user) + (this.#password === "" ? "" : `:${MASK}`);
@@ -65,7 +62,10 @@ export class DatabaseUrl implements Parts {
   }
 }
 
-/** The URL; or, as a text, what is wrong with it, for a sentence that begins with who gave it. Neither holds any of its password. */
+/**
+ * Returns the URL, or a text that says what is wrong with it. The text follows the name of the URL's source in a sentence. Neither shows the
+ * password.
+ */
 export function readDatabaseUrl(text: string): DatabaseUrl | string {
   const url = URL.parse(text);
   if (!/^postgres(ql)?:\/\//i.test(text))
@@ -78,7 +78,7 @@ export function readDatabaseUrl(text: string): DatabaseUrl | string {
     return "has a % that begins no character: write a % of the password as %25.";
   if (host === "") return `names no host: write it as ${EXAMPLE}.`;
   if (user === "") return `names no user: write it as ${EXAMPLE}.`;
-  // One slash stands before the name, and one in it is written %2F.
+  // One slash precedes the database's name. A slash inside the name must be written %2F.
   if (database === "" || url.pathname.lastIndexOf("/") > 0)
     return `names no database behind the host: write it as ${EXAMPLE}.`;
   if ([user, password, database].some((part) => part.includes("\0"))) return "has a NUL (%00): leave it out.";
@@ -114,14 +114,14 @@ function decode(part: string): string | null {
 
 const WITH_PASSWORD = /(\bpostgres(?:ql)?:\/\/[^\s:@/?#\0]*:)([^\s"'\0]*)(?=@)/gi;
 
-/** As a web address is written. */
+/** Matches the password in a web address. */
 const IN_WEB_ADDRESS = /(\bhttps?:\/\/[^\s:@/?#"'\0]*:)([^\s:@/?#"'\0]+)(?=@)/gi;
-/** A user alone is a token as often as a name: https://TOKEN@host, or https://TOKEN:@host. */
+/** Matches a user without a password in a web address, which is often a token: https://TOKEN@host or https://TOKEN:@host. */
 const USER_ALONE = /(\bhttps?:\/\/)([^\s:@/?#"'\0]+)(?=:?@)/gi;
 
 /**
- * Every password in a database's URL, also in one that cannot be read, and in a web address masked, and there a user without one too: for texts that
- * repeat what somebody wrote.
+ * Masks every password in database URLs, even malformed ones, and in web addresses. There it also masks a user without a password. Use it for texts
+ * that repeat what a person wrote.
  */
 export function maskPasswords(text: string): string {
   return text
@@ -130,7 +130,7 @@ export function maskPasswords(text: string): string {
     .replaceAll(USER_ALONE, `$1${MASK}`);
 }
 
-/** Where they stand. */
+/** Finds the positions of the passwords in database URLs. */
 export function findPasswords(text: string): { at: number; length: number }[] {
   return [...text.matchAll(WITH_PASSWORD)].map(({ index, 1: before = "", 2: password = "" }) => ({
     at: index + before.length,
@@ -138,12 +138,12 @@ export function findPasswords(text: string): { at: number; length: number }[] {
   }));
 }
 
-/** Rows in PostgreSQL are copied by its own means, which know its users, its disks and its other databases too. */
+/** Says how to back up rows in PostgreSQL. The service does not do it, because PostgreSQL's own tools also cover users, disks and other databases. */
 export function sayHowElse(database: DatabaseUrl): string {
   return `The rows are in ${database}: pg_dump copies them while servers run, or your provider's snapshots do; keep the master key too, in another place.`;
 }
 
-/** The same of putting one back. */
+/** Says how to restore rows in PostgreSQL. */
 export function sayHowBack(database: DatabaseUrl): string {
   return `The rows are in ${database}: stop every server, put a dump into an empty database with pg_restore (or a snapshot in its place), and start with that one and the master key of then.`;
 }

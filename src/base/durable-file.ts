@@ -1,6 +1,6 @@
 /**
- * Files that are there whole or not at all, also after a power cut: written beside their place, synced, then put there in one step.
- * It never decides what stands in a file, and never follows what it replaces.
+ * Writes files atomically, even across a power failure. A file is written under another name in the same folder, synced, and then moved to its name
+ * in one step. A link at that name is replaced, not followed.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -16,10 +16,10 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Ends the name of a file that is still being made; one that is left over belongs to nobody. */
+/** The ending of an unfinished file. A leftover one is not used. */
 const PART = ".part";
 
-/** A name beside `file` for what becomes it: hidden, its own, ending in `.part`. */
+/** Returns a unique hidden name next to `file` for its unfinished contents. The name ends in `.part`. */
 export function partOf(file: string): string {
   const name = basename(file);
   const hidden = name.startsWith(".") ? name : `.${name}`;
@@ -31,15 +31,12 @@ export function syncFile(file: string): void {
   sync(file, "r+");
 }
 
-/** Waits until the folder's entries are on the disk; Windows has no such thing and needs none. */
+/** Waits until the folder's entries are on the disk. Windows cannot do this and does not need it. */
 export function syncFolder(folder: string): void {
   if (process.platform !== "win32") sync(folder, "r");
 }
 
-/**
- * Puts a finished, synced part into its place in one step, durably. Answers false, with the part left as it is, where something stands
- * there already and may not be replaced.
- */
+/** Moves a finished, synced part to its name in one durable step. Returns false, and leaves the part, if the file exists and may not be replaced. */
 export function placeFile(part: string, file: string, options: { replace: boolean }): boolean {
   if (options.replace) renameSync(part, file);
   else if (!placeNew(part, file)) return false;
@@ -49,7 +46,7 @@ export function placeFile(part: string, file: string, options: { replace: boolea
 
 const OWNER_ONLY = 0o600;
 
-/** Writes a text into a file that its owner alone may read, whole or not at all. Answers as `placeFile`. */
+/** Writes a text atomically into a file that only its owner can read. Returns as `placeFile` does. */
 export function writeOwnFile(file: string, text: string, options: { replace: boolean }): boolean {
   const part = partOf(file);
   try {
@@ -62,13 +59,13 @@ export function writeOwnFile(file: string, text: string, options: { replace: boo
   }
 }
 
-/** The code of a file system error, such as ENOSPC; else an empty text. */
+/** Returns the code of a file system error, such as ENOSPC, or an empty text. */
 export function fileErrorCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }
 
-/** A link fails where something stands, which a rename does not. */
+/** Moves the part with a hard link, because a link fails if the file exists and a rename does not. */
 function placeNew(part: string, file: string): boolean {
   try {
     linkSync(part, file);

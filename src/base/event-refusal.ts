@@ -1,4 +1,4 @@
-/** What acting on an event is refused with: the part of the registry of refusal codes (refusal-code.ts) about replays and expunging. */
+/** Lists the refusal codes of actions on an event, such as replays and expunging. They are part of the registry in refusal-code.ts. */
 import type { RefusalEntry } from "./command-refusal.ts";
 
 export const EVENT_REFUSALS = {

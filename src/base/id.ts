@@ -1,4 +1,4 @@
-/** Ids that sort by when they were made, tokens that nobody guesses, and what is kept of them: hashes. */
+/** Makes IDs that sort by their time, random tokens, and the hashes of tokens that the store holds. */
 
 type IdPrefix =
   | "evt"
@@ -22,14 +22,14 @@ type IdPrefix =
   | "fil"
   | "nod";
 
-/** A new id such as `evt_019a…`, its time part from `nowMs` (milliseconds since the epoch). */
+/** Returns a new ID such as `evt_019a…`. Its time part is `nowMs`, in milliseconds since the epoch. */
 export function newId(prefix: IdPrefix, nowMs: number): string {
   return `${prefix}_${Bun.randomUUIDv7("buffer", nowMs).toString("hex")}`;
 }
 
 /**
- * The id of a row that has a number and a time and therefore needs none stored: a UUIDv8 (RFC 9562) of both, so that it sorts as `newId`'s
- * do and is none of them.
+ * Returns the ID of a row that has a number and a time and therefore stores no ID: a UUIDv8 (RFC 9562) of both. It sorts like the IDs of `newId` and
+ * never equals one of them.
  */
 export function numberedId(prefix: IdPrefix, atMs: number, seq: number): string {
   if (atMs !== numberedAtMs) {
@@ -41,11 +41,11 @@ export function numberedId(prefix: IdPrefix, atMs: number, seq: number): string 
 }
 
 const FIFTEEN_ZEROS = "0".repeat(15);
-/** Of the id that was made last: many are made within a millisecond. */
+/** The time of the last ID and its text. Many IDs are made within a millisecond. */
 let numberedAtMs = Number.NaN;
 let numberedTime = "";
 
-/** What a `numberedId` is made of, or null for any other text. */
+/** Returns the time and the number of a `numberedId`, or null for any other text. */
 export function readNumberedId(prefix: IdPrefix, id: string): { atMs: number; seq: number } | null {
   if (!isId(prefix, id)) return null;
   const hex = id.slice(prefix.length + 1);
@@ -53,16 +53,16 @@ export function readNumberedId(prefix: IdPrefix, id: string): { atMs: number; se
   return hex.slice(12, 17) === "80008" && Number.isSafeInteger(seq) ? { atMs, seq } : null;
 }
 
-/** Whether `text` has the shape of an id with this prefix. */
+/** Returns whether `text` has the form of an ID with this prefix. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-f]{32}$/.test(text.slice(prefix.length + 1));
 }
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/** `length` of the letters, each equally likely: 32 letters and digits hold 190 bits. */
+/** Returns `length` random letters, each equally likely. 32 letters and digits hold 190 bits. */
 export function newToken(length: number, letters: string = LETTERS): string {
-  // The largest multiple below 256; a byte from there on would favour the first letters.
+  // The largest multiple of the alphabet's length up to 256. Bytes from there on would favor the first letters.
   const fairBytes = letters.length * Math.floor(256 / letters.length);
   let token = "";
   while (token.length < length) {
@@ -73,12 +73,12 @@ export function newToken(length: number, letters: string = LETTERS): string {
   return token;
 }
 
-/** SHA-256 of the token, 32 bytes: what the store holds of it. */
+/** Returns the SHA-256 of the token, 32 bytes. The store holds only this hash. */
 export function hashToken(token: string): Uint8Array {
   return new Uint8Array(new Bun.CryptoHasher("sha256").update(token).digest());
 }
 
-/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
+/** Returns the first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
 export function numberOfHash(hash: Uint8Array): number {
   let number = 0;
   for (let at = 0; at < 6; at++) number = number * 256 + (hash[at] ?? 0);

@@ -1,13 +1,10 @@
-/**
- * Addresses and ranges of addresses as people and proxies write them. It decides which writings are taken and which range is too odd to
- * mean anything but a mistake; it never looks anything up.
- */
+/** Parses IP addresses and ranges as people and proxies write them. It refuses ambiguous forms, and ranges that can only be a mistake. */
 import ipaddr from "ipaddr.js";
 
 export type IpAddress = ReturnType<typeof ipaddr.process>;
 export type IpRange = ReturnType<typeof ipaddr.parseCIDR>;
 
-/** Shorter prefixes hold more than any one network does. */
+/** The shortest prefixes. A shorter one covers more addresses than any single network has. */
 const SHORTEST_IPV4_BITS = 8;
 const SHORTEST_IPV6_BITS = 7;
 
@@ -15,8 +12,8 @@ const HOP =
   /^"?(?:\[([^\]]*)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?|([0-9a-f:.]*(?:%[^"]*)?))"?$/i;
 
 /**
- * The address in a hop of X-Forwarded-For: with or without a port, in brackets or quotes, an IPv4 address in IPv6 dress as itself; null for
- * anything else, such as a name, `unknown`, or the octal and one-number writings that some take for IPv4.
+ * Parses the address in a hop of X-Forwarded-For, with or without a port, brackets or quotes. An IPv4 address that is written as IPv6 becomes IPv4.
+ * Returns null for anything else, such as a name, `unknown`, or an octal or single number that some programs accept as IPv4.
  */
 export function readHop(text: string): IpAddress | null {
   const [, inBrackets, withPort, bare] = HOP.exec(text.trim()) ?? [];
@@ -28,7 +25,7 @@ function readAddress(text: string): IpAddress | null {
   return isAddress ? ipaddr.process(text) : null;
 }
 
-/** The range of one address or of CIDR, or the sentence that says why it is none, beginning with the range itself. */
+/** Parses an address or a CIDR range. If it is not valid, returns a sentence that says why and begins with the text itself. */
 export function readIpRange(text: string): IpRange | string {
   const [address = "", bits, ...more] = text.split("/");
   const network = address.includes("%") ? null : readAddress(address);
@@ -54,7 +51,7 @@ export function readIpRange(text: string): IpRange | string {
   return range;
 }
 
-/** Whether one of the ranges holds the address. */
+/** Returns whether one of the ranges contains the address. */
 export function isInRanges(address: IpAddress, ranges: IpRange[]): boolean {
   return ipaddr.subnetMatch(address, { held: ranges }, "not") === "held";
 }

@@ -1,15 +1,15 @@
-/** What differs between two JSON values, field by field, for people and programs to read. It takes time in proportion to both. */
+/** Lists the differences between two JSON values, field by field, in time proportional to their size. */
 import { isJsonObject, type Json, writeJson } from "./json.ts";
 import { joinField } from "./shape.ts";
 
-/** A field that differs; what is absent on one side is not there. */
+/** A field that differs. `before` or `after` is missing if the field does not exist on that side. */
 interface Difference {
   field: string;
   before?: Json;
   after?: Json;
 }
 
-/** In the order of the fields; items that both lists begin or end with are the same items, wherever they stand. */
+/** Lists the differences in the order of the fields. Items that both lists begin or end with count as the same items, at whatever index. */
 export function listDifferences(before: Json, after: Json, field = ""): Difference[] {
   if (isJsonObject(before) && isJsonObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];

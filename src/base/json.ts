@@ -1,7 +1,7 @@
 /**
- * JSON that keeps every integer exactly, also beyond 2^53: such an integer is a bigint in memory and its digits on paper; what even that
- * is too small for is its characters alone.
- * Source: recipes, "Reading the event". It never accepts anything that JSON.parse refuses.
+ * Reads and writes JSON without losing large integers. An integer beyond 2^53 is a bigint in memory and digits in text. A number that is too long for
+ * a bigint, or outside of a double's range, stays the characters that it was written with. This module never accepts what JSON.parse refuses. Source:
+ * recipes, "Reading the event".
  */
 import { randomUUID } from "node:crypto";
 import { MAX_NUMBER_DIGITS } from "./limit.ts";
@@ -9,21 +9,24 @@ import { MAX_NUMBER_DIGITS } from "./limit.ts";
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
-/** A number that a double may not hold: sixteen digits in a row, or an exponent of three. */
+/** Matches a number that a double may not hold exactly: sixteen digits in a row, or an exponent of three digits. */
 const MAY_BE_BEYOND_DOUBLE = /(?:^|[\s:,[])-?(?:\d{16}|[\d.]+[eE][+-]?\d{3})/;
-/** As JSON writes them: no zero before another digit. */
+/** Integers and numbers as JSON writes them, without leading zeros. */
 const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** Reading and writing a bigint costs the square of its length; a longer integer, of a release that took one, is kept as its digits only. */
+/**
+ * Parsing and writing a bigint takes time proportional to the square of its length. A longer integer, which an older release accepted, stays its
+ * digits.
+ */
 const MAX_BIGINT_CHARS = MAX_NUMBER_DIGITS;
-/** A run of a number's characters that may hold more digits than a number may have. */
+/** Matches a number that may have more digits than a number may have. */
 const MAY_BE_LONG = new RegExp(`(?:^|[\\s:,[])-?\\d[\\d.eE+-]{${MAX_NUMBER_DIGITS}}`);
 
 interface RawJson {
   readonly rawJSON: string;
 }
 declare global {
-  /** What the runtime has and TypeScript's library does not name yet. */
+  /** The runtime has these functions, but TypeScript's library does not declare them yet. */
   interface JSON {
     rawJSON(text: string): RawJson;
     isRawJSON(value: unknown): value is RawJson;
@@ -31,14 +34,14 @@ declare global {
 }
 const { rawJSON, isRawJSON } = JSON;
 
-/** Stands for a number as it was written, between reading and walking; nobody can write it who did not see it. */
+/** Begins a string that replaces a number between parsing and `unmark`. It is random, so that no input can contain it. */
 const MARK = `number ${randomUUID()} `;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MINUS = 0x2d;
 
-/** The value of a JSON text. Throws SyntaxError on what is not JSON. */
+/** Parses a JSON text. Throws SyntaxError if it is not JSON. */
 export function parseJson(text: string): Json {
   if (!MAY_BE_BEYOND_DOUBLE.test(text)) return JSON.parse(text) as Json;
   const marked = markNumbers(text);
@@ -47,8 +50,8 @@ export function parseJson(text: string): Json {
 }
 
 /**
- * The text with every number that a double would lose as a marked string. A reviver would be told the digits too, at ten times the cost,
- * and every receiver waits meanwhile.
+ * Replaces every number that a double cannot hold with a marked string. A reviver gets the digits too but takes ten times as long, and would block
+ * every receiver.
  */
 function markNumbers(text: string): string {
   let marked = "";
@@ -70,7 +73,7 @@ function markNumbers(text: string): string {
   return copied === 0 ? text : marked + text.slice(copied);
 }
 
-/** Where the string that begins at `at` has its closing quote, or the end of the text. */
+/** Returns the position of the closing quote of the string at `at`, or the end of the text. */
 function endOfString(text: string, at: number): number {
   for (let next = at + 1; next < text.length; next++) {
     const char = text.charCodeAt(next);
@@ -80,10 +83,10 @@ function endOfString(text: string, at: number): number {
   return text.length;
 }
 
-/** What `holdsLongNumber` found, for the sentence that refuses it. */
+/** Describes what `holdsLongNumber` finds, for the sentence of a refusal. */
 export const LONG_NUMBER = `a number of more than ${MAX_NUMBER_DIGITS.toLocaleString("en")} digits`;
 
-/** Whether a JSON text holds a number of more digits than one may have. Texts of digits do not count. */
+/** Returns whether a JSON text contains a number with more digits than allowed. Digits in strings do not count. */
 export function holdsLongNumber(text: string): boolean {
   if (text.length <= MAX_NUMBER_DIGITS || !MAY_BE_LONG.test(text)) return false;
   for (let at = 0; at < text.length; at++) {
@@ -105,7 +108,7 @@ function countDigits(text: string, from: number, to: number): number {
   return digits;
 }
 
-/** Behind the last character that a number may hold: fractions and exponents are part of it. */
+/** Returns the position behind the number at `at`, including its fraction and exponent. */
 function endOfNumber(text: string, at: number): number {
   let end = at + 1;
   while (end < text.length && NUMBER_CHAR[text.charCodeAt(end)] === 1) end += 1;
@@ -119,7 +122,10 @@ function isDigit(char: number): boolean {
   return char >= 0x30 && char <= 0x39;
 }
 
-/** An integer beyond 2^53, or a number that a double makes infinite or nothing. What is no number of JSON is left for it to refuse. */
+/**
+ * Returns whether a double loses the number: an integer beyond 2^53, or a number that becomes infinite or zero. An invalid number is left for
+ * JSON.parse to refuse.
+ */
 function isLost(written: string): boolean {
   const isInteger = INTEGER.test(written);
   if (isInteger ? written.length < 16 : !NUMBER.test(written)) return false;
@@ -128,20 +134,23 @@ function isLost(written: string): boolean {
   return !Number.isFinite(value) || (value === 0 && /^[^eE]*[1-9]/.test(written));
 }
 
-/** The integer as a bigint; one without end, or an exponent beyond a double, as an opaque value that is shown and written as its characters. */
+/**
+ * Returns an integer as a bigint. A very long integer, or a number outside of a double's range, becomes a raw value that is shown and written as its
+ * characters.
+ */
 function keepNumber(written: string): Json {
   const isBigint = INTEGER.test(written) && written.length <= MAX_BIGINT_CHARS;
   return (isBigint ? BigInt(written) : rawJSON(written)) as Json;
 }
 
-/** A number in the place of a name is no JSON; marked, it would be. */
+/** Returns whether the number is used as a name. Such a text is not JSON, but would be if the number were marked. */
 function isName(text: string, end: number): boolean {
   let at = end;
   while (/\s/.test(text.charAt(at))) at += 1;
   return text.charAt(at) === ":";
 }
 
-/** The value with its marked strings as the numbers they stand for, changed in place and without recursion. */
+/** Replaces the marked strings with the numbers that they stand for, in place and without recursion. */
 function unmark(root: Json): Json {
   if (typeof root !== "object" || root === null) return unmarkScalar(root);
   const open: (Json[] | { [name: string]: Json })[] = [root];
@@ -164,7 +173,7 @@ function unmarkScalar(value: Json): Json {
   return typeof value === "string" && value.startsWith(MARK) ? keepNumber(value.slice(MARK.length)) : value;
 }
 
-/** How deep a JSON text is nested and how many values it holds, about; counted before anything is made of it. Stops past either bound. */
+/** Estimates the nesting depth and the number of values of a JSON text before it is parsed. Stops when either exceeds its bound. */
 export function measureJson(
   bytes: Uint8Array,
   most: { depth: number; values: number },
@@ -196,10 +205,10 @@ function writeBigInteger(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? rawJSON(value.toString()) : value;
 }
 
-/** The JSON text of a value, bigints as their digits; over several lines with `indent` spaces. */
+/** Writes a value as JSON, with bigints as their digits. `indent` spreads it over several lines. */
 export function writeJson(value: unknown, indent?: number): string {
   try {
-    // Without a replacer it is several times as fast, and refuses a bigint with a TypeError.
+    // Tries without a replacer first, which is several times as fast. A bigint then throws a TypeError.
     return JSON.stringify(value, null, indent);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -207,7 +216,7 @@ export function writeJson(value: unknown, indent?: number): string {
   }
 }
 
-/** The one JSON text of a value, whatever the order its names were written in: what equal things have in common. */
+/** Writes a value as JSON with sorted names, so that equal values have equal texts. */
 export function writeCanonicalJson(value: Json): string {
   return writeJson(sortNames(value));
 }
@@ -219,12 +228,12 @@ function sortNames(value: Json): Json {
   return Object.fromEntries(names.map((name) => [name, sortNames(value[name] as Json)]));
 }
 
-/** Whether the value is an object with names (not null, not an array). */
+/** Returns whether the value is an object, and not null or an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawJSON(value);
 }
 
-/** A scalar as the text it is compared and shown by: `4200`, `true`, `abc`; null where there is none (null, object, array). */
+/** Returns a scalar as the text for comparison and display: `4200`, `true`, `abc`. Returns null for null, objects and arrays. */
 export function scalarText(value: Json | undefined): string | null {
   if (typeof value === "string") return value;
   if (isRawJSON(value)) return value.rawJSON;

@@ -1,11 +1,11 @@
-/** Each limit that can be raised: the variable that raises it at a start, what it counts, and what hitting it looks like. */
+/** Describes each limit that can be raised: its environment variable, what it counts, and what happens above it. */
 import type { RaisableLimits } from "./limit.ts";
 
 interface LimitWords {
   variable: string;
-  /** What it counts, and of whom. */
+  /** What the limit counts, and for whom. */
   counts: string;
-  /** What happens to what is over it. */
+  /** What happens above the limit. */
   hit: string;
 }
 

@@ -1,21 +1,18 @@
-/**
- * The windows that one request needs room in, of several limits at once: it counts in all of them or in none. Which windows those are, the callers
- * decide.
- */
+/** Counts a request in the windows of several limits, in all of them or in none. Callers choose the windows. */
 import type { Limiter } from "./limiter.ts";
 import { sharingNetworksOf, wideNetworkOf } from "./network.ts";
 
-/** A window that a request needs room in. */
+/** A window that must have room for a request. */
 interface Need {
   limiter: Limiter;
   name: string;
-  /** How much it counts: 1 unless told; 0 only looks. */
+  /** The amount to count. Default: 1. With 0, the window is only checked. */
   amount?: number;
-  /** A bound of this window below its limiter's own. */
+  /** A bound of this window below the limiter's own limit. */
   atMost?: number;
 }
 
-/** The first window without room, and when it has some; null where each has room. Counts nothing. */
+/** Returns the first full window and when it resets, or null if none is full. Counts nothing. */
 export function findFull<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
   for (const need of needs) {
     const resetAtMs = need.limiter.fullUntil(need.name, need.atMost);
@@ -25,8 +22,8 @@ export function findFull<One extends Need>(needs: readonly One[]): { need: One; 
 }
 
 /**
- * Before windows are looked at: draws the places that are wanting for them, for each or for none. In one process there is nothing to do. Throws
- * StoreUnavailable.
+ * Draws the places that these windows lack, for all of them or for none. It must run before the windows are checked. A single process has nothing to
+ * draw. Throws StoreUnavailable.
  */
 export async function drawPlaces(needs: readonly Need[]): Promise<void> {
   const asks = needs.flatMap(({ limiter, name, amount = 1 }) =>
@@ -34,14 +31,14 @@ export async function drawPlaces(needs: readonly Need[]): Promise<void> {
   );
   const places = asks[0]?.limiter.places ?? null;
   if (places === null) return;
-  // What is refused draws nothing.
+  // A request that will be refused draws nothing.
   const isRefused = needs.some(
     ({ limiter, name }) => !limiter.isShort(name) && limiter.fullUntil(name) !== null,
   );
   if (!isRefused) await places.draw(asks);
 }
 
-/** Counts in every window, having looked at all of them before; or in none, and answers the first one without room and when it has some. */
+/** Counts in every window and returns null. If a window is full, counts nothing, and returns that window and when it resets. */
 export function takeAll<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
   const full = findFull(needs);
   if (full !== null) return full;
@@ -49,7 +46,7 @@ export function takeAll<One extends Need>(needs: readonly One[]): { need: One; r
   return null;
 }
 
-/** A caller's own window, and that of the wide network it belongs to where there is one. */
+/** Returns the caller's own window, and the window of its wide network if it has one. */
 export function needsOfSource(
   source: string,
   own: Limiter,
@@ -61,8 +58,8 @@ export function needsOfSource(
 }
 
 /**
- * What each network of a caller may take of a limit that others share: one more only while the limit has as much left as the network has
- * taken, times its weight. One network stops at half of the limit, two at a third each, and k leave the part 1 / (k + 1) for others.
+ * Returns the windows of a caller's networks in a shared limit. A network may count one more only while its count is below the rest of the limit,
+ * times its weight. One network stops at half of the limit, two at a third each, and k networks leave 1 / (k + 1) for others.
  */
 export function needsOfShare(
   source: string,

@@ -1,86 +1,87 @@
 /**
- * Counts what a name did within a window of time, in memory: calls, sign-in attempts, writes. A window begins with its first count. A full
- * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
- * refused; or, where strangers may keep nobody out, it is let in and the oldest one is forgotten. It forgets with the process, and never
- * knows what it counts. Where several nodes serve one database, a window holds only the places that were drawn for this node from those of
- * all (account/shared-limit.ts), so that together they let through the limit and never more.
+ * Counts calls, sign-in attempts or writes of a name within a window of time, in memory. A window begins with its first count, and a full window
+ * stays until it ends, however many names follow. If there is no room for a new name, it is refused, or (`lets in`) replaces the oldest name. If
+ * several nodes serve one database, a window holds the places that this node drew from those of all nodes (platform/account/shared-limit.ts).
+ * Together the nodes then never exceed the limit.
  */
 import type { Clock } from "./clock.ts";
 
-/** Who serves one database. */
+/** The nodes that serve one database. */
 export interface Nodes {
-  /** Nodes that serve now, this one among them. */
+  /** The number of live nodes, including this one. */
   readonly live: number;
 }
 
-/** Places that are wanted of one window. */
+/** A request for places in one window. */
 export interface PlaceAsk {
   limiter: Limiter;
   name: string;
   amount: number;
 }
 
-/** What a node drew of a window, and what is left there for all. */
+/** The places that a node drew from a window, and those left for all nodes. */
 interface Draw {
   drawn: number;
   left: number;
   endsInMs: number;
-  /** Whether there was none where one was wanted. */
+  /** Whether a place was requested and none was left. */
   isUsedUp: boolean;
 }
 
-/** Where nodes share their limits. */
+/** The shared counts from which nodes draw places. */
 export interface Places {
-  /** How many nodes draw. */
+  /** The number of nodes that draw. */
   readonly nodes: number;
-  /** Draws places for each of them or, where one has not as many left, for none; the limiters are told what there is. */
+  /** Draws places for all requests, or for none if a window has too few left. Tells the limiters the result. */
   draw(asks: readonly PlaceAsk[]): Promise<void>;
-  /** Gives one back that was drawn. */
+  /** Gives one drawn place back. */
   giveBack(limiter: Limiter, name: string): void;
 }
 
-/** A bound on the memory of one limiter. */
+/** The most windows of one limiter, which bounds its memory. */
 const MAX_WINDOWS = 20_000;
-/** Of all windows this part makes room at once: looking for the least costs a look at each, so it is not done for every new name. */
+/** The part of all windows that is forgotten at once to make room. The search visits every window, so it does not run for every new name. */
 const ROOM_PART = 1 / 16;
 
-/** What other nodes gave back may be drawn: that a limit is used up is believed for so long. */
+/** How long a node assumes that a limit is used up. Other nodes may have returned places since. */
 const USED_UP_MS = 1_000;
-/** Of a node's even share: a block, or what it has without drawing, is one of so many. What it does not use is lost to others until the window ends. */
+/**
+ * A block, or what a node has without drawing, is the node's even share divided by this. Other nodes cannot use the rest of it until the window ends.
+ */
 const PARTS = 4;
 
 interface Window {
   count: number;
-  /** By the clock that never goes back, so that setting the wall clock frees nobody. */
+  /** In monotonic time, so that setting the wall clock does not end the window. */
   endsAtMonotonicMs: number;
-  /** Of several nodes: places that this one drew, and when it heard that no more are left. */
+  /** With several nodes, the places that this node drew. `usedUpAtMs` is when the node learned that none are left. */
   drawn: number;
-  /** Of all nodes, when this one drew last. */
+  /** The places left for all nodes when this node last drew. */
   left: number;
   usedUpAtMs: number;
 }
 
 /**
- * How several nodes draw the places of a window. `each`: one by one, so the count is exact. `blocks`: many at once, so most calls draw nothing.
- * `above`: each node has a few places without drawing, so calls that anyone can send cost the database nothing at first.
+ * How several nodes draw the places of a window. `each`: one by one, so that the count is exact. `blocks`: many at once, so that most calls draw
+ * nothing. `above`: each node has a few places without drawing, so that the first calls, which anyone can send, cost the database nothing.
  */
 type Drawing = "each" | "blocks" | "above" | "blocks above";
 
-/** What becomes of a new name where all the windows there is room for are full. */
+/** What happens to a new name if there is no room for another window and all windows are full. */
 type Crowd = "refuses" | "lets in";
 
 interface LimiterOptions {
   maxWindows?: number;
   crowd?: Crowd;
-  /** Tells its windows from those of other limits, where nodes share them. */
+  /** Identifies its windows among those of other limits that nodes share. */
   kind?: string;
-  /** null: one process has its database for itself. */
+  /** Null if a single process uses the database. */
   places?: Places | null;
   drawing?: Drawing;
 }
 
 export class Limiter {
-  /** Of all nodes together. */
+  /** The limit of all nodes together. */
   readonly limit: number;
   readonly windowMs: number;
   readonly kind: string;
@@ -90,9 +91,9 @@ export class Limiter {
   readonly #clock: Clock;
   readonly #maxWindows: number;
   readonly #crowd: Crowd;
-  /** In the order they were opened, which is the order in which they end. */
+  /** The windows in the order in which they were opened, which is the order in which they end. */
   readonly #windows = new Map<string, Window>();
-  /** How many of them are full. */
+  /** The number of full windows. */
   #full = 0;
 
   constructor(
@@ -119,7 +120,7 @@ export class Limiter {
   }
 
   /**
-   * When there is room for one more of the name, milliseconds since the epoch; null while there is. Opens nothing. `atMost` bounds the
+   * Returns when the name has room for one more, in milliseconds since the epoch, or null if it has room now. Opens no window. `atMost` bounds the
    * window further than the limit does.
    */
   fullUntil(name: string, atMost = Number.POSITIVE_INFINITY): number | null {
@@ -130,49 +131,49 @@ export class Limiter {
     return blocking === null ? null : Math.ceil(this.#clock.now() + blocking.endsAtMonotonicMs - nowMs);
   }
 
-  /** How many more of the name there is room for; of several nodes as it was heard last. */
+  /** Returns how many more of the name there is room for. With several nodes, this is as of the last draw. */
   left(name: string): number {
     const window = this.#find(name, this.#clock.monotonicMs());
     return window === undefined ? this.limit : Math.max(0, this.limit - this.#countOf(window));
   }
 
-  /** Counts one where there is room for it, and answers null; else what `fullUntil` does, having counted nothing. */
+  /** Counts one and returns null if there is room. Otherwise counts nothing and returns as `fullUntil` does. */
   take(name: string): number | null {
     const resetAtMs = this.fullUntil(name);
     if (resetAtMs === null) this.count(name);
     return resetAtMs;
   }
 
-  /** Of several nodes: whether places have to be drawn before so many more are looked for here. */
+  /** Returns whether places must be drawn before `amount` more can be counted. Always false in a single process. */
   isShort(name: string, amount = 1): boolean {
     if (this.places === null) return false;
     const nowMs = this.#clock.monotonicMs();
     const window = this.#find(name, nowMs);
     if (window === undefined) return amount > this.#undrawn;
-    // Of those that are drawn above others none is given back.
+    // Places of a limit that draws `above` are never returned, so a window that is used up stays so.
     const mayHaveMore = !isUsedUp(window) || (!this.#above && nowMs - window.usedUpAtMs >= USED_UP_MS);
     return mayHaveMore && window.count + amount > this.#placesOf(window);
   }
 
-  /** Whether one more has its place here; where it has none and `fullUntil` says nothing, places have to be drawn. */
+  /** Returns whether one more fits without drawing. If not, and `fullUntil` returns null, places must be drawn. */
   hasPlace(name: string): boolean {
     if (this.places === null) return this.fullUntil(name) === null;
     const window = this.#find(name, this.#clock.monotonicMs());
     return window !== undefined && window.count < this.#placesOf(window);
   }
 
-  /** How many places all nodes draw from. */
+  /** The number of places that all nodes draw from. */
   get drawable(): number {
     return this.limit - this.#undrawn * (this.places?.nodes ?? 0);
   }
 
-  /** How many places a draw takes beyond those that are wanted, as far as there are any. */
+  /** The number of places that a draw takes in advance, beyond those requested. */
   get ahead(): number {
     if (!this.#inBlocks || this.places === null) return 0;
     return Math.max(1, Math.floor(this.limit / (this.places.nodes * PARTS))) - 1;
   }
 
-  /** Places were drawn. */
+  /** Records the result of a draw. */
   give(name: string, { drawn, left, endsInMs, isUsedUp }: Draw): void {
     const nowMs = this.#clock.monotonicMs();
     const window = this.#find(name, nowMs) ?? this.#open(name, nowMs);
@@ -184,7 +185,7 @@ export class Limiter {
     });
   }
 
-  /** Counts one, or `amount` at once; the first opens the name's window. */
+  /** Counts one, or `amount`. The first count opens the name's window. */
   count(name: string, amount = 1): void {
     const nowMs = this.#clock.monotonicMs();
     const window = this.#find(name, nowMs) ?? this.#open(name, nowMs);
@@ -193,7 +194,7 @@ export class Limiter {
     });
   }
 
-  /** Takes one count back, or `amount`. */
+  /** Takes back one count, or `amount`. */
   giveBack(name: string, amount = 1): void {
     const window = this.#find(name, this.#clock.monotonicMs());
     if (window === undefined || window.count <= 0) return;
@@ -241,7 +242,7 @@ export class Limiter {
     return isUsedUp(window) && window.count >= this.#placesOf(window);
   }
 
-  /** Of all nodes. */
+  /** Returns the count of all nodes together. */
   #countOf({ count, drawn, left }: Window): number {
     return this.places === null ? count : this.limit - left - drawn + count;
   }
@@ -250,7 +251,7 @@ export class Limiter {
     return window.drawn + this.#undrawn;
   }
 
-  /** What each node has without drawing. */
+  /** The places that each node has without drawing. */
   get #undrawn(): number {
     if (!this.#above || this.places === null) return 0;
     return Math.floor(this.limit / (this.places.nodes * PARTS));
@@ -269,7 +270,7 @@ export class Limiter {
     this.#windows.delete(name);
   }
 
-  /** The first window to end where all that there is room for are full; else null. */
+  /** Returns the window that ends first if new names are refused because all windows are full. Otherwise returns null. */
   #findCrowd(nowMs: number): Window | null {
     if (this.#crowd === "lets in" || this.#full < this.#maxWindows) return null;
     this.#forgetEnded(nowMs);
@@ -289,7 +290,7 @@ export class Limiter {
     else if (oldest !== undefined) this.#forget(oldest);
   }
 
-  /** Forgets, of the windows that are not full, those with the least in them, and of those the oldest. */
+  /** Forgets the windows with the lowest counts, except full ones. Among equal counts, it forgets the oldest first. */
   #forgetLeast(): void {
     const byCount = new Map<number, string[]>();
     for (const [name, window] of this.#windows) {

@@ -1,4 +1,7 @@
-/** What one line of an import is refused with, beside what a call may be: a part of the registry of refusal codes (refusal-code.ts) that no answer's status says. */
+/**
+ * Lists the refusal codes of one line of an import, in addition to those of a request. They are part of the registry in refusal-code.ts, but are
+ * never the status of a response.
+ */
 import type { RefusalEntry } from "./command-refusal.ts";
 
 export const LINE_REFUSALS = {

@@ -1,16 +1,16 @@
-/** What the address that a server listens on is called by whoever calls it: nobody can call "every address of this machine". */
+/** Converts the address on which a server listens to one for clients. A client cannot connect to "every address of this machine". */
 import { hostname } from "node:os";
 
 const EVERY_IPV4 = "0.0.0.0";
 const EVERY_IPV6 = "::";
 
-/** From the machine itself. */
+/** Returns the host for a client on this machine. */
 export function nearHost(host: string): string {
   if (host === EVERY_IPV4) return "127.0.0.1";
   return host === EVERY_IPV6 ? "::1" : host;
 }
 
-/** From another machine. */
+/** Returns the host for a client on another machine. */
 export function farHost(host: string): string {
   return host === EVERY_IPV4 || host === EVERY_IPV6 ? hostname() : host;
 }

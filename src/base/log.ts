@@ -1,6 +1,6 @@
 /**
- * The structured log: a level, one message, named fields, one line each, as text or JSON, through an injected sink.
- * It never holds a secret or a body: fields that carry one by name are blanked, and keys and secrets inside texts are cut out.
+ * Writes the structured log: a level, a message and named fields on one line, as text or JSON. It never contains a secret or a body. Fields that
+ * carry one by name are blanked, and keys and secrets in texts are removed.
  */
 import { type Clock, toIso } from "./clock.ts";
 import { writeJson } from "./json.ts";
@@ -20,9 +20,9 @@ export interface Log {
 interface LogOptions {
   clock: Clock;
   format: "text" | "json";
-  /** Takes one finished line, without its newline. */
+  /** Receives one finished line, without its newline. */
   sink: (line: string) => void;
-  /** Lower levels are dropped. Default `info`. */
+  /** The lowest level that is written. Default: `info`. */
   level?: LogLevel;
 }
 
@@ -34,7 +34,7 @@ const HIDDEN_TEXT =
   /\b(?:relay|sk|ak)_(?:dev|live|local)_[A-Za-z0-9_-]+|\bwhsec_[A-Za-z0-9+/=_-]+|\b(?:rcv|sgn|ps)_[A-Za-z0-9_-]{16,}|\bBearer\s+\S+|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const MAX_DEPTH = 4;
 
-/** A log that writes to `sink`. */
+/** Creates a log that writes to `sink`. */
 export function createLog(options: LogOptions): Log {
   const lowest = RANK[options.level ?? "info"];
   const write = (level: LogLevel, message: string, fields: LogFields = {}): void => {
@@ -84,7 +84,7 @@ function textFields(fields: Record<string, unknown>): string {
   for (const [name, value] of Object.entries(fields)) {
     if (name === "error" && isShownError(value)) {
       line += ` error=${JSON.stringify(value.message)}`;
-      // Set in, so that a message of several lines never looks like entries of the log.
+      // Indents the stack, so that a message of several lines never looks like other entries of the log.
       stack = `\n${value.stack}`.replace(/[\r\n]+/g, "\n    ");
     } else if (value !== undefined) {
       line += ` ${name}=${typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : writeJson(value)}`;
@@ -104,17 +104,17 @@ function oneLine(text: string): string {
 const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * What others wrote (a name, a payload, a file's name) never steers a terminal, and never looks like a line of its own: control
- * characters other than newline and tab, C1, Unicode's line and paragraph separators and what turns the direction of writing included, are shown as JSON writes them.
+ * Escapes control characters as JSON does, so that a text from outside (a name, a payload) cannot control a terminal or look like another line. It
+ * includes C1, Unicode's line and paragraph separators and characters that change the writing direction. Newline and tab stay.
  */
 export function showControls(text: string): string {
   return text.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 const FOLD_MS = 60_000;
-/** Kinds of lines told apart at a time; on top of them, lines of one message are one kind. */
+/** The most kinds of lines that are distinguished at a time. Above it, all lines with one message are one kind. */
 const MAX_FOLDED = 500;
-/** What makes two lines of one message different things; an id, a path, a count or a figure in a cause does not. */
+/** The fields that distinguish lines with the same message. An ID, a path, a count or a number in a cause does not. */
 const TELLING_FIELDS = [
   "relay",
   "target",
@@ -129,14 +129,14 @@ const TELLING_FIELDS = [
 ];
 
 interface FoldedLog extends Log {
-  /** Writes the counts that are still open and folds nothing more. */
+  /** Writes the pending counts and folds nothing more. */
   stop(): void;
 }
 
 /**
- * A log whose warnings and errors are told at once the first time; the same ones within the next minute are counted and told once at its
- * end, with how many and the last one's fields, so that a full disk or a flood writes a line a minute and not one a call. A line that tells of
- * several `calls` counts as so many.
+ * Wraps a log so that repeated warnings and errors are counted. The first line is written at once. After a minute, one line follows with the count
+ * and the last fields. A full disk or a flood thus writes one line a minute instead of one for each call. A line with the field `calls` counts as
+ * that many.
  */
 export function foldRepeats(log: Log, clock: Clock): FoldedLog {
   const open = new Map<string, { again: number; last: LogFields; tell: () => void; cancel: () => void }>();
@@ -161,7 +161,7 @@ export function foldRepeats(log: Log, clock: Clock): FoldedLog {
     };
     open.set(key, entry);
   };
-  /** A kind that still comes is counted for another minute; one that is over is told at once again. */
+  /** Counts for another minute if the line came again. Otherwise the next such line is written at once. */
   const onMinute = (key: string): void => {
     const entry = open.get(key);
     if (entry === undefined) return;

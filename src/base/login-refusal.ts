@@ -1,4 +1,4 @@
-/** What signing a command in is refused with: the part of the registry of refusal codes (refusal-code.ts) that RFC 8628 names, and what is beside it. */
+/** Lists the refusal codes of signing a command in: those that RFC 8628 names, and a few more. They are part of the registry in refusal-code.ts. */
 import type { RefusalEntry } from "./command-refusal.ts";
 
 export const LOGIN_REFUSALS = {

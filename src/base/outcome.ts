@@ -1,8 +1,11 @@
-/** How an action ended, and how a sale did that an action or a receipt asked for. */
+/** Defines how an action ended, and how a sale ended that an action or a receipt requested. */
 import type { Json } from "./json.ts";
 import type { ResultCode } from "./result-code.ts";
 
-/** `skipped` found its own earlier work, or nothing it may do (then `code` may say why: `billed_by_processor`). */
+/**
+ * A success. `skipped` means that the action found its own earlier work, or had nothing that it may do. `code` can then say why, such as
+ * `billed_by_processor`.
+ */
 export interface Success {
   outcome: "done" | "skipped";
   code?: ResultCode;
@@ -15,18 +18,20 @@ export interface Failure {
   outcome: "failed";
   code: ResultCode;
   message: string;
-  /** Trying again cannot help: the event is dead at once. */
+  /** Whether the failure is permanent, so that the event is dead at once. */
   final: boolean;
 }
 
 export type Outcome = Success | Failure;
 
-/** Only a change of the definition, the catalog or the person can help: `entitlement_unknown`, `data_invalid`, … */
+/**
+ * Returns a permanent failure, such as `entitlement_unknown` or `data_invalid`. Only a change of the definition, the catalog or the person can help.
+ */
 export function failFinally(code: ResultCode, message: string): Failure {
   return { outcome: "failed", code, message, final: true };
 }
 
-/** The next attempt may fare better. */
+/** Returns a retryable failure. */
 export function failForNow(code: ResultCode, message: string): Failure {
   return { outcome: "failed", code, message, final: false };
 }

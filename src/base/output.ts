@@ -1,13 +1,13 @@
 /**
- * Lines to standard output and standard error. A write that fails (a full disk, a reader that is gone) never ends the process, and a reader
- * that does not read never fills its memory: such lines are dropped and counted. It never decides what a line says.
+ * Writes lines to standard output and standard error. A write that fails (a full disk, a closed pipe) never ends the process. If a reader does not
+ * read, lines are dropped and counted, so that they do not fill the memory.
  */
 import type { Log } from "./log.ts";
 
-/** What may wait for a slow reader before lines are dropped. */
+/** The most bytes that wait for a slow reader before lines are dropped. */
 const WAITING_BYTES = 1024 * 1024;
 
-/** What is needed of a stream: `process.stdout` is one. */
+/** The part of a stream that this file uses. `process.stdout` is such a stream. */
 interface OutputStream {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: "error", listener: () => void): unknown;
@@ -21,12 +21,12 @@ export class LineOutput {
   #dropped = 0;
   #untold = 0;
 
-  /** `open` is called with the first line. */
+  /** `open` runs with the first line. */
   constructor(open: () => OutputStream) {
     this.#open = open;
   }
 
-  /** Lines that were not written since the process began. */
+  /** The number of lines that were not written since the process began. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -52,14 +52,14 @@ export class LineOutput {
     }
   }
 
-  /** Tells how many lines were lost once writing works again. The answer ends it. */
+  /** Calls `listener` with the number of dropped lines when writing works again. The returned function removes the listener. */
   onRecover(listener: (lines: number) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   #listenTo(stream: OutputStream): OutputStream {
-    // Without a listener the error of a write ends the process; `done` is told of it too.
+    // Without a listener, the error of a write would end the process. `done` receives the error too.
     stream.on("error", () => undefined);
     return stream;
   }
@@ -80,7 +80,7 @@ export class LineOutput {
 export const standardOutput = new LineOutput(() => process.stdout);
 export const standardError = new LineOutput(() => process.stderr);
 
-/** Says in the log how many lines could not be written, once writing works again. The answer stops it. */
+/** Logs how many lines could not be written, when writing works again. The returned function stops it. */
 export function tellDroppedLines(log: Log): () => void {
   const streams = { "standard output": standardOutput, "standard error": standardError };
   const stops = Object.entries(streams).map(([stream, output]) =>

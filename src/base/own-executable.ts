@@ -1,9 +1,9 @@
-/** How this program is called again as a process of its own. */
+/** Finds the command that starts this program as a new process. */
 import { join } from "node:path";
 
-/** The compiled executable alone, which has no other file to name; else the runtime with the main file. */
+/** Returns only the path of a compiled executable. Otherwise returns the runtime and the main file. */
 export function ownCommand(): string[] {
-  // Of the modules in an executable only the main one says where it is: the others name the folder they were built from.
+  // Checks the main module, because the other modules of an executable name the folder from which they were built.
   const isEmbedded = /^\/\$bunfs\/|^[A-Z]:[\\/]~BUN[\\/]/i.test(Bun.main);
   return isEmbedded ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
 }

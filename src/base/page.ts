@@ -1,4 +1,4 @@
-/** Pages of a list, newest first: how many, and from where on. A cursor is opaque to callers and bound to nothing but its list. */
+/** Handles pages of a list, newest first, and their cursors. A cursor is opaque to callers and valid only for its list. */
 import { Refusal } from "./refusal.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
@@ -7,13 +7,13 @@ export const MAX_PAGE_SIZE = 200;
 export interface PageRequest {
   /** 1 to 200. */
   limit: number;
-  /** The sort key of the last item seen; the page begins after it. null: from the newest. */
+  /** The sort key of the last item seen, after which the page begins. Null to begin with the newest item. */
   after: string | null;
 }
 
 export interface Page<Item> {
   items: Item[];
-  /** Cursor of the next page, or null when this is the last. */
+  /** Cursor of the next page, or null on the last page. */
   next: string | null;
 }
 
@@ -30,8 +30,8 @@ export function readPageRequest(query: {
 }
 
 /**
- * A page from `limit + 1` rows in list order (ask the database for one more than `limit`): the extra row only says that there is more.
- * `keyOf` gives a row's sort key, what `PageRequest.after` will hold.
+ * Makes a page from rows in list order. The caller reads `limit + 1` rows, because the extra row shows that there are more. `keyOf` returns the sort
+ * key of a row, for `PageRequest.after`.
  */
 export function makePage<Row, Item>(
   rows: readonly Row[],
@@ -45,7 +45,7 @@ export function makePage<Row, Item>(
   return { items: shown.map(toItem), next };
 }
 
-/** The row number that a cursor of a list by row numbers holds; null: from the newest. Refuses with `invalid_input`. */
+/** Returns the row number in the cursor of a list by row numbers, or null for the first page. Refuses with `invalid_input`. */
 export function readSeq(after: string | null): number | null {
   if (after === null) return null;
   const seq = Number(after);
@@ -57,7 +57,7 @@ export function makeCursor(key: string): string {
   return Buffer.from(key).toString("base64url");
 }
 
-/** The key that a cursor holds. Refuses with `invalid_input`. */
+/** Returns the key that a cursor holds. Refuses with `invalid_input`. */
 export function readCursor(cursor: string): string {
   const key = Buffer.from(cursor, "base64url").toString();
   if (cursor === "" || makeCursor(key) !== cursor) {
@@ -66,12 +66,12 @@ export function readCursor(cursor: string): string {
   return key;
 }
 
-/** The key of a row, such as `1767225600000:lamp`. */
+/** Returns the key of a row, such as `1767225600000:lamp`. */
 export function makeNameKey(row: { createdAt: number; name: string }): string {
   return `${row.createdAt}:${row.name}`;
 }
 
-/** The key's two parts; nulls for the first page. Refuses with `invalid_input` a cursor of another list. */
+/** Returns the two parts of a key, or nulls for the first page. Refuses a cursor of another list with `invalid_input`. */
 export function parseNameKey(key: string | null): { createdAt: number | null; name: string | null } {
   if (key === null) return { createdAt: null, name: null };
   const found = /^(-?\d{1,15}):(.+)$/.exec(key);

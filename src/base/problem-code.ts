@@ -1,7 +1,7 @@
 /**
- * The registry of what an owner is told of without a call being refused: problems that stand, alerts, what became of a call that made no event
- * or of one that waits, and why a mail did not go. `relay help` and the pages under /docs/errors tell each; a problem's own sentence says
- * which thing and what to do about that one.
+ * The registry of codes that an owner sees without a refused request: problems and alerts, why a request created no event, why an event waits, and
+ * why a mail was not sent. `relay help` and the pages under /docs/errors describe each one. A problem's own sentence names the affected object and
+ * what to do about it.
  */
 
 export const TROUBLES = {
@@ -145,7 +145,7 @@ export const TROUBLES = {
 
 export type TroubleCode = keyof typeof TROUBLES;
 
-/** Every class of what keeps a mail from being sent, each with its sentence. */
+/** The kinds of reasons why a mail was not sent, each with its sentence. */
 export const MAIL_TROUBLES = {
   no_server: "No SMTP server is set in this environment: set one with relay settings set mail.smtp.",
   name_not_found:

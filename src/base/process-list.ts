@@ -1,11 +1,11 @@
 /**
- * What others on this machine see of this process: its arguments stand in the list of processes. The password of a database's URL is taken out of
- * them where the system lets it (Linux); elsewhere RELAY_DATABASE keeps it out of there.
+ * Hides passwords from other users of this machine, who can see a process's arguments. On Linux it overwrites the password of a database URL in them.
+ * On other systems, only RELAY_DATABASE keeps the password out of the arguments.
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { findPasswords } from "./database-url.ts";
 
-/** To be called when the arguments were read. */
+/** Overwrites the passwords. It must run after the arguments were read. */
 export function hidePasswords(): void {
   let memory: number | null = null;
   try {
@@ -15,13 +15,13 @@ export function hidePasswords(): void {
     const begin = findArguments();
     for (const { at, length } of places) writeSync(memory, Buffer.alloc(length, "x"), 0, length, begin + at);
   } catch {
-    // Another system, or a hardened one.
+    // Ignores the error, because other and hardened systems do not allow this.
   } finally {
     if (memory !== null) closeSync(memory);
   }
 }
 
-/** Where they begin in memory: the 48th field, counted behind the program's name, which may hold anything. */
+/** Returns where the arguments begin in memory: the 48th field, counted from behind the program's name, which may contain spaces and parentheses. */
 function findArguments(): number {
   const stat = readFileSync("/proc/self/stat", "latin1");
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[45]);

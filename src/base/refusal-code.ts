@@ -1,6 +1,6 @@
 /**
- * The registry of refusal codes: the status each answers with, what it means and what to do. The error pages,
- * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
+ * The registry of refusal codes: the status of each, what it means and what to do. The error pages, the OpenAPI document and the tests read it.
+ * Source: the specification's "Errors", decisions section 6.
  */
 import { COMMAND_REFUSALS, type RefusalEntry } from "./command-refusal.ts";
 import { EVENT_REFUSALS } from "./event-refusal.ts";

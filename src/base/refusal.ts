@@ -1,34 +1,34 @@
 /**
- * A Refusal is what a caller is told: a registered code, its status, and one sentence. It is thrown anywhere
- * and rendered in one place (http/). A result of an action is never a Refusal, and neither is a bug.
+ * Defines Refusal, an error for the caller: a registered code, its status and one sentence. Any module can throw one, and interfaces/http renders it.
+ * The result of an action is never a Refusal, and neither is a bug.
  */
 import { MAX_PROBLEMS } from "./limit.ts";
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
 import type { WarningCode } from "./warning-code.ts";
 
-/** A problem of something a person wrote: which field, and one sentence that says why and what to do. */
+/** A problem in something that a person wrote: the field, and one sentence that says why and what to do. */
 export interface Problem {
   /** Dotted path from the definition's root, such as `trigger.verify.separator` or `actions.0.amount`; "" is the root. */
   field: string;
   message: string;
 }
 
-/** What is taken as it is and is probably not meant. */
+/** A problem in something that was accepted but is probably not intended. */
 export interface Warning extends Problem {
   code: WarningCode;
 }
 
-/** The sentences, as an answer or a terminal tells them. */
+/** Returns the warnings' sentences, for a response or a terminal. */
 export function tellWarnings(warnings: readonly Warning[]): string[] {
   return warnings.map(({ message }) => message);
 }
 
 interface RefusalExtra {
-  /** For `invalid_definition`: every problem, not only the first. */
+  /** Every problem, not only the first, for `invalid_definition` and `invalid_input`. */
   problems?: readonly Problem[];
-  /** For caps: when the window ends, milliseconds since the epoch. */
+  /** When the window of a cap ends, in milliseconds since the epoch. */
   resetAtMs?: number;
-  /** Further fields of the answer's body, such as the `version` a conflict was found at. */
+  /** Further fields of the response's body, such as the `version` that caused a conflict. */
   details?: Readonly<Record<string, unknown>>;
 }
 
@@ -46,7 +46,7 @@ export class Refusal extends Error {
   }
 }
 
-/** At most `MAX_PROBLEMS` of the problems; where `what` has more, the last one says so. */
+/** Returns at most `MAX_PROBLEMS` problems. If `what` has more, the last one says so. */
 export function capProblems(problems: readonly Problem[], what: string): Problem[] {
   if (problems.length <= MAX_PROBLEMS) return [...problems];
   const kept = problems.slice(0, MAX_PROBLEMS - 1);
@@ -54,7 +54,7 @@ export function capProblems(problems: readonly Problem[], what: string): Problem
   return [...kept, { field: "", message }];
 }
 
-/** `invalid_definition` with the problems; the message is the first one's sentence. */
+/** Makes the refusal `invalid_definition` with the problems. Its message is the first problem's sentence. */
 export function refuseDefinition(problems: readonly Problem[]): Refusal {
   const first = problems[0];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";

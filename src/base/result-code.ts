@@ -1,7 +1,6 @@
 /**
- * The registry of codes that no caller is refused with: they stand in an action's result, or say why an event ended. Together with the
- * refusals they are all that may stand there; the error pages and the tests read it.
- * Source: the specification's "Action-level errors", decisions, sections 3 and 5.
+ * The registry of codes that are not refusals: an action's result, or the reason why an event ended. Results and reasons use only these codes and
+ * those of refusals. The error pages and the tests read it. Source: the specification's "Action-level errors", decisions, sections 3 and 5.
  */
 
 import { MAIL_TROUBLES, TROUBLES } from "./problem-code.ts";
@@ -159,12 +158,12 @@ export const RESULTS = {
   },
 } as const satisfies Record<string, { when: string; todo: string }>;
 
-/** What may stand as the code of a result or the reason of an event. */
+/** The code of a result, or the reason of an event. */
 export type ResultCode = RefusalCode | keyof typeof RESULTS;
 
 /**
- * What any code means that anything says anywhere, and what to do: of a refusal, a result, a problem, an alert, a call, a warning, a mail; null
- * for what is none. `status`: null for a code that no caller is refused with.
+ * Explains any code of the service: of a refusal, a result, a problem, an alert, a request, a warning or a mail. Returns null for an unknown code.
+ * `status` is null for a code that is not a refusal.
  */
 export function explainCode(code: string): { status: number | null; when: string; todo: string } | null {
   const refusal = Object.hasOwn(REFUSALS, code) ? REFUSALS[code as RefusalCode] : null;
@@ -182,7 +181,7 @@ export function explainCode(code: string): { status: number | null; when: string
   return refusal;
 }
 
-/** Every code that anything says anywhere, in alphabetical order. */
+/** Lists every code of the service in alphabetical order. */
 export function listCodes(): string[] {
   const all = [REFUSALS, RESULTS, TROUBLES, WARNINGS, MAIL].flatMap((codes) => Object.keys(codes));
   return [...new Set(all)].sort();

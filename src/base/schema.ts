@@ -1,15 +1,15 @@
-/** Shapes that many views and routes share. Objects take no field they do not name; a `description` completes "it must be …". */
+/** Defines shapes that many views and routes share. Objects made by `fields` accept no unknown field. A `description` completes "it must be …". */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { parseIso, toIsoOrNull } from "./clock.ts";
 import { Refusal, type Warning } from "./refusal.ts";
 import { WARNINGS } from "./warning-code.ts";
 
-/** An object that takes these fields and no other. */
+/** Makes the shape of an object with these fields and no others. */
 export function fields<Properties extends TProperties>(properties: Properties) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** A list answer: `{ items, next }`. */
+/** Makes the shape of a list response: `{ items, next }`. */
 export function pageOf<Item extends TSchema>(item: Item) {
   return Type.Object({ items: Type.Array(item), next: orNull(Type.String()) });
 }
@@ -20,17 +20,17 @@ export function orNull<Schema extends TSchema>(schema: Schema) {
 
 export const textOrNull = orNull(Type.String());
 
-/** One of these words. */
+/** Makes the shape of one of these words. */
 export function oneOf<const Words extends readonly string[]>(words: Words) {
   const schema = Type.Union(words.map((word) => Type.Literal(word)));
   return Type.Unsafe<Words[number]>(schema);
 }
 
-/** ISO 8601 UTC with milliseconds. */
+/** A time as ISO 8601 UTC with milliseconds. */
 export const time = Type.String({ format: "date-time" });
 export const timeOrNull = orNull(time);
 
-/** What a view is made of: its fields, with the times (`at`, `…At`) in milliseconds. */
+/** The row of a view: its fields, with the times (`at`, `…At`) in milliseconds. */
 type Shown<View> = {
   [Name in keyof View]: Name extends "at" | `${string}At`
     ? null extends View[Name]
@@ -40,7 +40,7 @@ type Shown<View> = {
 };
 const TIME = /^at$|At$/;
 
-/** A row as its view shows it: the fields that the view names and no other, in its order, times as text. */
+/** Returns the fields of a row that the view names, in the view's order and with times as text. */
 export function show<Fields extends TProperties>(
   view: TObject<Fields>,
   row: Shown<Static<TObject<Fields>>>,
@@ -61,11 +61,11 @@ export const pageQuery = {
   cursor: Type.Optional(Type.String({ description: "the next value of the page before" })),
 };
 
-/** A filter by a text that something has whole: never an empty one, none longer than such a text is. */
+/** Makes the shape of a filter that a text must equal, from 1 to `maxLength` characters. */
 export const exactText = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength, description }));
 
-/** Milliseconds since the epoch of an ISO 8601 text in a query. Refuses with `invalid_input`; undefined stays undefined. */
+/** Parses an ISO 8601 text in a query to milliseconds since the epoch. Refuses with `invalid_input`. Undefined stays undefined. */
 export function readTime(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = parseIso(text);
@@ -73,14 +73,14 @@ export function readTime(field: string, text: string | undefined): number | unde
   throw new Refusal("invalid_input", `${field} is not valid: write a time such as 2026-01-31T12:00:00Z.`);
 }
 
-/** What a save warns of; the codes are base/warning-code.ts's. */
+/** A warning of a save. Its code is one of base/warning-code.ts. */
 export const warningView = Type.Object({
   code: oneOf(Object.keys(WARNINGS) as Warning["code"][]),
   field: Type.String(),
   message: Type.String(),
 });
 
-/** Of the answer of a save, where it was written to a file. */
+/** A field of a save's response if the save was written to a file. */
 export const savedFile = {
   file: Type.Optional(
     Type.String({

@@ -1,7 +1,7 @@
 /**
- * Shapes of what people write (definitions, the catalog) are TypeBox schemas that also carry the words of their own refusal:
- * `expects` completes the sentence "`field` … : it must be <expects>.", `templated` marks strings that may hold {{paths}}.
- * The definition check, the JSON Schema for editors and the dashboard all read the same shapes. A wrong value is shown only where it is short.
+ * Defines shapes of what people write (definitions, the catalog): TypeBox schemas that also carry words for messages. `expects` completes the
+ * sentence "`field` …: it must be <expects>.", and `templated` marks strings that may contain {{paths}}. The definition check, the JSON Schema for
+ * editors and the dashboard read the same shapes. A message shows a wrong value only if it is short.
  */
 import type { Problem } from "./refusal.ts";
 import { countChars } from "./text.ts";
@@ -13,23 +13,23 @@ interface ShapeWords {
   expects: string;
   /** Whether {{paths}} are filled in at run time. */
   templated?: boolean;
-  /** Whose name the value is, or of an object whose names its fields have, where those are known. */
+  /** What the value is a name of, or what the names of an object's fields are names of, if that is known. */
   names?: NameSource;
 }
 
-/** What has names that a definition may use: what the catalog holds, the receiver's own map, the fields of the collection beside it. */
+/** The kinds of names that a definition can use: from the catalog, from the receiver's own map, or from the fields of a collection. */
 type NameSource = "collection" | "product" | "plan" | "entitlement" | "mapped" | "field";
 
-/** Words of a union whose members are told apart by one property, a literal in each: `kind`, `type`, `scheme`. */
+/** Words of a union whose members differ in one literal property: `kind`, `type` or `scheme`. */
 interface UnionWords extends ShapeWords {
   discriminator: string;
-  /** Names of old, and what each is called now; the old name is refused, the rest is checked as the new one. */
+  /** Old names with their new names. An old name is refused, and the rest is checked as the new name's variant. */
   renamed?: Readonly<Record<string, string>>;
 }
 
 /** Words of an object with fixed names. */
 interface ObjectWords extends ShapeWords {
-  /** Names that people write here by mistake, and the sentence part that says what to do instead: "remove it: …". */
+  /** Names that people write here by mistake, with the part of a sentence that says what to do: "remove it: …". */
   strangers?: Readonly<Record<string, string>>;
 }
 
@@ -37,11 +37,11 @@ interface ObjectWords extends ShapeWords {
 interface RecordWords extends ShapeWords {
   /** What a name must be, completing "the name must be …". */
   expectsName: string;
-  /** Names that mean something here, each with what. */
+  /** Names with a known meaning here, each with its meaning. */
   knownNames?: Readonly<Record<string, string>>;
 }
 
-/** A shape as its readers walk it: the part of a TypeBox schema that holds structure, and the words. */
+/** A shape as its readers see it: the structure of a TypeBox schema, and the words. */
 export interface ShapeNode extends Partial<ShapeWords & UnionWords & ObjectWords & RecordWords> {
   type?: string;
   const?: unknown;
@@ -65,13 +65,13 @@ export interface ShapeNode extends Partial<ShapeWords & UnionWords & ObjectWords
 /** Names of relays: 2 to 63 characters, lowercase letters, digits, hyphens, starting with a letter. */
 export const RELAY_NAME = /^[a-z][a-z0-9-]{1,62}$/;
 
-/** Names of collections, products, plans and access slugs: as relays, underscores too. */
+/** Names of collections, products, plans and access slugs: 1 to 63 characters as in names of relays, and underscores. */
 export const CATALOG_NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
-/** What may be held: a product or plan name, or `access:<slug>`. */
+/** Names of entitlements: a product or plan name, or `access:<slug>`. */
 export const ENTITLEMENT_NAME = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
 
-/** The map names that say whom an event is about; a map holds one of them at most. */
+/** The map names that identify the person of an event. A map has at most one of them. */
 export const PERSON_KEYS = ["person_email", "person_id", "person_token"] as const;
 export type PersonKey = (typeof PERSON_KEYS)[number];
 
@@ -80,10 +80,7 @@ export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
 
 const MAX_SHOWN_CHARS = 40;
 
-/**
- * Problems of a part, told from where the part stands: `ref` under `actions.0` becomes `actions.0.ref`, also where the sentence
- * begins with it.
- */
+/** Prefixes the problems of a part with its place: `ref` under `actions.0` becomes `actions.0.ref`, also at the beginning of the sentence. */
 export function placeProblems(place: string, problems: readonly Problem[]): Problem[] {
   return problems.map(({ field, message }) => {
     const placed = field === "" ? place : `${place}.${field}`;
@@ -94,25 +91,25 @@ export function placeProblems(place: string, problems: readonly Problem[]): Prob
   });
 }
 
-/** `trigger` and `map` as `trigger.map`; a name of the writer's own is cut and stripped of control characters. */
+/** Joins `trigger` and `map` to `trigger.map`. Cuts a long name and replaces its control characters, because a person can write any name. */
 export function joinField(field: string, name: string): string {
   const plain = name.slice(0, MAX_SHOWN_CHARS + 1).replaceAll(/\p{C}/gu, "?");
   const shown = plain.length > MAX_SHOWN_CHARS ? `${plain.slice(0, MAX_SHOWN_CHARS)}…` : plain;
   return field === "" ? shown : `${field}.${shown}`;
 }
 
-/** The field as a sentence begins with it. */
+/** Returns the field as the beginning of a sentence. */
 export function showName(field: string): string {
   return field === "" ? "The whole value" : `\`${field}\``;
 }
 
-/** "kind, map and when". */
+/** Joins names, as in "kind, map and when". */
 export function showNames(names: readonly string[]): string {
   if (names.length < 2) return names.join("");
   return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** "INITIAL_PURCHASE, RENEWAL or 3 more": any of them, at most `max` shown. */
+/** Joins choices, as in "INITIAL_PURCHASE, RENEWAL or 3 more". Shows at most `max` of them. */
 export function showChoices(choices: readonly string[], max: number): string {
   const more = choices.length - max;
   const shown = more > 0 ? [...choices.slice(0, max), `${more} more`] : choices;
@@ -122,24 +119,27 @@ export function showChoices(choices: readonly string[], max: number): string {
 
 const MAX_SHOWN_WANTED = 4;
 
-/** What is wanted of a field: "RENEWAL", or of a list "INITIAL_PURCHASE or RENEWAL". */
+/** Shows the wanted value of a field: "RENEWAL", or for a list "INITIAL_PURCHASE or RENEWAL". */
 export function showWanted(value: unknown): string {
   return Array.isArray(value) ? showChoices(value.map(String), MAX_SHOWN_WANTED) : String(value);
 }
 
-/** What fields must hold: " where status = paid and size = 4". Begins with a space, to follow any sentence; empty where everything matches. */
+/**
+ * Shows what fields must match: " where status = paid and size = 4". It begins with a space, to follow any sentence, and is empty if everything
+ * matches.
+ */
 export function showMatch(match: Readonly<Record<string, unknown>> = {}, word: "with" | "where"): string {
   const parts = Object.entries(match).map(([name, value]) => `${name} = ${showWanted(value)}`);
   return parts.length === 0 ? "" : ` ${word} ${showNames(parts)}`;
 }
 
-/** A text in quotes, cut where it is long. */
+/** Returns a text in quotes, cut if it is long. */
 export function showText(text: string): string {
   const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
   return JSON.stringify(shown);
 }
 
-/** Why the value does not fit, as the middle of a sentence: "is missing its text", "is 20000", "is a number". */
+/** Says why the value does not fit, as the middle of a sentence: "is empty", "is 20000", "is a number". */
 export function saysWhy(node: ShapeNode, value: unknown): string {
   if (typeof value === "string") return saysWhyText(node, value);
   if (value === null) return "is null";
@@ -182,7 +182,7 @@ function wants(node: ShapeNode, ...types: readonly string[]): boolean {
   return node.anyOf?.some((one) => wants(one, ...types)) === true;
 }
 
-/** What the value must be instead, the end of a sentence: the shape's own words, else its type's. */
+/** Says what the value must be, as the end of a sentence: in the shape's own words, or else by its type. */
 export function mustBe(node: ShapeNode): string {
   return `it must be ${expectation(node)}`;
 }

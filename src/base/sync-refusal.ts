@@ -1,4 +1,4 @@
-/** What syncs and changes of production are refused with: a part of the registry of refusal codes (refusal-code.ts). */
+/** Lists the refusal codes of syncs and of changes of production. They are part of the registry in refusal-code.ts. */
 import type { RefusalEntry } from "./command-refusal.ts";
 
 export const SYNC_REFUSALS = {

@@ -1,25 +1,24 @@
 /**
- * Text as it is measured, cut, judged and decoded. The plain-text law (decisions, section 5): text is valid Unicode without control characters
- * other than newline and tab, stored and shown as text, never as markup. Hex, base64 and base64url are strict: each in its own alphabet only,
- * hex in either case, padding whole or absent, no stray bits in the last character; nothing guesses an encoding or skips a character, which
- * Node's own decoders do.
+ * Measures, cuts, checks and decodes text. Plain text follows a law (decisions, section 5): it is valid Unicode without control characters other than
+ * newline and tab. It is stored and shown as text, never as markup. Hex, base64 and base64url are strict: only their own alphabet, hex in either
+ * case, padding complete or absent, no stray bits in the last character. Unlike Node's decoders, these never guess an encoding or skip a character.
  * Source: RFC 4648; recipes, "Encodings and keys"; the specification's "Secrets" ("On an HMAC recipe a PEM or DER key is refused").
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 
 const encoder = new TextEncoder();
 
-/** Bytes of the text in UTF-8. */
+/** Returns the number of bytes of the text in UTF-8. */
 export function utf8Bytes(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
 
-/** Whether the text is at most `maxBytes` in UTF-8; a short one need not be measured. */
+/** Returns whether the text has at most `maxBytes` in UTF-8. A short text need not be measured. */
 export function fitsUtf8(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || utf8Bytes(text) <= maxBytes;
 }
 
-/** The longest beginning of `text` that fits `maxBytes` of UTF-8. */
+/** Returns the longest beginning of `text` that fits into `maxBytes` of UTF-8. */
 export function cutUtf8(text: string, maxBytes: number): string {
   if (fitsUtf8(text, maxBytes)) return text;
   const { read } = encoder.encodeInto(text, new Uint8Array(maxBytes));
@@ -32,7 +31,7 @@ const FORBIDDEN_CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above, newline and tab included.
 const CONTROL_RUN = /[\u0000-\u001f\u007f-\u009f]+/g;
 
-/** Why `text` breaks the plain-text law, completing "`title` …", or null when it keeps it. */
+/** Says why `text` breaks the plain-text law, to complete "`title` …". Returns null if it does not. */
 export function breaksPlainText(text: string): string | null {
   if (!text.isWellFormed()) return "is not valid Unicode (it holds half of a surrogate pair)";
   const found = FORBIDDEN_CONTROL.exec(text);
@@ -41,14 +40,14 @@ export function breaksPlainText(text: string): string | null {
   return `holds the control character U+${code}, where only newline and tab are allowed`;
 }
 
-/** Why `text` may not stand on one line: the plain-text law, and no newline or tab either. */
+/** Says why `text` cannot be on one line: it breaks the plain-text law, or has a newline or a tab. Returns null if it can. */
 export function breaksOneLine(text: string): string | null {
   return breaksPlainText(text) ?? (/[\n\t]/.test(text) ? "holds a newline or a tab" : null);
 }
 
 /**
- * One line of at most `maxChars` Unicode characters from any text: control characters become a space, half surrogates U+FFFD, outer
- * white space goes, and the cut never falls inside a character as people see it (UAX #29 grapheme cluster).
+ * Makes one line of at most `maxChars` Unicode characters from any text. Control characters become spaces, half surrogate pairs become U+FFFD, and
+ * outer white space is removed. The cut never splits a character as people see it (UAX #29 grapheme cluster).
  */
 export function cutToLine(text: string, maxChars: number): string {
   const line = text.toWellFormed().replace(CONTROL_RUN, " ").trim();
@@ -64,17 +63,17 @@ export function cutToLine(text: string, maxChars: number): string {
   return kept.trimEnd();
 }
 
-/** The text on one line, safe for a terminal: an escape sequence from a payload must not reach it. */
+/** Returns the text on one line and safe for a terminal, because an escape sequence from a payload must not reach it. */
 export function plain(text: string): string {
   return text.replaceAll(/\s+/g, " ").replaceAll(/\p{C}/gu, "?");
 }
 
-/** The sentence without its figures and quotations: what two causes of one kind have in common. */
+/** Removes numbers and quotations from a sentence, so that two causes of one kind are equal. */
 export function withoutDetails(sentence: string): string {
   return sentence.replace(/"[^"]*"|`[^`]*`/g, '""').replace(/\d+/g, "0");
 }
 
-/** Unicode characters (code points) of a text: what a limit "in characters" counts. */
+/** Counts the Unicode characters (code points) of a text, as a limit "in characters" does. */
 export function countChars(text: string): number {
   let count = text.length;
   for (let at = 1; at < text.length; at++) {
@@ -85,10 +84,10 @@ export function countChars(text: string): number {
   return count;
 }
 
-/** Longer names are never typing mistakes of ours, and comparing them would cost. */
+/** The longest name that is compared. A longer one is no typing mistake, and comparing it would take long. */
 const MAX_COMPARED_CHARS = 64;
 
-/** The known name nearest to `given`, or null when none is near: at most a third of it, and at most three letters, differ. */
+/** Returns the known name nearest to `given`, or null if none is near. At most a third of the letters, and at most three, may differ. */
 export function findNearestName(given: string, known: readonly string[]): string | null {
   if (given.length === 0 || given.length > MAX_COMPARED_CHARS) return null;
   const plain = fold(given);
@@ -104,12 +103,12 @@ export function findNearestName(given: string, known: readonly string[]): string
   return nearest;
 }
 
-/** Case and word joints do not count: `Person-Email` is `person_email`. */
+/** Ignores case and separators, so that `Person-Email` equals `person_email`. */
 function fold(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ .]/g, "");
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two short texts (optimal string alignment); from `enough` on it stops. */
+/** Counts the insertions, deletions, replacements and swaps of neighbors between two short texts (optimal string alignment). Stops at `enough`. */
 function countEdits(left: string, right: string, enough: number): number {
   if (Math.abs(left.length - right.length) >= enough) return enough;
   let beforeLast: number[] = [];
@@ -133,7 +132,7 @@ function countEdits(left: string, right: string, enough: number): number {
       }
       now.push(edits);
     }
-    // A swap comes from the row before last, so both must be past it.
+    // A swap continues from the row before last, so both rows must have reached `enough`.
     if (Math.min(...now) >= enough && Math.min(...last) >= enough) return enough;
     beforeLast = last;
     last = now;
@@ -153,14 +152,14 @@ const ALPHABET: Readonly<Record<Encoding, RegExp>> = {
   base64url: /^[A-Za-z0-9_-]*={0,2}$/,
 };
 
-/** Bytes that a text of this many characters, padding included, can stand for at most. */
+/** Returns the most bytes that a text of this many characters, including padding, can encode. */
 function longestDecodedBytes(chars: number, encoding: Encoding): number {
   return encoding === "hex" ? chars >>> 1 : Math.floor((chars * 3) / 4);
 }
 
 /**
- * Decodes into the beginning of `target` and gives the number of bytes written; -1 where the text is not well formed or does
- * not fit. What `target` holds after a -1 means nothing.
+ * Decodes into the beginning of `target`. Returns the number of bytes written, or -1 if the text is malformed or does not fit. After -1, the contents
+ * of `target` mean nothing.
  */
 export function decodeInto(text: string, encoding: Encoding, target: Buffer): number {
   if (encoding === "hex") return decodeHexInto(text, target);
@@ -179,20 +178,20 @@ function decodeHexInto(text: string, target: Buffer): number {
   return target.write(text, "hex");
 }
 
-/** The bytes a text stands for, or null where it is not well formed. */
+/** Returns the bytes that a text encodes, or null if it is malformed. */
 export function decodeText(text: string, encoding: Encoding): Buffer | null {
   const target = Buffer.alloc(longestDecodedBytes(text.length, encoding));
   const bytes = decodeInto(text, encoding, target);
   return bytes < 0 ? null : target.subarray(0, bytes);
 }
 
-/** Whose signatures are checked with the sender's public key. */
+/** The algorithms whose signatures are checked with the sender's public key. */
 export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
 
 const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----/;
 const DER_SEQUENCE = 0x30;
 
-/** Whether the text is a public key, a private key or a certificate, as PEM or as DER in hex or base64. */
+/** Returns whether the text is a public key, a private key or a certificate, as PEM or as DER in hex or base64. */
 export function isKeyText(text: string): boolean {
   if (PEM_BLOCK.test(text)) return true;
   const bare = text.replace(/\s+/g, "");
@@ -205,9 +204,11 @@ export function isKeyText(text: string): boolean {
 
 type DerKind = "public" | "private" | "certificate";
 
-/** What a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, a certificate; else null. */
+/**
+ * Returns what a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, or a certificate. Otherwise returns null.
+ */
 export function derKind(der: Buffer): DerKind | null {
-  // Private first: createPublicKey takes a private key too, and gives its public half.
+  // Checks for a private key first, because createPublicKey also accepts a private key and returns its public half.
   for (const type of ["pkcs8", "sec1", "pkcs1"] as const) {
     if (opens(() => createPrivateKey({ key: der, format: "der", type }))) return "private";
   }

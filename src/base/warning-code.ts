@@ -1,6 +1,6 @@
 /**
- * The registry of warnings: what a save, a check of files or a change of the catalog takes as it is and that is probably not meant. `relay help`
- * tells each; a warning's own sentence says which thing and what to do about that one.
+ * The registry of warnings: what a save, a check of files or a change of the catalog accepts, but is probably not intended. `relay help` describes
+ * each one. A warning's own sentence names the affected object and what to do about it.
  */
 
 export const WARNINGS = {

@@ -1,6 +1,6 @@
 /**
- * Writes that may follow what they tell of: a moment after the first of them, one write after another, and the last at the stop. What a
- * write cannot store waits for the next one. It never knows what is written.
+ * Delays writes that may follow what they describe. A write runs a moment after the first call of `arm`, one write at a time, and a last one at the
+ * stop. What a write cannot store waits for the next one.
  */
 import type { Clock } from "./clock.ts";
 import type { Log } from "./log.ts";
@@ -9,9 +9,9 @@ interface WriteBehindOptions {
   clock: Clock;
   log: Log;
   afterMs: number;
-  /** What is written, as the log says that it cannot be: `recent calls`. */
+  /** What is written, in the words of the log: `recent calls`. */
   what: string;
-  /** Writes all that waits, if anything does. What it throws it has taken back. */
+  /** Writes everything that waits, if anything does. If it throws, everything must wait again. */
   write(): Promise<void>;
 }
 
@@ -26,19 +26,19 @@ export class WriteBehind {
     this.#options = options;
   }
 
-  /** Something waits to be written. */
+  /** Schedules a write, because something waits. */
   arm(): void {
     if (this.#stopped) return;
     this.#cancelTimer ??= this.#options.clock.after(this.#options.afterMs, () => void this.flush());
   }
 
-  /** Writes what waits now; resolves when it is durable, or waits again because it could not be written. */
+  /** Writes what waits now. Resolves when it is durable, or waits again because it could not be written. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write());
     return this.#writing;
   }
 
-  /** Writes what waits, for the last time. */
+  /** Writes what waits for the last time. `arm` does nothing afterwards. */
   stop(): Promise<void> {
     this.#stopped = true;
     return this.flush();

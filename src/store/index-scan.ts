@@ -1,7 +1,6 @@
 /**
- * Lists that stay quick however many rows there are: a step walks an index from the newest row on, looks at a bounded number of rows and
- * bytes, and answers those that fit; what is left follows by cursor. A page is made of a bounded number of steps, and the loop turns
- * between two, so that no list holds up a receiver. It never knows what is listed.
+ * Reads lists at a bounded cost, however many rows a table holds. A step walks an index from the newest row on and looks at a bounded number of rows
+ * and bytes. The next step continues from a cursor. The event loop runs between two steps, so that no list blocks a receiver.
  */
 
 import { systemClock } from "../base/clock.ts";
@@ -17,27 +16,27 @@ import {
 } from "../base/page.ts";
 import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 
-/** Rows that one step looks at, of an environment's, most of which lie side by side. */
+/** Rows that one step looks at if `span` bounds it, because most of these rows are adjacent on the disk. */
 const MAX_LOOKED_AT = 500;
-/** Where an index leads to few of many: each may be a page of its own, which the disk needs a tenth of a millisecond for. */
+/** Rows that one step looks at otherwise. Each can be on its own page, which takes a tenth of a millisecond to read from the disk. */
 const MAX_APART = 100;
-/** Where another process looks at them: it holds up nobody here. */
+/** Rows that one step looks at if another process (the PostgreSQL server) does the work, which does not block this event loop. */
 const MAX_ELSEWHERE = 1_000;
-/** Bytes that one step reads: searched, or parsed and written into the answer. */
+/** Bytes that one step searches, or parses and writes into the response. */
 const MAX_STEP_BYTES = 256 * 1024;
-/** Of a page that others wait beside: what finds nothing costs so many steps and no more. */
+/** Steps of one page. They bound the cost of a search that finds nothing. */
 const MAX_STEPS = 50;
 const MAX_STEPS_ELSEWHERE = 6;
-/** Nor does it begin another once its steps held up the loop for so long: rows that stand on the disk alone cost a hundred times as much. */
+/** Milliseconds of blocked event loop after which a page ends. A row that is only on the disk costs a hundred times as much as a cached one. */
 const MAX_HELD_MS = 6;
 
-/** Part of a WHERE: each `?` of its text stands for the next of its values. */
+/** A part of a WHERE clause. Each `?` in its text takes the next of its values. */
 export interface Condition {
   sql: string;
   values: readonly SqlValue[];
 }
 
-/** What is listed: a table, or some of its columns. */
+/** A table to list, or some of its columns. */
 interface Listed<Row> {
   name: string;
   columns: string;
@@ -46,35 +45,38 @@ interface Listed<Row> {
 
 export interface Walk {
   index: string;
-  /** Orders the list, the newest highest; unique in it. */
+  /** The column that orders the list. It is unique, and the newest row has the highest value. */
   key: "id" | "seq";
-  /** What the index is led by: it yields no row that fails these. */
+  /** Conditions on the index's leading columns. The index yields no row that fails them. */
   led: readonly (Condition | undefined)[];
-  /** Keys from the first to before the second alone. */
+  /** Bounds of the key: from the first, included, to the second, excluded. */
   between?: readonly [above: number, below: number];
-  /** What is asked of each row that the index yields. */
+  /** Conditions that each row of the index is checked against. */
   fits?: readonly (Condition | undefined)[];
-  /** Bounds a step by more than what leads: before this key at most so many rows lie from `from` on; null: no row is left. */
+  /**
+   * Bounds a step further than `led` does: at most `most` rows are between `from` and `before`. `ended` means that none is below `from`. Null means
+   * that no row is left.
+   */
   span?: (before: number, most: number) => Promise<{ from: number; ended: boolean } | null>;
-  /** Bytes that it costs to look at a row, an expression. */
+  /** An SQL expression for the bytes that looking at a row reads. */
   cost?: string;
-  /** Joined for the rows of the answer alone. */
+  /** A JOIN for the rows of the result only. */
   join?: string;
-  /** Selected instead of the table's own columns, which it holds too. */
+  /** Columns to select instead of the table's own. They must include those. */
   columns?: string;
 }
 
-/** `column = value`, or undefined where nothing is asked. */
+/** Returns `column = value`, or undefined if `value` is undefined. */
 export function equals(column: string, value: SqlValue | undefined): Condition | undefined {
   return value === undefined ? undefined : { sql: `${column} = ?`, values: [value] };
 }
 
-/** What a step is asked for. `look`: at so many rows; without it, at as many as are quick to look at wherever they lie. */
+/** A request for one step. `look` is the number of rows to look at. The default is a number that is quick even if every row is on its own page. */
 export interface StepRequest extends PageRequest {
   look?: number;
 }
 
-/** One step of a list: a page that may be short, or empty, and still have a next one. */
+/** Takes one step of a list. The page can be short or empty and still have a next one. */
 export async function walkPage<Row, Item, More = unknown>(
   tx: Reader,
   table: Listed<Row>,
@@ -93,7 +95,7 @@ export async function walkPage<Row, Item, More = unknown>(
   const upper = after === null || below === null ? (after ?? below) : Math.min(Number(after), below);
   const span = await walk.span?.(Number(upper ?? Number.MAX_SAFE_INTEGER), most);
   if (span === null) return { items: [], next: null };
-  // One bound on each side: of two, the index begins or ends with the first, however far the second cuts.
+  // Uses one bound on each side. With two, the index scan begins or ends at the first, even if the second excludes more rows.
   const within = (lower: SqlValue): Condition[] => [
     ...walk.led.filter((one) => one !== undefined),
     ...(upper === null ? [] : [{ sql: `${key} < ?`, values: [upper] }]),
@@ -101,7 +103,7 @@ export async function walkPage<Row, Item, More = unknown>(
   ];
   const lower = span?.from ?? above;
   const led = within(lower);
-  // Where a row costs nothing to look at, only the last one is asked for: the others are counted in the index.
+  // Without a cost, only the last row of the step matters. OFFSET skips the others inside the index.
   const { cost } = walk;
   const looked = await tx.all<LookedAt>(
     `SELECT ${key} AS key, ${cost ?? "0"} AS cost FROM ${from} WHERE ${textOf(led)} ORDER BY ${key} DESC
@@ -110,7 +112,7 @@ export async function walkPage<Row, Item, More = unknown>(
   );
   const { floor, ended } = reach(looked, cost === undefined ? 1 : most);
   if (floor === null && cost !== undefined) return { items: [], next: null };
-  // Between both ends stand few rows, which a database that weighs how it reads them has to be told.
+  // Bounds the scan on both ends, so that the planner of PostgreSQL knows that few rows are between them.
   const top = fits.length === 0 || upper !== null ? null : await newest(tx, from, key, led);
   const ending = top === null ? [] : [{ sql: `${key} <= ?`, values: [top] }];
   const asked = [...within(floor ?? lower), ...ending, ...fits];
@@ -140,13 +142,16 @@ async function newest(
   return (await tx.get<{ key: string | number }>(sql, ...valuesOf(led)))?.key ?? null;
 }
 
-/** A row that a step might take: its key and what it costs. */
+/** A row that a step can take: its key and its cost in bytes. */
 export interface LookedAt {
   key: string | number;
   cost: number | null;
 }
 
-/** The last row that one step's bytes reach, at least one; `ended`: there were fewer than `most`, so no row lies beyond. */
+/**
+ * Returns the last row that fits into one step's bytes, at least the first. `ended` means that there were fewer than `most` rows, so that none is
+ * left.
+ */
 export function reach(
   looked: readonly LookedAt[],
   most: number,
@@ -170,7 +175,7 @@ function valuesOf(conditions: readonly Condition[]): SqlValue[] {
   return conditions.flatMap(({ values }) => values);
 }
 
-/** A page of what is told apart by a name (in this environment; null: anywhere): the newest first, those of one moment by name. */
+/** Returns a page of rows that a name identifies, newest first and then by name. `environmentId` is null if `which` does not use it. */
 export async function pageByName<Name extends string, Row extends Named<Name>, Item>(
   tx: Reader,
   table: { all(tx: Reader, rest: string, values: SqlNames): Promise<Row[]> },
@@ -191,8 +196,9 @@ export async function pageByName<Name extends string, Row extends Named<Name>, I
 type Named<Name extends string> = Readonly<Record<Name, string>> & { createdAt: number };
 
 /**
- * A whole page of a list, step by step, each a read of its own; short where the steps, or the time they hold up others, were spent (`steps`: so
- * many, however long; `look`: as a step's). Large items are not gathered: their page ends with the first step that finds any.
+ * Reads a whole page of a list in steps, each in its own read. The page is short if its steps, or the time that they may block the event loop, are
+ * used up. `steps` sets a fixed number of steps, and `look` is as in StepRequest. With `large`, the page ends with the first step that finds an item,
+ * so that memory holds few large items.
  */
 export async function readPage<Item>(
   store: Store,
@@ -218,7 +224,7 @@ export async function readPage<Item>(
   }
 }
 
-/** How long a step held up the loop; null: another process answered it. */
+/** Measures how long a step blocked the event loop. `ms` is null if another process did the work. */
 async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Found; ms: number | null }> {
   let turned = false;
   const turn = setImmediate(() => {
@@ -230,7 +236,7 @@ async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Foun
   return { page, ms: turned ? null : systemClock.monotonicMs() - begun };
 }
 
-/** Lets every other call of this process have its turn. */
+/** Lets the event loop run other work of this process. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

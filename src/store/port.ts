@@ -70,7 +70,7 @@ export interface Writer extends Reader {
   readonly prefetch?: PrefetchReader | undefined;
   /** Calls `work` once after this transaction is durable, and never if it is rolled back. */
   afterCommit(work: () => void): void;
-  /** The transaction that several works share, committed or undone as one. Null if this work may be undone alone. */
+  /** The transaction that several works share, committed or undone as one. Null if this work may be undone separately. */
   readonly shared: SharedTransaction | null;
   /** A number that changes when another process commits, except for commits with suppressed wakeups. */
   readonly foreignVersion: number;
@@ -136,8 +136,8 @@ export interface Store {
    */
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /**
-   * Returns a function that writes one draft, as `write` does. Drafts that wait together are one call of `work`, which returns a result for each.
-   * If anything fails, `work` runs again for each draft alone. `prefetch` sends the reads of `work` while the transaction begins.
+   * Returns a function that writes one draft, as `write` does. Drafts that wait together are one call of `work`, which returns a result for each. If
+   * anything fails, `work` runs again for each draft separately. `prefetch` sends the reads of `work` while the transaction begins.
    */
   batchWrites<Draft, Result>(
     origin: Origin,
@@ -171,7 +171,7 @@ export interface Store {
 /** The store of work that may run only while this process holds its lease. */
 export type FencedStore = Pick<Store, "read" | "write" | "vacuumStep" | "fenceHolds">;
 
-/** Means that the database is full, locked, read-only, failing or closed. No write was kept, except possibly for `OutcomeUnknown`. */
+/** Means that the database is full, locked, read-only, failing or closed. No write was stored, except possibly for `OutcomeUnknown`. */
 export class StoreUnavailable extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);

@@ -1,4 +1,4 @@
-/** The shape of a release in the change feed: of a file of changes/ and of /changes.json. */
+/** Defines the shape of a release in the change feed: in a file of changes/ and in /changes.json. */
 import { type Static, Type } from "typebox";
 
 const changeView = Type.Object({

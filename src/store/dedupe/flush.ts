@@ -1,17 +1,17 @@
-/** A table of keys that takes no more and is on its way to the disk: written as a run, a part of it behind each of the groups that follow. */
+/** Writes a full table of keys (a frozen table) to the disk as a run, one part with each of the groups that follow. */
 
 import type { SqliteConnection } from "../sqlite/connection.ts";
 import { type DedupeSegment, encodeNumbers, pieceId, pieceOf, SegmentFilter } from "./segment.ts";
 
-/** Keys in a piece, on average: two pieces stand in a page of the file. */
+/** The average number of keys in a piece. Two pieces fit into a page of the file. */
 const PIECE_KEYS = 112;
-/** Groups over which a frozen table is written, so that none of them waits long. */
+/** The number of groups over which the write of a frozen table is spread, so that no group takes long. */
 const FREEZE_STEPS = 64;
 
-/** Places of a frozen table that a group looks at for the sort, so that none of them waits long. */
+/** Places of a frozen table that one group sorts, so that no group takes long. */
 const SORT_PLACES = 32_768;
 
-/** Keys in memory that take no more: a place each, with the number it was kept for, which is 0 where no key stands. */
+/** A hash table of keys that no longer changes. Each place holds a key and its number, which is 0 in an empty place. */
 interface FrozenKeys {
   readonly size: number;
   readonly greatestValue: number;
@@ -19,16 +19,16 @@ interface FrozenKeys {
   readonly values: Float64Array;
 }
 
-/** A table that takes no more keys and is on its way to the disk. */
+/** A frozen table and the state of its write. */
 export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends Omit<DedupeSegment, "filter"> {
-  /** 0 until its first step. */
+  /** 0 until the first part is written. */
   run: number;
   table: Table;
   order: PieceOrder;
   filter: SegmentFilter;
   /** The last row of the log whose keys it holds. */
   untilId: number;
-  /** Steps that are durable. */
+  /** The number of written parts that are durable. */
   done: number;
 }
 
@@ -40,9 +40,9 @@ export function makeFreeze<Table extends FrozenKeys>(table: Table, untilId: numb
 }
 
 /**
- * Sorts the next part of the frozen keys; once all are sorted, writes the next part of them, which is written again, whole, if it is undone.
- * `whole`: it was the last, and the run counts; `again`: a process that began beside this one took it for one that a crash cut off, and it is
- * to be begun anew.
+ * Sorts the next part of the frozen keys. When all are sorted, it writes the next part instead, and the same part again after a rollback. Returns
+ * `whole` when the run is complete. Returns `again` if pieces are missing, because a process that started meanwhile deleted them as left over from a
+ * crash. The run must then start over.
  */
 export async function writeFreezeStep(
   connection: SqliteConnection,
@@ -65,14 +65,14 @@ export async function writeFreezeStep(
   return (await keepRun(connection, freeze)) ? "whole" : "again";
 }
 
-/** In which places of a frozen table the keys of each piece stand: a counting sort, whose two passes over the table are taken in steps. */
+/** Finds the places of each piece's keys in a frozen table by a counting sort. Its two passes over the table run in steps. */
 class PieceOrder {
   readonly #table: FrozenKeys;
   readonly #pieces: number;
-  /** Of the first pass: each piece's keys; of the second: up to where its places are known, which at last is where they end. */
+  /** In the first pass, the number of each piece's keys. In the second pass, the index behind the last known place of each piece. */
   readonly #ends: Uint32Array;
   readonly #places: Uint32Array;
-  /** Places that were looked at, of both passes. */
+  /** The number of places visited in both passes together. */
   #seen = 0;
 
   constructor(table: FrozenKeys, pieces: number) {
@@ -82,7 +82,7 @@ class PieceOrder {
     this.#places = new Uint32Array(table.size);
   }
 
-  /** Answers whether all is sorted, of which an undone transaction undoes nothing: the table stays as it is. */
+  /** Runs one step. Returns whether the sort is complete. A rollback need not undo it, because the table does not change. */
   step(): boolean {
     const { keys, values } = this.#table;
     for (let left = SORT_PLACES; left > 0 && this.#seen < 2 * keys.length; ) {
@@ -101,7 +101,7 @@ class PieceOrder {
     return this.#endOf(piece) - this.#endOf(piece - 1);
   }
 
-  /** The keys of the pieces from `first` and before `last`, piece by piece, and their numbers, by turns. */
+  /** Returns the keys and numbers, alternating, of the pieces from `first` to before `last`, in order. */
   pairsOf(first: number, last: number): Float64Array {
     const { keys, values } = this.#table;
     return takePairs(keys, values, this.#places.subarray(this.#endOf(first - 1), this.#endOf(last - 1)));
@@ -112,7 +112,7 @@ class PieceOrder {
   }
 }
 
-// Loops over plain arrays, so that they are compiled soon after a start.
+// These loops use only typed arrays, so that the runtime compiles them soon after a start.
 
 function countKeys(
   keys: Float64Array,
@@ -129,7 +129,7 @@ function countKeys(
   }
 }
 
-/** Turns each piece's count into where it begins. */
+/** Replaces each piece's count by the index at which the piece begins. */
 function beginPieces(counts: Uint32Array): void {
   let before = 0;
   for (let piece = 0; piece < counts.length; piece++) {
@@ -167,12 +167,12 @@ function takePairs(keys: Float64Array, values: Float64Array, places: Uint32Array
   return pairs;
 }
 
-/** A number that no run has had: a process that began meanwhile may have deleted what another had written of its own. */
+/** Returns a random number that no earlier run had. A process that started meanwhile may still delete pieces of an earlier number. */
 function newRun(): number {
   return 1 + (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0);
 }
 
-/** The run counts from here on, if every piece of it is there. */
+/** Records the run as complete if all its pieces exist. Returns whether they do. */
 async function keepRun(
   connection: SqliteConnection,
   { run, newest, pieces, filter }: Freeze,

@@ -22,24 +22,24 @@ import {
   SegmentFilters,
 } from "./segment.ts";
 
-/** Keys of one run, unless a start finds more that no run holds. */
+/** The number of keys in one run. A run is larger if a start finds more keys in the log. */
 const RUN_KEYS = 229_376;
 /** Rows of the log that one step reads. */
 const STEP_ROWS = 500;
-/** Numbers of rows of the log that one step deletes: more than a group adds, also where each row took many of them. */
+/** The range of row numbers that one step deletes. It exceeds what a group adds, even if each row used many numbers. */
 const STEP_DELETED = 100;
-/** Bytes of keys after which a step of reading ends: a group keeps a thousand keys as well as one. */
+/** Bytes of keys after which a step of reading ends, because a row can hold a thousand keys. */
 const STEP_BYTES = 128 * 1024;
-/** Filters of runs that one transaction reads: after a start the first groups ask the runs themselves. */
+/** Filters that one transaction reads. After a start, the first groups search the other runs without their filters. */
 const STEP_FILTERS = 4;
-/** A row with fewer bytes of keys takes those of the next transaction too, so that a quiet service's log is no row a key. */
+/** A row with fewer bytes also takes the next transaction's keys, so that a quiet service does not need one row for each key. */
 const MIN_ROW_BYTES = 512;
-/** Of a table in memory, at first. */
+/** The initial number of places of a table in memory. */
 const FIRST_PLACES = 4_096;
 
-/** What the open transaction did that counts once it is durable. */
+/** Changes of the open transaction that take effect in memory once it is durable. */
 interface Wrote {
-  /** Bytes of the row. */
+  /** Bytes of keys in the transaction's row. */
   row?: number;
   step?: "sorted" | "part" | "whole" | "again";
   gone?: DedupeSegment;
@@ -52,26 +52,26 @@ export class DedupeLog implements DedupeKeys {
   #freeze: Freeze<KeyTable> | null = null;
   #runs: DedupeSegment[] = [];
   readonly #filters = new SegmentFilters();
-  /** The last row of the log that memory holds, and the bytes of its keys. */
+  /** The number of the last log row in memory, and the bytes of its keys. */
   #lastId = 0;
   #lastBytes = 0;
-  /** Rows of the log up to this one are in a run, and are deleted behind the groups that follow. */
+  /** Log rows up to this one are in a run. Later groups delete them. */
   #foldedId = 0;
-  /** Kept by the transaction that is open, keys and their numbers by turns; the keys of its undone parts are taken out again. */
+  /** Keys and numbers, alternating, that the open transaction added. `undoTo` removes those of its undone parts. */
   #open: number[] = [];
   readonly #openByKey = new Map<number, number[]>();
   #wrote: Wrote = {};
-  /** Filters that the open transaction read, or had no more time for. */
+  /** The number of filters that the open transaction read or skipped. */
   #read = 0;
   /** Whether a table of an earlier version still holds keys. */
   #hasSlots = false;
   #loaded = false;
   #runsToDelete: number[] = [];
-  /** What other connections wrote is known up to this version of the database, and the open transaction's; null: nothing was read yet. */
+  /** The database version up to which the writes of other connections are in memory. Null before the first read. */
   #version: number | null = null;
-  /** The version that the open transaction sees: told when it has the write lock. */
+  /** The version that the open transaction sees. The group sets it when it has the write lock. */
   locked = 0;
-  /** Whether the open transaction asked for a key: if not, there is nothing to write, to keep or to undo. */
+  /** Whether the open transaction used a key. If not, there is nothing to write, commit or undo. */
   used = false;
 
   constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {
@@ -130,8 +130,8 @@ export class DedupeLog implements DedupeKeys {
   }
 
   /**
-   * One step of bringing the log into memory, some milliseconds of it; answers whether there is more. It runs inside a transaction of its
-   * own, and before the first key at the latest.
+   * Loads a part of the log into memory, in a few milliseconds. Returns whether more is left. It runs in its own transactions after a start, or in
+   * the first transaction that uses a key.
    */
   async load(): Promise<boolean> {
     if (this.#loaded) return false;
@@ -152,7 +152,7 @@ export class DedupeLog implements DedupeKeys {
     return this.used && this.#loaded && this.#version === this.locked;
   }
 
-  /** Before a key is looked up: what another process wrote since the last one is read. */
+  /** Reads what another process wrote since the last lookup. */
   async #makeReady(): Promise<void> {
     this.used = true;
     if (this.#version !== null && this.#version !== this.locked) {
@@ -162,7 +162,7 @@ export class DedupeLog implements DedupeKeys {
     while (!this.#loaded) await this.load();
   }
 
-  /** Where the transaction's keys are, for `undoTo`. */
+  /** The position in the transaction's keys, for `undoTo`. */
   get mark(): number {
     return this.#open.length;
   }
@@ -180,11 +180,11 @@ export class DedupeLog implements DedupeKeys {
     this.used = false;
     this.#wrote = {};
     this.#read = 0;
-    // Its pieces were undone too, and another process may take the number.
+    // The rollback removed its pieces too, and another process may take the number.
     if (this.#freeze?.done === 0) this.#freeze.run = 0;
   }
 
-  /** The last statements of a transaction that kept keys: its row of the log, and a step of what is being frozen and deleted. */
+  /** Runs the last statements of a transaction that added keys. It writes the log row and takes a step of the write of a run and of the deletion. */
   async write(): Promise<void> {
     if (this.#open.length === 0) return;
     this.#wrote.row = await this.#writeRow(new Uint8Array(Float64Array.from(this.#open).buffer));
@@ -209,7 +209,7 @@ export class DedupeLog implements DedupeKeys {
     if (this.#freeze !== null || this.#recent.size < this.#runKeys) return;
     this.#freeze = makeFreeze(this.#recent, this.#lastId);
     this.#recent = new KeyTable();
-    // What comes now is not of that run.
+    // The next keys belong to another run, so they need a new row.
     this.#lastBytes = MIN_ROW_BYTES;
   }
 
@@ -223,14 +223,14 @@ export class DedupeLog implements DedupeKeys {
       const { run, newest, pieces, filter, table, untilId } = freeze;
       this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words, true) });
       this.#foldedId = untilId;
-      // Growing would move half a run's keys at once, into memory that the system clears page by page.
+      // Reuses the old table's memory. A growing table would move half a run's keys at once, into memory that the system must clear first.
       if (this.#recent.keys.length < table.keys.length && table.keys.length < 4 * this.#runKeys)
         this.#recent = table.restart(this.#recent);
       this.#freeze = null;
     }
   }
 
-  /** What there is to read of what this process does not know. */
+  /** Finds runs and slots that this process does not know yet. */
   async #look(): Promise<void> {
     this.#version = this.locked;
     const known = new Set(this.#runs.map(({ run }) => run));
@@ -253,7 +253,7 @@ export class DedupeLog implements DedupeKeys {
     return true;
   }
 
-  /** Adds the transaction's row, or puts its keys into the last one, which so gets a new number for other processes. */
+  /** Adds the transaction's row, or appends its keys to the last row. That row gets a new number, so that other processes read it again. */
   async #writeRow(keys: Uint8Array): Promise<number> {
     const id = this.#lastId + 1;
     if (this.#lastId > 0 && this.#lastBytes < MIN_ROW_BYTES) {
@@ -264,13 +264,13 @@ export class DedupeLog implements DedupeKeys {
     return keys.length;
   }
 
-  /** A run that has none any more has gone. */
+  /** Reads the run's filter. Removes the run if it was deleted. */
   async #readFilter(run: DedupeSegment): Promise<void> {
     if (!(await readFilter(this.#connection, run, this.#filters)))
       this.#runs = this.#filters.without(run, this.#runs);
   }
 
-  /** Deletes rows of the log whose keys are in a run, from the first one on. */
+  /** Deletes the oldest log rows whose keys are in a run. */
   async #deleteFolded(): Promise<void> {
     const first = "SELECT min(id) FROM key_recent";
     const sql = `DELETE FROM key_recent WHERE id <= min(?1, (${first}) + ${STEP_DELETED} - 1)`;
@@ -278,15 +278,15 @@ export class DedupeLog implements DedupeKeys {
   }
 }
 
-/** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */
+/** A hash table of keys and their numbers: two typed arrays with open addressing, 16 bytes for each place. It can hold a key twice. */
 class KeyTable {
   keys = new Float64Array(FIRST_PLACES);
-  /** 0: the place is free. */
+  /** 0 means that the place is free. */
   values = new Float64Array(FIRST_PLACES);
   size = 0;
   greatestValue = 0;
 
-  /** Keys and their numbers, which are above 0, by turns. */
+  /** Adds keys and numbers, which alternate in `pairs`. The numbers are above 0. */
   add(pairs: Float64Array): void {
     this.size += pairs.length / 2;
     this.#growFor(this.size);
@@ -304,7 +304,7 @@ class KeyTable {
     return found;
   }
 
-  /** Its keys have gone: it takes those of another, which has fewer places. */
+  /** Drops its keys and takes those of another table, which has fewer places. */
   restart(other: KeyTable): KeyTable {
     this.values.fill(0);
     this.size = other.size;
@@ -323,8 +323,9 @@ class KeyTable {
 }
 
 /**
- * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in; keys
- * and their numbers stand `step` apart. Answers the greatest number. One loop over plain arrays, so that it is compiled soon after a start.
+ * Puts each key into the first free place from the one that its last bits name. The last bits suit, because the first ones choose the piece of a run.
+ * Keys and numbers are `step` apart in their arrays. Returns the greatest number. It is one loop over typed arrays, so that the runtime compiles it
+ * soon after a start.
  */
 function put(
   fromKeys: Float64Array,

@@ -1,11 +1,11 @@
 /**
- * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
- * says which keys are surely not among them.
+ * Reads and deletes segments (runs) of the deduplication log. A run holds keys that left the log, sorted into pieces by their first bits. It is
+ * written once and never changes. Its Bloom filter in memory tells which keys it cannot contain.
  */
 import { numberOfHash } from "../../base/id.ts";
 import type { SqliteConnection } from "../sqlite/connection.ts";
 
-/** Pieces of one run at most. */
+/** The largest number of pieces in a run. */
 const MAX_PIECES = 2 ** 20;
 /** Pieces of a run that one step deletes. */
 const STEP_PIECES = 200;
@@ -17,21 +17,21 @@ const LAST_BIT = BLOCK_BITS - 1;
 
 export interface DedupeSegment {
   run: number;
-  /** The greatest number that any of its keys was kept for. */
+  /** The greatest number that is stored with any of its keys. */
   newest: number;
   pieces: number;
-  /** null: its filter was not read yet, and every key may be in the run. */
+  /** Null until its filter is read. Until then, any key may be in the run. */
   filter: FilterPlace | null;
 }
 
-/** The runs that count, their filters unread. */
+/** Lists the complete runs, without their filters. */
 export async function listRuns(connection: SqliteConnection): Promise<DedupeSegment[]> {
   const sql = "SELECT run, newest, pieces FROM key_run ORDER BY run";
   const rows = await connection.all<Omit<DedupeSegment, "filter">>(sql);
   return rows.map((row) => ({ ...row, filter: null }));
 }
 
-/** Runs that have pieces and do not count: a crash cut them off. */
+/** Lists incomplete runs. They have pieces but no row in key_run, because a crash interrupted them. */
 export async function listCutOff(connection: SqliteConnection): Promise<number[]> {
   const counting = new Set((await listRuns(connection)).map(({ run }) => run));
   const found: number[] = [];
@@ -44,7 +44,7 @@ export async function listCutOff(connection: SqliteConnection): Promise<number[]
   }
 }
 
-/** Puts the run's filter beside the others; answers whether it is there. */
+/** Reads the run's filter into `filters`. Returns false if the run was deleted. */
 export async function readFilter(
   connection: SqliteConnection,
   run: DedupeSegment,
@@ -58,7 +58,7 @@ export async function readFilter(
   return true;
 }
 
-/** The numbers that the run holds for the key. */
+/** Returns the numbers that the run stores for the key. */
 export async function findInRun(
   connection: SqliteConnection,
   { run, pieces }: DedupeSegment,
@@ -72,7 +72,7 @@ export async function findInRun(
   return found;
 }
 
-/** A step of deleting a run; answers whether there may be more. */
+/** Deletes one step's pieces of a run. Returns whether more may be left. */
 export async function deleteRun(connection: SqliteConnection, run: number): Promise<boolean> {
   const sql = `DELETE FROM key_piece WHERE id IN (SELECT id FROM key_piece WHERE id >= ?1 AND id < ?2 LIMIT ${STEP_PIECES})`;
   if ((await connection.run(sql, pieceId(run, 0), pieceId(run + 1, 0))) === STEP_PIECES) return true;
@@ -84,12 +84,15 @@ export function pieceId(run: number, piece: number): number {
   return run * MAX_PIECES + piece;
 }
 
-/** By the key's first bits, so that a run's pieces are about as large as each other. */
+/** Chooses the piece by the key's first bits, so that all pieces of a run have about the same size. */
 export function pieceOf(key: number, pieces: number): number {
   return Math.floor((key / 2 ** 52) * pieces);
 }
 
-/** Neighbouring slots one key of an earlier version may stand in: a row each, addressed by 63 bits of the hash, until their events have gone. */
+/**
+ * Adjacent slots in which an earlier version stored one key: one row each, addressed by 63 bits of the hash. They exist until their events are
+ * deleted.
+ */
 const SLOT_PROBES = 4n;
 const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
 
@@ -119,30 +122,30 @@ function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
 }
 
 /**
- * Which keys are surely not in a run: 16 bits a key, eight of them in one block of 512 for each key. About one key in 2,300 that is not in
- * the run is said to be. Source: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters" (2007).
+ * A Bloom filter for the keys of one run. It has 16 bits for each key and sets eight of them, all in one block of 512 bits. About one absent key in
+ * 2,300 passes it. Source: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters" (2007).
  */
 export class SegmentFilter {
   readonly words: Uint32Array;
 
-  /** An empty one for so many keys. */
+  /** Creates an empty filter for `count` keys. */
   constructor(count: number) {
     const blocks = 2 ** Math.ceil(Math.log2(Math.max(1, (count * BITS_A_KEY) / BLOCK_BITS)));
     this.words = new Uint32Array((blocks * BLOCK_BITS) / 32);
   }
 
-  /** One more than its words take: so it is told from those of before version 0.12, whose keys' bits do not leap. */
+  /** The words and one more byte. The extra byte marks the filters since version 0.12, whose bits leap (see `bitOf`). */
   get bytes(): Uint8Array {
     return Buffer.concat([new Uint8Array(this.words.buffer), Uint8Array.of(0)]);
   }
 
-  /** Keys, and numbers that do not matter here, by turns. */
+  /** Adds the keys of `pairs`, in which keys and numbers alternate. */
   addEach(pairs: Float64Array): void {
     addKeys(pairs, this.words);
   }
 }
 
-/** A key is a whole number of 52 bits: its last say which block is its own. */
+/** Sets the bits of the keys. A key is an integer of 52 bits, and its last bits choose its block. */
 function addKeys(pairs: Float64Array, words: Uint32Array): void {
   const lastBlock = (words.length * 32) / BLOCK_BITS - 1;
   for (let at = 0; at < pairs.length; at += 2) {
@@ -156,7 +159,10 @@ function addKeys(pairs: Float64Array, words: Uint32Array): void {
   }
 }
 
-/** A key's bits in its block begin where the nine before 2^32 say, in odd steps that the next eight say and that grow as the rest say. */
+/**
+ * Returns the position of a key's bit number `turn` in its block. Bits 23 to 31 of the key give the start and bits 32 to 39 an odd step. The
+ * remaining bits make the steps grow.
+ */
 function bitOf(key: number, stride: number, turn: number): number {
   const step = ((stride & NO_LEAP) << 1) | 1;
   return ((key >>> 23) + turn * step + (LEAPS[turn] ?? 0) * (stride >>> 8)) & LAST_BIT;
@@ -169,19 +175,19 @@ function strideOf(key: number): number {
   return Math.floor(key / 2 ** 32);
 }
 
-/** Where a run's filter stands: one bit of a group's bytes. */
+/** The place of a run's filter: one bit in each byte of a group. */
 interface FilterPlace {
   group: FilterGroup;
   mask: number;
 }
 
 /**
- * The filters of all runs, bit beside bit: each byte of a group holds the same bit of eight of them. A key that is in none of forty runs is known
- * by some eighteen bytes; a filter for itself each cost it forty lines that the processor's cache had lost again (measured: 4 µs of an event's 58).
+ * Interleaves the filters of all runs: each byte of a group holds the same bit of eight filters. A lookup of an absent key in forty runs then reads
+ * about eighteen bytes. Separate filters would cost forty cache misses (measured: 4 µs of an event's 58).
  */
 export class SegmentFilters {
   #groups: FilterGroup[] = [];
-  /** Of runs. */
+  /** The number of filters in all groups. */
   #count = 0;
 
   add(words: Uint32Array, leaps: boolean): FilterPlace {
@@ -193,7 +199,7 @@ export class SegmentFilters {
     return { group, mask: group.add(words) };
   }
 
-  /** The runs without one that goes. */
+  /** Removes a run and its filter. Returns the other runs. */
   without(gone: DedupeSegment, runs: readonly DedupeSegment[]): DedupeSegment[] {
     if (gone.filter !== null) {
       gone.filter.group.remove(gone.filter.mask);
@@ -203,7 +209,7 @@ export class SegmentFilters {
     return runs.filter((run) => run !== gone);
   }
 
-  /** Whether any of so many runs may hold the key: one whose filter was not read may. */
+  /** Returns whether any of `runs` runs may hold the key. A run whose filter is not read yet may hold any key. */
   mayHold(key: number, runs: number): boolean {
     if (this.#count < runs) return true;
     const [low, stride] = [key | 0, strideOf(key)];
@@ -217,12 +223,15 @@ export function mayBeIn({ filter }: DedupeSegment, key: number): boolean {
 }
 
 const ALL_TAKEN = 0xff;
-/** Four bits of a word as the last bits of four bytes. */
+/** Maps four bits to the lowest bits of four bytes. */
 const SPREAD = Uint32Array.from({ length: 16 }, (_, bits) =>
   [0, 1, 2, 3].reduce((all, at) => all | (((bits >>> at) & 1) << (8 * at)), 0),
 );
 
-/** Lays a filter's words into the bytes of a group, four of which are a quad. One loop over plain arrays, so that it is compiled soon after a start. */
+/**
+ * Writes a filter's words into bit `place` of a group's bytes, four bytes at a time. It is one loop over typed arrays, so that the runtime compiles
+ * it soon after a start.
+ */
 function layBits(words: Uint32Array, place: number, quads: Uint32Array): void {
   for (let at = 0; at < quads.length; at++) {
     const bits = ((words[at >>> 3] ?? 0) >>> (4 * (at & 7))) & 15;
@@ -231,10 +240,10 @@ function layBits(words: Uint32Array, place: number, quads: Uint32Array): void {
 }
 
 class FilterGroup {
-  /** Of each of its filters. */
+  /** The number of words in each of its filters. */
   readonly words: number;
   readonly leaps: boolean;
-  /** The bits of its bytes that are a run's. */
+  /** A mask of the bits that belong to a run. */
   taken = 0;
   readonly #bytes: Uint8Array;
   readonly #lastBlock: number;
@@ -246,7 +255,7 @@ class FilterGroup {
     this.#lastBlock = (words * 32) / BLOCK_BITS - 1;
   }
 
-  /** Answers which bit it took. */
+  /** Adds a filter and returns the mask of its bit. */
   add(words: Uint32Array): number {
     const place = 31 - Math.clz32(~this.taken & (this.taken + 1));
     layBits(words, place, new Uint32Array(this.#bytes.buffer));
@@ -260,8 +269,8 @@ class FilterGroup {
   }
 
   /**
-   * Which of its runs may hold the key whose low 32 bits these are as a whole number, a bit each. As `bitOf`, with the first four turns said at once:
-   * the processor waits for their lines together, and rarely is one left after them.
+   * Returns a mask of the runs that may hold the key. `low` is the key's low 32 bits as an integer. It computes the same bits as `bitOf` but reads
+   * the first four at once, so that the processor waits for their cache lines together. Few runs pass these four.
    */
   suspects(low: number, stride: number): number {
     const bytes = this.#bytes;
@@ -281,7 +290,7 @@ class FilterGroup {
   }
 }
 
-/** Numbers as bytes, in the machine's own order, which is little-endian on every machine that Bun runs on. */
+/** Encodes numbers in the machine's byte order, which is little-endian on every machine that Bun runs on. */
 export function encodeNumbers(numbers: Float64Array): Uint8Array {
   return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
 }
@@ -291,7 +300,7 @@ export function decodeNumbers(bytes: Uint8Array): Float64Array {
   return new Float64Array(buffer, byteOffset, byteLength / 8);
 }
 
-/** A row of the log with these keys, for a database that is being made. */
+/** Encodes these keys as a row of the log, for a new database. */
 export function writeKeyRow(kept: readonly { hash: Uint8Array; value: number }[]): Uint8Array {
   return encodeNumbers(Float64Array.from(kept.flatMap(({ hash, value }) => [numberOfHash(hash), value])));
 }

@@ -331,7 +331,7 @@ export class GroupCommit {
     } catch (error) {
       // An attempt with a savepoint has found the first failure already.
       const first = shared.transaction === null ? error : connection.firstOf(error);
-      // SQLite rolls back the transaction by itself, for example on a full disk. Then no work is kept.
+      // SQLite rolls back the transaction by itself, for example on a full disk. Then no work is stored.
       if (!connection.inTransaction) throw first;
       // The error may be a consequence of the failed attempt's writes.
       if (writer.failedAttempt) return null;

@@ -15,10 +15,10 @@ export interface GroupDatabase {
   readonly isBegun: boolean;
   /** Turns change capture of the following writes on or off. It is on when a transaction begins. */
   capture(captured: boolean): void;
-  /** Resolves when the next transaction can see the writes. Throws if none of them was kept, and then nothing is left to undo. */
+  /** Resolves when the next transaction can see the writes. Throws if none of them was stored, and then nothing is left to undo. */
   commit(changes: ChangedTopics, ending: CommitOptions): Promise<CommitResult>;
   rollBack(): void;
-  /** Returns whether a group that failed with this error, with no write kept, should run again. */
+  /** Returns whether a group that failed with this error, with no write stored, should run again. */
   mayRunAgain(error: unknown): boolean;
   /** Starts a watch that fails a work that awaits anything but its transaction. */
   watch(): WorkWatch;

@@ -19,17 +19,17 @@ import { identityOf } from "../sqlite/sqlite.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
 import { ALL_ENVIRONMENTS, type LeaseListener, type LeaseManager } from "./lease-holder.ts";
 
-/** How long one that asks waits for an answer: a holder that runs looks every second. */
+/** How long a starting server waits for the holder's answer. A running holder checks every second. */
 const ANSWER_WITHIN_MS = 3_000;
 const ASK_EVERY_MS = 100;
 
-/** One row, told apart by its epoch alone, so that whoever has another one changes nothing. */
+/** A table of one row. Its key is the epoch, so that a server with an older epoch changes nothing. */
 const RUNNER_LEASE = defineTable({
   name: "runner_lease",
   key: ["epoch"],
   columns: {
     epoch: integer(),
-    /** null: given back. */
+    /** Null after the lease was given back. */
     holder: orNull(text()),
     host: orNull(text()),
     pid: orNull(integer()),
@@ -67,8 +67,8 @@ export class DirectoryLease implements LeaseManager {
   }
 
   /**
-   * Takes the lease. A holder that did not give it back is gone where its lock file is the one held now, where it had another database
-   * file open (this one is a copy), or where its process is; else it is asked, and who answers is named in a DataDirectoryTaken.
+   * Takes the lease. A holder that did not give it back is gone in three cases: this process has its lock file, it had another database file open
+   * (this one is a copy), or its process has ended. Otherwise it is asked. If it answers, this throws DataDirectoryTaken with its name.
    */
   static async take(deps: LeaseDeps): Promise<DirectoryLease> {
     const { store, file, lock } = deps;
@@ -95,7 +95,7 @@ export class DirectoryLease implements LeaseManager {
     return new DirectoryLease(deps, epoch);
   }
 
-  /** Throws StoreUnavailable unless the lease is this server's; asked in the transaction that it guards. */
+  /** Throws StoreUnavailable unless this server holds the lease. It runs in the transaction that it guards. */
   readonly #fence: Fence = async (tx) => {
     if (this.#lostTo === null) {
       const row = await tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease");
@@ -120,10 +120,10 @@ export class DirectoryLease implements LeaseManager {
   /** Checks the lease every second from now on. */
   watch(keeper: Pick<LeaseListener, "begin" | "lost" | "renewed">): void {
     this.#keeper = keeper;
-    // A store that cannot be used now says so by itself; the next look comes.
+    // Ignores errors, because the store reports its own trouble and the next check follows.
     const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
     this.#unwatch = this.#deps.store.watch(({ foreignChange }) => look(foreignChange));
-    // Somebody may have asked, or taken over, since the lease was taken; the store tells what changes from now on.
+    // Looks once now, because another server may have asked or taken over before the store reports changes.
     look(true);
   }
 
@@ -132,7 +132,7 @@ export class DirectoryLease implements LeaseManager {
   }
 
   probe(tx: Writer): Promise<unknown> {
-    // A new value, because SQLite writes no page that stays as it is.
+    // Writes a new value, because SQLite writes no unchanged page.
     return tx.run("UPDATE runner_lease SET probes = probes + 1");
   }
 
@@ -144,7 +144,7 @@ export class DirectoryLease implements LeaseManager {
     return null;
   }
 
-  /** Where it still can, so that the next server need not ask. */
+  /** Gives the lease back if the store still works, so that the next server need not ask. */
   async release(): Promise<void> {
     this.#unwatch();
     if (this.#lostTo !== null) return;
@@ -165,7 +165,7 @@ export class DirectoryLease implements LeaseManager {
     this.#keeper?.renewed();
   }
 
-  /** Whether somebody took over, or asks whether this server is there. */
+  /** Answers a server that asks, or records that another server took over. */
   async #readOthers(): Promise<void> {
     const { store } = this.#deps;
     const { epoch, holder, asked, answered } = await store.read(readLease);

@@ -1,22 +1,25 @@
 /**
- * Which node takes and gives back which lease, so that live nodes hold as many each, give or take one, and few move. A pure rule over what the
- * database says in one transaction: every node comes to the same answer and does its own part of it.
+ * Decides which leases each node takes and gives back. All live nodes then hold the same number, plus or minus one, and few leases move. It is a pure
+ * function of rows that were read in one transaction. Every node computes the same result and does its own part.
  */
 
 export interface SharedLease {
   environmentId: number;
-  /** Who holds it; null: nobody, or somebody whose time is over. */
+  /** The node that holds the lease. Null if the lease is free or expired. */
   node: string | null;
 }
 
 interface Share {
-  /** Free ones that are this node's to take. */
+  /** Free leases that this node must take. */
   take: number[];
-  /** What it holds beyond its share while another is short. */
+  /** Leases beyond this node's share, while another node has too few. */
   giveBack: number[];
 }
 
-/** `live`: the nodes that turned up lately, `self` among them. `leaving`: what this node gives back already. */
+/**
+ * Computes the share of the node `self`. `live` lists the nodes that were seen recently, including `self`. `leaving` holds the leases that this node
+ * already gives back.
+ */
 export function shareOf(
   leases: readonly SharedLease[],
   live: readonly string[],
@@ -43,7 +46,7 @@ export function shareOf(
     counts.set(taker, least + 1);
     if (giver === self) surplus += 1;
   }
-  // What is leaving counts first, and the house, which has number 0, last.
+  // Leases that are already leaving come first. The lease for all environments, number 0, comes last.
   const own = leases.filter(({ node }) => node === self).sort((one, other) => byNumber(other, one));
   const inTurn = [...own.filter(isLeaving), ...own.filter((one) => !isLeaving(one))];
   return { take, giveBack: inTurn.slice(0, surplus).map(({ environmentId }) => environmentId) };
@@ -57,12 +60,12 @@ function byNumber(one: SharedLease, other: SharedLease): number {
   return one.environmentId - other.environmentId;
 }
 
-/** The first of those that hold fewest. */
+/** Returns the first of the nodes that hold the fewest leases. */
 function emptiest(counts: ReadonlyMap<string, number>): [string, number] {
   return [...counts].reduce((best, one) => (one[1] < best[1] ? one : best));
 }
 
-/** The last of those that hold most. */
+/** Returns the last of the nodes that hold the most leases. */
 function fullest(counts: ReadonlyMap<string, number>): [string, number] {
   return [...counts].reduce((best, one) => (one[1] >= best[1] ? one : best));
 }

@@ -48,9 +48,9 @@ interface NodeDeps {
   store: Store;
   clock: Clock;
   log: Log;
-  /** The public origin that it was given; null: none. */
+  /** The configured public origin. Null without one. */
   baseUrl: string | null;
-  /** Milliseconds by the database. */
+  /** Reads the database's time in milliseconds. */
   readNow?: (tx: Reader) => Promise<number>;
 }
 
@@ -61,9 +61,9 @@ export class NodeLeaseManager implements LeaseManager {
   readonly #deps: Required<NodeDeps>;
   readonly #loop: Loop;
   readonly #held = new Map<number, Held>();
-  /** To be given back: false while anything of it still runs here. */
+  /** Leases to give back. The value is false while work of the environment still runs here. */
   readonly #leaving = new Map<number, boolean>();
-  /** The last word to the keeper about each, so that one follows the other. */
+  /** The last call of the listener for each environment. The next call waits for it. */
   readonly #told = new Map<number, Promise<void>>();
   readonly #nobodys: FencedStore;
   readonly #houseStore: FencedStore;
@@ -91,7 +91,7 @@ export class NodeLeaseManager implements LeaseManager {
     this.#nobodys = store.withFence(async () => {
       throw new StoreUnavailable("This node runs that environment no more.");
     });
-    // The house's rooms are handed theirs once.
+    // Modules that work for all environments get their store only once, so this store looks up the current lease at each call.
     const house = (): FencedStore => this.#held.get(ALL_ENVIRONMENTS)?.store ?? this.#nobodys;
     this.#houseStore = {
       read: (work) => store.read(work),
@@ -153,7 +153,7 @@ export class NodeLeaseManager implements LeaseManager {
     this.#unlisten();
     await this.#loop.stop();
     this.#held.clear();
-    // Where it cannot, others take them when they are over.
+    // If this fails, other nodes take the leases when they expire.
     await this.#deps.store.write("app", (tx) => giveBackAll(tx, this.#id)).catch(() => undefined);
   }
 
@@ -168,7 +168,7 @@ export class NodeLeaseManager implements LeaseManager {
       lookAtLeases(tx, { ...believed, nowMs: await readNow(tx), clockAt: clock.now() }),
     );
     const seemedOver = known && clock.monotonicMs() >= this.#validUntilMs;
-    // From before it was asked, so never longer than the database's.
+    // Counts from before the request, so that this end is never later than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
     this.#follow(found);
     if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#keeper?.regained();
@@ -204,7 +204,7 @@ export class NodeLeaseManager implements LeaseManager {
 
   #lose(environmentId: number): void {
     this.#held.delete(environmentId);
-    // What is leaving has been told.
+    // The listener was already asked to end the work of a lease that is leaving.
     if (!this.#leaving.delete(environmentId))
       this.#tell(environmentId, (keeper) => keeper.end(environmentId, true));
   }

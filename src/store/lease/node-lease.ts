@@ -13,7 +13,7 @@ import { type SharedLease, shareOf } from "./lease-share.ts";
 
 export const LEASE_MS = 10_000;
 export const RENEW_EVERY_MS = 3_000;
-/** Who turned up within this gets a share: who missed two turns gets none. */
+/** A node that was seen within this time gets a share. A node that missed two turns gets none. */
 const LIVE_MS = 2 * RENEW_EVERY_MS + 500;
 
 const NODE = defineTable({
@@ -26,12 +26,12 @@ const NODE = defineTable({
     version: text(),
     schemaVersion: integer(),
     url: orNull(text()),
-    /** As is `seenAt`: the database's time. */
+    /** In the database's time, as is `seenAt`. */
     startedAt: integer(),
     seenAt: integer(),
-    /** The public origin that it was given; "": none. */
+    /** The configured public origin. Empty without one. */
     baseUrl: orNull(text()),
-    /** Its own clock as it was seen. */
+    /** The node's own clock at `seenAt`. */
     clockAt: orNull(integer()),
   },
 });
@@ -51,55 +51,58 @@ const NODE_LEASE = defineTable({
 
 type LeaseRow = RowOf<typeof NODE_LEASE>;
 
-/** Milliseconds by the database. */
+/** Returns the database's time in milliseconds. */
 export async function readDatabaseTime(tx: Reader): Promise<number> {
   const row = await tx.get<{ ms: number }>("SELECT now_ms() AS ms");
   if (row === null) throw new StoreUnavailable("The database does not tell its time.");
   return row.ms;
 }
 
-/** Who looks, and what it believes. */
+/** The node that looks, with the state that it knows. */
 interface Looking {
   id: string;
   url: string | null;
   baseUrl: string;
   nowMs: number;
-  /** By its own clock. */
+  /** The time of the node's own clock. */
   clockAt: number;
-  /** Whether it was there before. */
+  /** Whether the node looked before. */
   known: boolean;
-  /** By environment, the epoch of what it holds. */
+  /** The epochs of the leases that the node knows to hold, by environment. */
   held: ReadonlyMap<number, number>;
-  /** What it gives back: true where it may go now. */
+  /** Leases to give back, by environment. The value is true if the lease can go now. */
   leaving: ReadonlyMap<number, boolean>;
 }
 
-/** What a look found, as its transaction left it. */
+/** The result of a look, as its transaction left the rows. */
 export interface Found {
-  /** By environment, the epoch of what this node holds. */
+  /** The epochs of the leases that this node holds, by environment. */
   own: Map<number, number>;
-  /** Of those that it took, how many others had not given back. */
+  /** How many of the leases that it took had not been given back. */
   takeovers: number;
-  /** To be given back, once nothing of it runs any more. */
+  /** Leases to give back after their work has stopped. */
   giveBack: number[];
-  /** In how long the first lease of another is over. */
+  /** Milliseconds until the first lease of another node expires. Null if there is none. */
   nextEndMs: number | null;
   live: string[];
 }
 
-/** Shows up, renews, takes, and gives back what may go: all of a node's turn. One that only renews is nothing that others look anew for. */
+/**
+ * Runs a node's whole turn: registers the node, renews its leases, takes free ones, and gives back those that can go. A turn that only renews does
+ * not wake other nodes.
+ */
 export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found> {
   const { id, nowMs, held, leaving } = looking;
   const until = nowMs + LEASE_MS;
   await showUp(tx, looking);
-  // The others give it its share.
+  // The other nodes then give the new node its share.
   if (!looking.known) tx.notify("lease");
   await keepLeases(tx, until);
   for (const [environmentId, mayGo] of leaving)
     if (mayGo) await giveBackLease(tx, environmentId, held.get(environmentId));
   const leases = await NODE_LEASE.all(tx, "ORDER BY environment_id");
   const shared = leases.map(({ environmentId, ...lease }): SharedLease => {
-    // One in its own name that it does not know of was taken by a look whose answer was lost.
+    // A lease in this node's name that the node does not know was taken by a turn whose result was lost. It counts as free.
     const isHeld = lease.node === id ? held.get(environmentId) === lease.epoch : lease.until > nowMs;
     return { environmentId, node: isHeld ? lease.node : null };
   });
@@ -131,7 +134,7 @@ async function showUp(tx: Writer, { id, url, baseUrl, nowMs, clockAt }: Looking)
     "ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, url = excluded.url, clock_at = excluded.clock_at",
   );
   await tx.run("DELETE FROM node WHERE seen_at < ?1", nowMs - DAY_MS);
-  // The database's clock was set back.
+  // Corrects rows from the future after the database's clock was set back.
   await tx.run("UPDATE node SET seen_at = ?1 WHERE seen_at > ?1", nowMs);
 }
 
@@ -151,7 +154,7 @@ async function keepLeases(tx: Writer, latest: number): Promise<void> {
   await tx.run("UPDATE node_lease SET until = ?1 WHERE until > ?1", latest);
 }
 
-/** So that others take it at once; nothing where it is another's by now. */
+/** Frees the lease, so that other nodes take it at once. Does nothing if another node has it already. */
 async function giveBackLease(tx: Writer, environmentId: number, epoch: number | undefined): Promise<void> {
   if (epoch === undefined) return;
   const sql = "UPDATE node_lease SET node = NULL, until = 0 WHERE environment_id = ?1 AND epoch = ?2";
@@ -159,7 +162,7 @@ async function giveBackLease(tx: Writer, environmentId: number, epoch: number | 
   tx.notify("lease");
 }
 
-/** The node ends. */
+/** Frees all leases of the node and deletes its row when the node stops. */
 export async function giveBackAll(tx: Writer, id: string): Promise<void> {
   await tx.run("UPDATE node_lease SET node = NULL, until = 0 WHERE node = ?1", id);
   await NODE.delete(tx, { id });
@@ -177,7 +180,7 @@ export async function hasLease(
   return (await tx.get(sql, environmentId, epoch, id)) !== null;
 }
 
-/** Every node that was there within a day, and what it holds; `own`: who asks. */
+/** Lists every node that was seen within a day, with its leases. `own` is the node that asks. */
 export async function listNodes(tx: Reader, own: string, nowMs: number): Promise<NodeView[]> {
   const all = await NODE_LEASE.all(tx, "ORDER BY environment_id");
   const leases = all.filter(({ until }: LeaseRow) => until > nowMs);

@@ -1,20 +1,20 @@
 /**
- * Many rows of one INSERT as one statement: what they have in common is sent once, the rest as one text a column. So it has few values, its text is
- * the same for any number of rows, and a value that is there or not makes no other statement of it: the server keeps each that it was given.
+ * Writes many rows of one INSERT as one statement. Values that all rows share are sent once, the others as one text for each column. The statement's
+ * text is then the same for any number of rows, with or without nulls. That matters because the server stores each different text.
  */
 import type { SqlArguments, SqlNames, SqlValue } from "../port.ts";
 import { toPostgres } from "./dialect.ts";
 import { arrange, asPostgresTakes } from "./value.ts";
 
-/** By `<table>.<column>`. */
+/** The types of columns, by `<table>.<column>`. */
 type ColumnTypes = ReadonlyMap<string, string>;
 
-/** Answers `name` and `type` of every column. */
+/** Selects `name` and `type` of every column. */
 export const COLUMN_TYPES = `SELECT relname || '.' || attname AS name, format_type(atttypid, NULL) AS type
   FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
   WHERE relkind = 'r' AND relnamespace <> 'pg_catalog'::regnamespace AND pg_table_is_visible(attrelid) AND attnum > 0 AND NOT attisdropped`;
 
-/** A statement's values are in the server's memory several times over. */
+/** Bounds a statement, because the server holds its values in memory several times. */
 const MOST_ROWS = 128;
 const SEPARATOR = "\u0001";
 const NOTHING = "\u0002";
@@ -28,13 +28,13 @@ interface Column {
   name: string;
   type: string;
   place: string | number;
-  /** Whether two rows of one statement ever differed in it. It only ever becomes true, so that there are few texts. */
+  /** Whether two rows of a statement ever differed in this column. It never becomes false again, so that there are few texts. */
   varies: boolean;
 }
 
-/** An INSERT of one row whose values all stand in it. */
+/** A parsed INSERT of one row whose values are all parameters. */
 interface Insert {
-  /** As the code wrote it. */
+  /** The statement as the code wrote it. */
   sql: string;
   before: string;
   rest: string;
@@ -48,19 +48,19 @@ export class RowWriter {
   readonly #types: ColumnTypes;
   readonly #known = new Map<string, Insert | null>();
 
-  /** `types`: what COLUMN_TYPES answers. */
+  /** `types` are the rows of COLUMN_TYPES. */
   constructor(types: readonly Record<string, unknown>[] = []) {
     this.#types = new Map(types.map(({ name, type }) => [String(name), String(type)]));
   }
 
-  /** As few statements as they fit into: what costs is the statement, not its rows. One by one what is no such INSERT. */
+  /** Writes the rows as few statements, because a statement costs more than its rows. If `sql` is no such INSERT, each row is its own statement. */
   write(sql: string, rows: readonly SqlArguments[]): Statement[] {
     const insert = rows.length > 1 ? this.#read(sql) : null;
     if (insert === null) return rows.map((row) => writeAlone(sql, row));
     const statements: Statement[] = [];
     for (let at = 0; at < rows.length; at += MOST_ROWS) {
       const some = rows.slice(at, at + MOST_ROWS);
-      // An empty text alone would be no text at all.
+      // Writes a single row plainly, because string_to_array turns an empty text into an empty list.
       if (some.length === 1) statements.push(writeAlone(sql, some[0] as SqlArguments));
       else {
         const values = fillSafely(insert, some);
@@ -96,7 +96,7 @@ function readInsert(sql: string, types: ColumnTypes): Insert | null {
     const place = places[Number(/^\s*\$(\d+)\s*$/.exec(marks[at] ?? "")?.[1]) - 1];
     const type = types.get(`${table}.${name}`);
     if (place === undefined || type === undefined) return null;
-    // One that varies says how many rows there are.
+    // The first column always varies, because its list gives the number of rows.
     columns.push({ name, type, place, varies: at === 0 });
   }
   return marks.length === columns.length ? { sql, before, rest, columns, texts: new Map() } : null;
@@ -105,12 +105,15 @@ function readInsert(sql: string, types: ColumnTypes): Insert | null {
 function fillSafely(insert: Insert, rows: readonly SqlArguments[]): string[] {
   const values = fill(insert, rows, SEPARATOR, NOTHING);
   if (values !== null) return values;
-  // A text may hold any letter.
+  // A value contains a separator, so this uses random separators.
   const own = crypto.randomUUID();
   return fill(insert, rows, `${SEPARATOR}${own}`, `${NOTHING}${own}`) as string[];
 }
 
-/** The two marks, then each column's values by their order: of one that varies all, of others the one; null where a value is like a mark. */
+/**
+ * Returns the two separators and one value for each column: the values of all rows if the column varies, else the common value. Returns null if a
+ * value contains a separator.
+ */
 function fill(
   { sql, columns }: Insert,
   rows: readonly SqlArguments[],
@@ -143,7 +146,7 @@ function asText(value: NonNullable<SqlValue>): string {
   return taken instanceof Uint8Array ? `\\x${taken.toHex()}` : String(taken);
 }
 
-/** `OFFSET 0`: what rows have in common is made once, not for each of them. */
+/** Writes the statement's text. `OFFSET 0` makes the server compute the common values once, not for each row. */
 function textOf({ before, rest, columns, texts }: Insert): string {
   const which = columns.map(({ varies }) => (varies ? "1" : "0")).join("");
   let text = texts.get(which);

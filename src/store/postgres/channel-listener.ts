@@ -1,4 +1,4 @@
-/** A connection that hears what is told on a channel, and hears it again by itself after it was lost. */
+/** Listens to a PostgreSQL channel, and reconnects after the connection is lost. */
 import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
@@ -11,11 +11,11 @@ const HEAR_WITHIN_MS = 10_000;
 
 interface Hearing {
   onNotice(notice: string): void;
-  /** Each time it begins. */
+  /** Runs each time that listening begins, also after a reconnect. */
   onBegin(): void;
 }
 
-/** Answers what ends it. Throws StoreUnavailable, and leaves no connection then. */
+/** Starts to listen. Returns a function that stops it. Throws StoreUnavailable, and then leaves no connection open. */
 export async function hearChannel(
   place: DatabaseUrl,
   channel: string,

@@ -1,12 +1,12 @@
 /**
- * INSERTs into several tables as one statement, each but the last in its WITH: a statement costs both sides more by itself than a few rows do. All
- * of them see what was there before the first, so none is joined that reads what another writes.
+ * Joins INSERTs into several tables into one statement, because a statement costs more than a few rows. All but the last are in its WITH clause. They
+ * all see the rows from before the statement, so an INSERT that reads what another one writes is not joined.
  */
 
 import type { Statement } from "./bulk-insert.ts";
 import { touches } from "./prefetch.ts";
 
-/** One, with what it has in a WITH of its own. */
+/** Matches an INSERT. It can have a WITH clause with one UPDATE. */
 const INSERT = /^\s*(?:WITH (\w+ AS \(UPDATE \w+ SET [^()]*\)) )?(INSERT INTO (\w+) .*)$/is;
 
 interface Part {
@@ -16,10 +16,10 @@ interface Part {
 }
 
 const parts = new Map<string, Part | null>();
-/** By the texts it is made of. */
+/** Joined statements, by the texts that they are made of. */
 const joined = new Map<string, string>();
 
-/** As few statements as they may be, in their order. */
+/** Joins consecutive statements where that is possible. */
 export function joinInserts(statements: readonly Statement[]): readonly Statement[] {
   if (statements.length < 2) return statements;
   const runs: Statement[][] = [];
@@ -31,7 +31,7 @@ export function joinInserts(statements: readonly Statement[]): readonly Statemen
   return runs.map((run) => (run.length === 1 ? (run[0] as Statement) : join(run.toSorted(byTable))));
 }
 
-/** The server keeps each text that it was given: one for what was posted in another order, which means nothing among these. */
+/** Sorts statements by table. Their order does not matter here, and the server stores each different text. */
 function byTable(one: Statement, other: Statement): number {
   return (readPart(one.text)?.table ?? "") < (readPart(other.text)?.table ?? "") ? -1 : 1;
 }
@@ -39,7 +39,7 @@ function byTable(one: Statement, other: Statement): number {
 function mayJoin(one: Statement, other: Statement): boolean {
   const [first, second] = [readPart(one.text), readPart(other.text)];
   if (first === null || second === null || first.table === second.table) return false;
-  // Each mix of values that are there or not would be a statement of its own.
+  // Excludes nulls, because each combination of nulls would be a different statement.
   if (![one, other].every(({ values }) => values.every(isPlain))) return false;
   return !touches(first.insert, second.insert) && !touches(second.insert, first.insert);
 }

@@ -1,4 +1,4 @@
-/** What to do where a PostgreSQL refuses or does not answer, by what it said: one clause for the command line and for `relay doctor`. */
+/** Says what to do when a PostgreSQL server refuses or does not answer, in one clause for the command line and `relay doctor`. */
 import { lookup } from "node:dns/promises";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { causesOf } from "./error.ts";
@@ -8,13 +8,13 @@ export const LET_GO =
   "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it";
 const GOES_ON =
   "wait: what was at work there at the same moment stood in its way, and it begins again by itself";
-/** A setting of the user, the database or the server. */
+/** A setting of the user, the database or the server that turns triggers off. */
 const SILENCES_TRIGGERS = "session_replication_role";
 const FIRE = `as an administrator, ALTER ROLE … RESET ${SILENCES_TRIGGERS} and ALTER DATABASE … RESET ${SILENCES_TRIGGERS}, or GRANT SET ON PARAMETER ${SILENCES_TRIGGERS} TO this user`;
-/** By SQLSTATE. */
+/** Advice by SQLSTATE. */
 const BY_STATE: Readonly<Record<string, string>> = {
   "08P01": NO_POOLER,
-  // A statement was prepared on a connection that a pooler in transaction mode gave to another one since.
+  // A pooler in transaction mode gave the connection of a prepared statement to another client.
   "26000": NO_POOLER,
   "42P05": NO_POOLER,
   "25006":
@@ -36,7 +36,7 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "57014": LET_GO,
   "57P03": "wait until it has started",
 };
-/** By what the driver calls it, and TLS. */
+/** Advice by the error codes of the driver and of TLS. */
 const BY_CODE: readonly [RegExp, string][] = [
   [
     /^ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT)$/,
@@ -61,7 +61,7 @@ const BY_CODE: readonly [RegExp, string][] = [
 ];
 const OTHERWISE = "look that PostgreSQL runs there, and takes connections of this user";
 
-/** What begins with a small letter and ends without a full stop. */
+/** Returns what to do about the error. The clause begins with a small letter and ends without a period. */
 export function adviseOn(error: unknown): string {
   for (const { errno, code, message } of causesOf(error)) {
     if (errno === "42501" && message.includes(SILENCES_TRIGGERS)) return FIRE;
@@ -73,7 +73,7 @@ export function adviseOn(error: unknown): string {
   return OTHERWISE;
 }
 
-/** "Failed to connect" tells nobody where: whether it is the name, or who stands behind it; and a right that is wanting, for what. */
+/** Explains why a connection failed. The driver does not say whether the name or the server is the cause, or which right is missing. */
 export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promise<string> {
   if (error.message.includes(SILENCES_TRIGGERS))
     return `${SILENCES_TRIGGERS} is replica for this user, so no trigger would fire and no node would hear what another saves, and this user may not set it to origin.`;
@@ -82,7 +82,7 @@ export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promi
   return `nobody takes connections at ${host}:${port}.`;
 }
 
-/** The driver says of a name that nobody knows that it was refused. */
+/** Returns whether the host's name resolves. The driver reports an unknown name as a refused connection. */
 export function knowsHost(host: string): Promise<boolean> {
   return lookup(host).then(
     () => true,

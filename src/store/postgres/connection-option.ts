@@ -1,4 +1,4 @@
-/** What a connection to PostgreSQL is opened with. */
+/** Defines the options and session settings of connections to PostgreSQL. */
 import { getCACertificates } from "node:tls";
 import type { SQL } from "bun";
 import { type DatabaseUrl, SYSTEM_ROOTS } from "../../base/database-url.ts";
@@ -6,18 +6,18 @@ import { LimitsNotKept } from "./error.ts";
 
 export const CONNECT_WITHIN_S = 5;
 
-/** Of a session whose one transaction takes as long as its rows take, whatever its user is given; older servers know no time of a transaction. */
+/** Removes the time limits of a session with one long transaction, even if its user has some. Older servers have no `transaction_timeout`. */
 export const AS_LONG_AS_IT_TAKES =
   "SET statement_timeout = 0; SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('transaction_timeout', true) IS NOT NULL";
 
-/** It is no right that every user has, so it is asked for only where it is needed. */
+/** Turns triggers on. Not every user may change this setting, so it is set only if triggers are off. */
 const FIRE_TRIGGERS =
   "SELECT set_config('session_replication_role', 'origin', false) WHERE current_setting('session_replication_role') = 'replica'";
 
 /**
- * Settings of each session, as the server writes them. The server ends what takes longer: a statement, a transaction whose process hangs, a wait for
- * another's lock. Without these limits a node that hangs stops the others. They are set by statements: poolers drop what a connection asks for as
- * it begins.
+ * Settings of each session, in the form in which the server shows them. The server ends a statement, an idle transaction or a wait for a lock that
+ * takes longer. Without these limits, a node that hangs would stop the others. Statements set them, because poolers drop the options of a new
+ * connection.
  */
 export const LIMITS: Readonly<Record<string, string>> = {
   statement_timeout: "30s",
@@ -31,12 +31,12 @@ export const LIMITS: Readonly<Record<string, string>> = {
 export const SET_LIMITS = Object.entries(LIMITS)
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join("; ");
-/** One row for each limit. */
+/** Selects one row for each limit. */
 export const READ_LIMITS = `SELECT name, current_setting(name) AS value FROM (VALUES ${Object.keys(LIMITS)
   .map((name) => `('${name}')`)
   .join(", ")}) AS asked (name)`;
 
-/** Throws LimitsNotKept where a session answers READ_LIMITS with others. */
+/** Throws LimitsNotKept if the rows of READ_LIMITS differ from LIMITS. */
 export function requireLimits(rows: readonly { name: string; value: string }[]): void {
   const had = new Map(rows.map(({ name, value }) => [name, value]));
   const missing = Object.entries(LIMITS).filter(([name, value]) => had.get(name) !== value);
@@ -48,18 +48,19 @@ export function requireLimits(rows: readonly { name: string; value: string }[]):
 }
 
 /**
- * A statement takes milliseconds: what compiling it would save is less than what it costs. Triggers count, and tell other nodes, so they fire also
- * where a user's connections are said to be a replica's; not every user may say so. The rest is how texts and bytes are written here.
+ * Settings at the beginning of each session. JIT compilation is off, because it takes longer than these short statements. Triggers are on even for a
+ * user whose sessions are set to replica, because they count rows and notify other nodes. The other settings define how texts and bytes are written,
+ * and let a session be idle.
  */
 const PLAINLY = `SET jit = off; ${FIRE_TRIGGERS}; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET idle_session_timeout = 0`;
 
-/** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
+/** `by values` plans each statement for its values, which can select a few rows or a million. `once` lets the server use one plan for all values. */
 export const BEGINS = {
   once: PLAINLY,
   "by values": `${PLAINLY}; SET plan_cache_mode = force_custom_plan`,
 };
 
-/** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
+/** Returns the options of `Bun.SQL` for one connection. They contain the password, so callers must not store them. */
 export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
   const { host, port, user, database, password, sslMode, sslRootCert } = place;
   return {
@@ -74,7 +75,7 @@ export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOption
   };
 }
 
-/** The same of one connection that stays, by this name in the server's own lists. */
+/** Returns the options of one permanent connection. `name` appears in the server's list of sessions. */
 export function soleOptions(place: DatabaseUrl, name: string): SQL.PostgresOrMySQLOptions {
   return {
     ...connectionOptions(place),
@@ -86,7 +87,10 @@ export function soleOptions(place: DatabaseUrl, name: string): SQL.PostgresOrMyS
   };
 }
 
-/** `file`: as DatabaseUrl has it. `checksName`: the certificate is the host's own, not only one of theirs. */
+/**
+ * Returns TLS options that trust only these authorities. `file` is a PEM file or SYSTEM_ROOTS. `checksName` requires that the certificate names the
+ * host.
+ */
 function authorities(
   file: string,
   checksName: boolean,
@@ -95,7 +99,7 @@ function authorities(
   return checksName ? tls : { ...tls, checkServerIdentity: () => undefined };
 }
 
-/** Throws where this machine has none: an empty list would mean those that come with the executable. */
+/** Reads this machine's root certificates. Throws NoRoots without any, because an empty list would mean those that come with the executable. */
 function readSystemRoots(): string[] {
   const roots = getCACertificates("system");
   if (roots.length > 0) return [...roots];

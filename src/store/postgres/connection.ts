@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL connection, speaking the port's Reader. Statements go out in the order they are asked for and none waits for the answer of the
- * one before. A connection that was lost, or that gives no answer, is never used again.
+ * Implements one PostgreSQL connection with pipelining: statements are sent in order, and none waits for the answer of the one before. A connection
+ * that was lost or does not answer is never used again.
  */
 import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
@@ -31,12 +31,12 @@ import { Posted } from "./pending-insert.ts";
 import { PrefetchedReads } from "./prefetch.ts";
 import { arrange, asSqliteGives } from "./value.ts";
 
-/** A number is given again, on a server of another address too. */
+/** Identifies a server process by its number and its start, because numbers are reused, also by another server. */
 export const OTHER_END = "pid || ' ' || extract(epoch FROM backend_start)";
 const OWN_END = `SELECT ${OTHER_END} AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
 const STANDBY = "SELECT pg_is_in_recovery() AS standby";
 
-/** Of statements that nobody awaits: the first that failed. */
+/** The first error of statements that no caller awaits. */
 interface Part {
   failed: unknown;
 }
@@ -59,14 +59,14 @@ export class PostgresConnection implements GroupConnection {
   #posted: Promise<void> = Promise.resolve();
   #toPost = new Posted();
   readonly #prefetched = new PrefetchedReads<SqlRows>();
-  /** Statements without an answer yet, and since when there is any. */
+  /** The number of statements without an answer, and when the last answer came or the first of them was sent. */
   #unanswered = 0;
   #sinceMs = 0;
   #answers = 0;
   readonly #waiting = new Set<(error: unknown) => void>();
   #onIdle: (() => void)[] = [];
   readonly #onRefused: OnRefused;
-  /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
+  /** Identifies the server process of this connection. Null if the server has no list of its processes. */
   #otherEnd: string | null = null;
   #onStandby = false;
 
@@ -77,10 +77,9 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /**
-   * Throws NotReached where nobody answers or the server refuses, and LimitsNotKept where a session has other limits than it was given. `name`: what the server's own lists call it; `planned`: whether each
-   * statement is planned for its values, or once for all where the server finds that to cost less; `writes`: whoever does is refused a
-   * standby, which takes none, and of `rows` those of an INSERT share a statement; `onRefused` is told where the server's disk is full, or
-   * it takes no writes.
+   * Opens a connection. Throws NotReached if the server does not answer or refuses, and LimitsNotKept if the session does not have its limits. `name`
+   * appears in the server's list of sessions. `planned` chooses how statements are planned (see BEGINS). With `writes`, a standby is refused, and
+   * `rows` also joins the rows of an INSERT into one statement. `onRefused` receives the error of a full disk or of a server that takes no writes.
    */
   static async open(
     place: DatabaseUrl,
@@ -91,10 +90,10 @@ export class PostgresConnection implements GroupConnection {
     try {
       pool = new SQL(soleOptions(place, name));
       const connection = new PostgresConnection(pool, await pool.reserve(), onRefused);
-      // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
+      // Sets these by statements, because a pooler may drop options of a new connection that it does not know.
       const columns = writes === "rows" ? COLUMN_TYPES : "SELECT";
       const said = connection.script(`${SET_LIMITS}; ${BEGINS[planned]}; ${columns}; ${STANDBY}; ${OWN_END}`);
-      // In a message of its own: a pooler that gives each transaction another session answers for another one.
+      // Reads the limits in a separate message. A pooler in transaction mode then answers from another session, which does not have them.
       const read = connection.all<{ name: string; value: string }>(READ_LIMITS);
       const all = Promise.all([said, read]);
       await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, all);
@@ -130,14 +129,14 @@ export class PostgresConnection implements GroupConnection {
     return (await this.#ask(sql, values)).count ?? 0;
   }
 
-  /** Answers only what is asked for again by `get` and `all`. */
+  /** Sends reads ahead. A later `get` or `all` of the same statement uses the answer. */
   readonly prefetch: Reader = {
     get: async <Row>(sql: string, ...values: SqlArguments) =>
       ((await this.#askAhead(sql, values))[0] as Row | undefined) ?? null,
     all: async <Row>(sql: string, ...values: SqlArguments) => (await this.#askAhead(sql, values)) as Row[],
   };
 
-  /** It goes out with others of its kind, before whatever else is asked next. */
+  /** Queues the statement. It is sent with others of its kind, before the next statement that is not queued. */
   async post(sql: string, ...values: SqlArguments): Promise<void> {
     this.#post(sql, [values]);
   }
@@ -171,14 +170,14 @@ export class PostgresConnection implements GroupConnection {
     return first;
   }
 
-  /** Of what is undone now: what was posted is not sent any more, and what the rest of it may yet answer is nobody's. */
+  /** Drops the queued statements and the errors of those already sent, before a rollback. */
   discard(): void {
     this.#toPost.clear();
     this.#prefetched.clear();
     this.endPart();
   }
 
-  /** What is sent from here on fails apart from what was sent before. */
+  /** Starts a new part, so that later errors do not mix with earlier ones. Returns the part that ends. */
   endPart(): Readonly<Part> {
     const ended = this.#part;
     this.#part = { failed: null };
@@ -209,21 +208,24 @@ export class PostgresConnection implements GroupConnection {
     this.#send(text, places.length === 0 ? [] : arrange(sql, places, values)).catch(this.#noteFailure());
   }
 
-  /** Several statements without values in one go; answers the rows of each. */
+  /** Runs several statements without values in one message. Returns the rows of each. */
   async script(sql: string): Promise<SqlRows[]> {
     this.#prefetched.clear();
     this.#flush();
     return await this.#send<SqlRows[]>(sql, null);
   }
 
-  /** Ends the transaction; answers what came of it. It goes out with what was sent before, and so does what is asked next. */
+  /**
+   * Commits the transaction. Returns whether the server committed it or rolled it back. Does not wait for earlier statements, and later ones do not
+   * wait for it.
+   */
   async commit(): Promise<"COMMIT" | "ROLLBACK"> {
     this.#prefetched.clear();
     this.#flush();
     return (await this.#send("COMMIT", [])).command as "COMMIT" | "ROLLBACK";
   }
 
-  /** The first failure of a statement that nobody awaited, which is forgotten by that. */
+  /** Returns and clears the first error of statements that no caller awaited. */
   takeFailure(): unknown {
     const { failed } = this.#part;
     this.#part.failed = null;
@@ -238,17 +240,17 @@ export class PostgresConnection implements GroupConnection {
     return this.#lost !== null;
   }
 
-  /** Statements that wait for their answers. */
+  /** The number of statements that wait for an answer. */
   get unanswered(): number {
     return this.#unanswered;
   }
 
-  /** How many came. */
+  /** The number of answers received. */
   get answers(): number {
     return this.#answers;
   }
 
-  /** For how long an answer is waited for since the one before; 0: for none. */
+  /** Milliseconds of waiting since the last answer. 0 if no answer is awaited. */
   get silentMs(): number {
     return this.#unanswered === 0 ? 0 : systemClock.monotonicMs() - this.#sinceMs;
   }
@@ -257,17 +259,17 @@ export class PostgresConnection implements GroupConnection {
     return this.#otherEnd;
   }
 
-  /** Whether who answers is one: it stays there, wherever its name leads since. */
+  /** Whether the server was a standby when the connection was opened. The connection stays there, even if the name now leads to another server. */
   get onStandby(): boolean {
     return this.#onStandby;
   }
 
-  /** Whoever waits is told that the answer will not come. */
+  /** Marks the connection as lost, and rejects all statements that wait. */
   giveUp(why = `The database gave no answer for ${Math.round(this.silentMs / 1_000)} s.`): void {
     this.#lose(new ConnectionLost(why));
   }
 
-  /** Resolves once every statement has its answer. */
+  /** Resolves when every statement has its answer. */
   async idle(): Promise<void> {
     if (this.#unanswered > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
@@ -289,7 +291,7 @@ export class PostgresConnection implements GroupConnection {
     return rows;
   }
 
-  /** What was posted stays unsent, unless this is to see it. */
+  /** Sends a read ahead of the queued statements, unless it reads what they write. */
   async #askAhead(sql: string, values: SqlArguments): Promise<SqlRows> {
     const { text, places } = toPostgres(sql);
     const arranged = places.length === 0 ? [] : arrange(sql, places, values);
@@ -303,7 +305,7 @@ export class PostgresConnection implements GroupConnection {
     return rows;
   }
 
-  /** `values` null: several statements, which take none. */
+  /** Sends a statement. If `values` is null, the text can hold several statements. */
   async #send<Answer = SqlRows>(text: string, values: unknown[] | null): Promise<Answer> {
     if (this.#lost !== null) throw this.#lost;
     if (this.#unanswered === 0) this.#sinceMs = systemClock.monotonicMs();
@@ -311,7 +313,7 @@ export class PostgresConnection implements GroupConnection {
     let given: ((error: unknown) => void) | null = null;
     try {
       const query = this.#query<Answer>(text, values);
-      // What is lost has no answer: who waits is told by `#lose`.
+      // A lost connection gives no answer, so `#lose` rejects the promise.
       return await new Promise<Answer>((resolve, reject) => {
         given = reject;
         this.#waiting.add(reject);
@@ -334,7 +336,8 @@ export class PostgresConnection implements GroupConnection {
 
   #query<Answer>(text: string, values: unknown[] | null): SQL.Query<Answer> {
     if (values === null) return this.#connection.unsafe<Answer>(text).simple();
-    // A text without values would go out alone, once all before it is answered, and hold back what comes behind: two round trips under the lock.
+    // The driver sends a plain text without values only after all earlier answers, and delays what follows. A plain COMMIT would cost two round trips
+    // under the lock.
     if (text === "BEGIN") return this.#connection<Answer>`BEGIN`;
     if (text === "COMMIT") return this.#connection<Answer>`COMMIT`;
     return this.#connection.unsafe<Answer>(text, values);

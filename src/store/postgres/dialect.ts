@@ -1,21 +1,21 @@
 /**
- * SQL as the rooms write it, in PostgreSQL's words. It knows the few things that the two databases say in different words and mean alike; what
- * only one of them can do is written in the room so that both take it. A text is translated once.
+ * Translates the SQL of this service's modules from SQLite's dialect to PostgreSQL's. It covers the few expressions that the two databases write
+ * differently. Modules use nothing that only one of them has. Each text is translated once.
  */
 
 import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "../sql/token.ts";
 import { followIndexes } from "./index-hint.ts";
 
-/** A statement for PostgreSQL: its text, with `$1`, `$2`, …, and which of the given values stands at each of them. */
+/** A statement for PostgreSQL: its text with the placeholders `$1`, `$2`, …, and the value of each. */
 interface Translated {
   text: string;
-  /** By place: the name of a named value, or the number, from 0, of a counted one. */
+  /** For each placeholder, the name of a named value, or the index of a positional one, from 0. */
   places: readonly (string | number)[];
 }
 
 const remembered = new Map<string, Translated>();
 
-/** Translates it, or remembers how. */
+/** Translates a statement, or returns the remembered translation. */
 export function toPostgres(sql: string): Translated {
   let known = remembered.get(sql);
   if (known === undefined) {
@@ -36,12 +36,12 @@ function translate(sql: string): Translated {
       const name = token.text.slice(1);
       if (token.text.startsWith("$")) places.push(name);
       else {
-        // A mark without a number stands for the one after the greatest before it.
+        // A `?` without a number gets the number after the greatest one before it.
         const number = name === "" ? last + 1 : Number(name);
         last = Math.max(last, number);
         places.push(number - 1);
       }
-      // Each mark has a place of its own, since PostgreSQL gives a place one type: `$1 IS NULL OR seq < $1` would have two.
+      // Each use gets its own placeholder, because PostgreSQL gives a placeholder one type: `$1 IS NULL OR seq < $1` would need two.
       const [before, after] = token.around ?? ["", ""];
       return `${before}$${places.length}${after}`;
     })
@@ -49,7 +49,7 @@ function translate(sql: string): Translated {
   return { text, places };
 }
 
-/** Names that the code gave, `environmentId`: PostgreSQL would write them small. */
+/** Quotes names such as `environmentId`, which PostgreSQL would otherwise convert to lowercase. */
 function quoteNames(tokens: Token[]): void {
   for (const token of tokens)
     if (token.kind === "word" && /[a-z]/.test(token.text) && /[A-Z]/.test(token.text)) {
@@ -58,7 +58,7 @@ function quoteNames(tokens: Token[]): void {
     }
 }
 
-/** SQLite's way to say in which order tables are read. */
+/** Replaces CROSS JOIN … ON, which fixes the order of tables in SQLite, with a plain JOIN. */
 function joinPlainly(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
     if (!isWord(tokens[at], "CROSS")) continue;
@@ -74,7 +74,7 @@ function joinPlainly(tokens: Token[]): void {
   }
 }
 
-/** `IS $value` is a comparison in SQLite, and a test for NULL and the like alone in PostgreSQL. */
+/** Rewrites `IS $value`, which compares in SQLite. In PostgreSQL, IS only tests for NULL and a few other keywords. */
 function compareWithNull(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at];
@@ -90,7 +90,7 @@ function compareWithNull(tokens: Token[]): void {
   }
 }
 
-/** The greatest of several values, beside the greatest of many rows. */
+/** Rewrites max and min of several values as greatest and least. The aggregates max and min stay. */
 function pickGreatest(tokens: Token[]): void {
   forCalls(tokens, /^(max|min)$/i, (name, open, close) => {
     if (!hasComma(tokens, open, close)) return;
@@ -98,7 +98,7 @@ function pickGreatest(tokens: Token[]): void {
   });
 }
 
-/** The sum of large numbers has a type without bounds there, which would be read as a text. */
+/** Casts sums and averages. PostgreSQL returns the sum of bigint as numeric, which the driver would return as text. */
 function boundSums(tokens: Token[]): void {
   forCalls(tokens, /^(sum|avg)$/i, (name, _, close) => {
     let end = close;
@@ -112,7 +112,7 @@ function boundSums(tokens: Token[]): void {
   });
 }
 
-/** A limit of -1 is none. */
+/** Rewrites a limit of -1, which means no limit in SQLite. */
 function limitNothing(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
     const value = tokens[next(tokens, at)];
@@ -125,7 +125,7 @@ function limitNothing(tokens: Token[]): void {
   }
 }
 
-/** A value that is only asked whether it is there has no type otherwise. */
+/** Gives a type to a value that is only tested for NULL, because PostgreSQL cannot infer it. */
 function typeTests(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at];
@@ -137,7 +137,7 @@ function typeTests(tokens: Token[]): void {
   }
 }
 
-/** A value has the database's idea of small letters, a column that of bytes, which is SQLite's: the letters of ASCII alone. */
+/** Makes lower(value) change only ASCII letters, as SQLite does. Columns already have the collation "C", but values have the database's. */
 function lowerBytes(tokens: Token[]): void {
   forCalls(tokens, /^lower$/i, (_, open, close) => {
     const at = next(tokens, open);
@@ -159,7 +159,7 @@ function castToOwnTypes(tokens: Token[]): void {
   });
 }
 
-/** A table that is a SELECT has to have a name before PostgreSQL 16. */
+/** Names each subquery in FROM. PostgreSQL before version 16 requires a name. */
 function nameTables(tokens: Token[]): void {
   let made = 0;
   for (let at = 0; at < tokens.length; at++) {
@@ -181,11 +181,11 @@ function nameTables(tokens: Token[]): void {
   }
 }
 
-/** What may follow a table without a name. */
+/** Words that can follow a table without an alias. */
 const FOLLOWS =
   /^(WHERE|GROUP|ORDER|LIMIT|OFFSET|HAVING|UNION|EXCEPT|INTERSECT|JOIN|LEFT|INNER|CROSS|NATURAL|ON|USING|RETURNING|WINDOW|SET)$/i;
 
-/** `x'00'` is a list of bits there. */
+/** Rewrites `x'00'` as bytea. In PostgreSQL it is a bit string. */
 function writeBytes(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
     const [mark, text] = [tokens[at], tokens[at + 1]];

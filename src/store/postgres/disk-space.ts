@@ -1,4 +1,4 @@
-/** Whether the disk of a PostgreSQL has room: asked by a file that the server makes for a moment and that leaves nothing behind. */
+/** Checks whether the disk of a PostgreSQL server has space, by a temporary file that the server creates and removes. */
 import { systemClock } from "../../base/clock.ts";
 import { DiskSpace } from "../disk-space.ts";
 import type { Store } from "../port.ts";
@@ -6,15 +6,18 @@ import { causesOf } from "./error.ts";
 
 const ASK_EVERY_MS = 5_000;
 const TROUBLE = "The database's disk is full: make room there, and writes go on by themselves.";
-/** As much memory as the server takes before it writes a file, which lies where the database does, and rows for about a megabyte. */
+/** Lowers the session's memory, so that FILE with ROWS rows makes the server write a temporary file of about a megabyte on the database's disk. */
 const LITTLE_MEMORY =
   "SELECT set_config('work_mem', '64kB', true) AS memory, set_config('temp_tablespaces', '', true) AS place";
 const FILE = "SELECT count(*) AS rows FROM generate_series(1, ?1)";
 const ROWS = 60_000;
-/** By temp_file_limit. */
+/** The SQLSTATE of a temporary file beyond temp_file_limit. */
 const FILE_REFUSED = "53400";
 
-/** The room of the server that `read` reads. `onChange` receives the trouble when a group finds no room, and null when it ends. */
+/**
+ * Tracks the space of the server behind `read`. `onChange` receives the trouble when a group fails on a full disk, and null when writes succeed
+ * again.
+ */
 export function makeDiskSpace(read: Store["read"], onChange: (trouble: string | null) => void): DiskSpace {
   return new DiskSpace({
     clock: systemClock,
@@ -33,7 +36,7 @@ async function takesFile(read: Store["read"]): Promise<boolean> {
     });
     return true;
   } catch (error) {
-    // A server that lets it make no such file does not say.
+    // A limit on temporary files says nothing about the disk, so the disk counts as having space.
     return [...causesOf(error)].some(({ errno }) => errno === FILE_REFUSED);
   }
 }

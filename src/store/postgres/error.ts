@@ -1,69 +1,70 @@
-/** PostgreSQL's errors as the port knows them. */
+/** Maps PostgreSQL's errors to the port's. */
 import { OutcomeUnknown, StoreUnavailable, UniqueViolation, WorkUndone } from "../port.ts";
 
-/** The connection is gone, with all that was not committed. */
+/** The connection is lost, with everything that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
 
-/** No connection came about. */
+/** No connection could be opened. */
 export class NotReached extends StoreUnavailable {}
 
-/** A session has other limits than it was given: what a pooler answers for another session, say. */
+/** A session has other limits than were set, for example because a pooler answers from another session. */
 export class LimitsNotKept extends StoreUnavailable {
   readonly code = "ERR_LIMITS_NOT_KEPT";
 }
 
-/** The server's disk takes nothing that needs new room. */
+/** The server's disk has no space for a write that needs some. */
 export class NoRoom extends StoreUnavailable {}
 
-/** Whoever answers takes no writes, as a standby; another one may stand behind the same name. */
+/** The server takes no writes, as a standby. The same name may lead to another server later. */
 export class ReadOnly extends StoreUnavailable {
   readonly errno = "25006";
 }
 
-/** Two transactions stood in each other's way, and this one was undone. */
+/** The server rolled this transaction back because it conflicted with another one. */
 export class TransactionUndone extends StoreUnavailable {}
 
 /**
- * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that say the database itself cannot be used now: connection,
- * authorization, no such database or schema, no right, statements that a pooler mixed up, not enough of something, read only, object in use, intervention, system error, internal error.
+ * SQLSTATE classes and codes of a database that cannot be used now (postgresql.org/docs/current/errcodes-appendix.html): connection, authorization,
+ * missing database or schema, missing right, statements mixed up by a pooler, lack of a resource, read only, object in use, intervention, system
+ * error, internal error.
  */
 const UNAVAILABLE = /^(?:08|26000|28|3D|3F|42501|42P05|53|25006|55|57|58|XX)/;
 const LOST = /^(?:08|57P0)/;
 const UNDONE = /^(?:40001|40P01|55P03)$/;
-/** A statement was prepared before a newer version changed its table. */
+/** The SQLSTATE of a statement that was prepared before a migration changed its table. */
 const PLANNED_BEFORE = "0A000";
-/** A disk that is full. */
+/** The SQLSTATE of a full disk. */
 const FULL_DISK = "53100";
-/** An earlier statement of the transaction failed. */
+/** The SQLSTATE of a statement that follows a failed one in its transaction. */
 const FAILED_BEFORE = "25P02";
-/** The server ends the connection with such a message, whatever its code says; the driver would answer each later statement with it too. */
+/** Severities with which the server ends the connection, whatever the code. The driver would fail each later statement with such an error too. */
 const ENDS_CONNECTION = /^(?:FATAL|PANIC)$/;
 
 /**
- * Of what a start fails with: the server is not there yet or takes nobody now, which passes by itself: it starts or ends, is full of connections,
- * has no room or takes no writes, as after a failover, or somebody holds a lock there. A name that nobody knows is among them, as that of a container that is not up.
+ * Codes of a failed start that a later attempt can pass. The server starts or stops, has no free connection or disk space, takes no writes after a
+ * failover, or waits for a lock. An unknown host name is among them, because its container may not be up yet.
  */
 const AWAY = /^(?:08\d{3}|25006|57014|57P0[123]|53[1-3]00|55P03|40001|40P01)$/;
 const AWAY_CODE =
   /^(?:ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT|FAILED|CLOSED)$|ECONN|ETIMEDOUT|EHOST|ENET)/;
 
-/** Whether what a start failed with, or what caused that, is worth another try in a moment. */
+/** Returns whether another attempt to start may succeed after this error. */
 export function isAway(error: unknown): boolean {
   if (error instanceof OutcomeUnknown) return true;
   if (!(error instanceof StoreUnavailable)) return false;
-  // It gave no answer, or was lost before a commit.
+  // A ConnectionLost without a cause means no answer, or a loss before a commit.
   const isSilent = [...causesOf(error)].some(
     (one) => one instanceof ConnectionLost && one.cause === undefined,
   );
   return isSilent || isUnreachable(error) || isTold(error, AWAY);
 }
 
-/** Whether nobody answered who comes; connections of before may go on all the same. */
+/** Returns whether no new connection could be opened. Existing connections may still work. */
 export function isUnreachable(error: StoreUnavailable): boolean {
   return [...causesOf(error)].some(({ code }) => typeof code === "string" && AWAY_CODE.test(code));
 }
 
-/** Whether nobody is there who would have connections of before: one that begins has none, and one that ends may. */
+/** Returns whether the server has lost all its connections, because it refuses new ones or is starting. If it is stopping, it may still have some. */
 export function isGone(error: StoreUnavailable): boolean {
   return [...causesOf(error)].some(
     ({ code, errno, message }) =>
@@ -73,7 +74,7 @@ export function isGone(error: StoreUnavailable): boolean {
   );
 }
 
-/** Whether the server gives no more connections, or this user or database none. */
+/** Returns whether the server, this user or this database has no free connection. */
 export function isFull(error: unknown): boolean {
   return error instanceof StoreUnavailable && isTold(error, /^53300$/);
 }
@@ -82,12 +83,15 @@ function isTold(error: StoreUnavailable, states: RegExp): boolean {
   return [...causesOf(error)].some(({ errno: state }) => typeof state === "string" && states.test(state));
 }
 
-/** The error and what caused it, as the driver tells of each. */
+/** Yields the error and its causes, with the driver's fields. */
 export function* causesOf(error: unknown): Generator<Error & { code?: unknown; errno?: unknown }> {
   for (let one = error; one instanceof Error; one = one.cause) yield one;
 }
 
-/** What the server refuses writes for, of a statement's failure: a full disk, also where the server ends the connection with it, or no writes at all; else null. */
+/**
+ * Returns the error as NoRoom or ReadOnly if the server refuses writes, else null. A full disk also counts if the server ended the connection with
+ * it.
+ */
 export function refusalOf(told: unknown): NoRoom | ReadOnly | null {
   if (told instanceof NoRoom || told instanceof ReadOnly) return told;
   return told instanceof ConnectionLost && isTold(told, new RegExp(`^${FULL_DISK}$`))
@@ -95,7 +99,7 @@ export function refusalOf(told: unknown): NoRoom | ReadOnly | null {
     : null;
 }
 
-/** What a statement failed with, as the house tells it apart; what it does not know stays as it is. */
+/** Maps a statement's error to a class of the port or of this file. Returns an unknown error unchanged. */
 export function tellApart(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
   const {
@@ -116,7 +120,7 @@ export function tellApart(error: unknown): unknown {
     if (state === "25006") return new ReadOnly(message, options);
     if (LOST.test(state) || (state === PLANNED_BEFORE && error.message.includes("cached plan")))
       return new ConnectionLost(message, options);
-    // The server ends a transaction that was idle too long together with its connection.
+    // The server ends an idle or long transaction together with its connection.
     if (state === "25P03" || state === "25P04") return new ConnectionLost(message, options);
     return UNAVAILABLE.test(state) ? new StoreUnavailable(message, options) : error;
   }

@@ -1,7 +1,7 @@
 /**
- * Whether a commit is on the disk. A group's commit gives the writers' lock back before it is: the next writer goes on meanwhile, and one flush
- * serves every commit before it. What it wrote is found by the number that the group left with it, which also says what came of a commit
- * whose answer was lost: a transaction's own number may be another's after a crash.
+ * Waits until a commit is on the disk. A group's commit frees the writer lock before that, so that the next writer can continue and one flush serves
+ * all commits before it. Each commit stores a number of its writer. The number also shows the result of a commit whose answer was lost. A transaction
+ * ID cannot show it, because another transaction can have the same ID after a crash.
  */
 import { sleep, systemClock } from "../../base/clock.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../port.ts";
@@ -9,22 +9,22 @@ import type { PostgresConnection } from "./connection.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
-/** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */
+/** Stores the number of a writer's commit. The numbers of a `connection` rise, and none is stored without those before it. */
 export const NUMBER = `INSERT INTO writer_commit (connection, number, at) VALUES (?1, ?2, now_ms())
   ON CONFLICT (connection) DO UPDATE SET number = excluded.number, at = excluded.at`;
-/** The same, and whose turn it was. */
+/** Also stores whose turn it was. */
 export const NUMBER_AND_TURN = `WITH turn AS (UPDATE writer_turn SET node = ?3) ${NUMBER}`;
-/** The log's end moves behind everything that this statement sees, and this transaction's own commit waits until it is on the disk. */
+/** Writes a message to the log behind every commit that this statement sees. The commit of this transaction waits until the log is on the disk. */
 const FLUSH =
   "SELECT number, pg_logical_emit_message(true, 'relay', '') IS NOT NULL AS flushed FROM writer_commit WHERE connection = ?1";
 const FORGET = "DELETE FROM writer_commit WHERE at < now_ms() - ?1";
 const KEPT_MS = 3_600_000;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
-/** For so long it is believed that the second connection answers. */
+/** How long the second connection counts as alive after an answer. */
 const HEARD_MS = 10_000;
 
-/** Over `own`: the number of the connection's newest commit that is there, on the disk by then; 0: none. */
+/** Flushes over `own`. Returns the number of the writer's newest commit, which is then on the disk, or 0 if there is none. */
 export async function askOnDisk(own: PostgresConnection, connection: string): Promise<number> {
   return (await own.get<{ number: number }>(FLUSH, connection))?.number ?? 0;
 }
@@ -33,9 +33,9 @@ export class PostgresFlush {
   readonly #server: Pick<PostgresLiveness, "connect" | "isCutOff">;
   #own: PostgresConnection | null = null;
   #opening: Promise<PostgresConnection> | null = null;
-  /** When it answered last. */
+  /** When the second connection answered last. */
   #heardMs = Number.NEGATIVE_INFINITY;
-  /** The flush that was sent, and the one behind it that whoever comes meanwhile shares. */
+  /** The flush under way, and the next one, which all commits share that come meanwhile. */
   #sent: Promise<unknown> = Promise.resolve();
   #next: { connection: string; number: Promise<number> } | null = null;
 
@@ -44,8 +44,8 @@ export class PostgresFlush {
   }
 
   /**
-   * Resolves once the commit is on the disk, with false where nothing of it is there. Throws StoreUnavailable where nobody can tell. `asked`: what
-   * `askOnDisk` answers, where the writer asks by itself.
+   * Resolves with true when the commit is on the disk, and with false if the commit does not exist. Throws StoreUnavailable if that cannot be found
+   * out. `asked` is the result of `askOnDisk`, if the writer flushes by itself.
    */
   async reach(connection: string, number: number, asked = this.#share(connection)): Promise<boolean> {
     try {
@@ -56,7 +56,7 @@ export class PostgresFlush {
     return await this.settle(connection, number);
   }
 
-  /** The same for a commit whose answer was lost, and that may be under way. */
+  /** Does the same for a commit whose answer was lost and that can still be under way. */
   async settle(connection: string, number: number): Promise<boolean> {
     const untilMs = systemClock.monotonicMs() + ASK_FOR_MS;
     for (;;) {
@@ -74,12 +74,12 @@ export class PostgresFlush {
     }
   }
 
-  /** Rows of writers that are long gone. */
+  /** Deletes the rows of writers that ended long ago. */
   async tidy(): Promise<void> {
     await (await this.#open()).run(FORGET, KEPT_MS);
   }
 
-  /** Beside the flushes: what no transaction of a writer takes with it. */
+  /** Sends a notification that no writer's transaction carries. */
   async tell(sql: string, channel: string, notice: string): Promise<void> {
     await (await this.#open()).run(sql, channel, notice);
   }
@@ -88,7 +88,7 @@ export class PostgresFlush {
     return this.#own;
   }
 
-  /** Whether it is there and answered lately: what a writer that flushes by itself is not told is asked for over this one. */
+  /** Whether the second connection is open and answered recently. A writer that flushes by itself needs it if its answer is lost. */
   get isHeard(): boolean {
     return this.#own?.lost === false && systemClock.monotonicMs() - this.#heardMs < HEARD_MS;
   }
@@ -98,7 +98,7 @@ export class PostgresFlush {
     await this.#own?.close();
   }
 
-  /** One at a time: what comes while it is under way is not surely among what it sees. */
+  /** Sends one flush at a time. A commit that comes while one is under way needs the next, because the first may not see it. */
   #share(connection: string): Promise<number> {
     if (this.#next?.connection === connection) return this.#next.number;
     const number = this.#sent.then(() => {
@@ -111,7 +111,7 @@ export class PostgresFlush {
     return number;
   }
 
-  /** `alone`: while nobody writes. */
+  /** Asks for the number over the second connection. `alone` takes the writer lock first, so that no commit is under way. */
   async #ask(connection: string, { alone }: { alone: boolean }): Promise<number> {
     const own = await this.#open();
     if (alone) {

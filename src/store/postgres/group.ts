@@ -1,6 +1,6 @@
 /**
- * A group's transaction on PostgreSQL: one writer at a time, of all nodes together, by an advisory lock that ends with its transaction. It tells
- * the other nodes what was touched.
+ * Implements a group's transaction on PostgreSQL. An advisory lock, which ends with the transaction, allows one writer at a time among all nodes. A
+ * commit notifies the other nodes of its changes.
  */
 import { systemClock } from "../../base/clock.ts";
 import type {
@@ -20,31 +20,39 @@ import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 interface GroupOptions {
   server: Pick<PostgresLiveness, "connect" | "isCutOff">;
-  /** Tells this process's writes from those of others. */
+  /** Identifies this process's writes. */
   node: string;
-  /** Told how long it waited until it had the lock. */
+  /** Receives how long a group waited for the lock. */
   onLock: (waitedMs: number) => void;
-  /** Told when the database cannot be reached (why, in a sentence), and null when it can again. */
+  /** Receives a sentence when the database cannot be reached, and null when it can again. */
   onTrouble: (trouble: string | null) => void;
-  /** Told of a group that may be there although its writers were told that nobody knows. */
+  /** Runs when the result of a commit is unknown, so that its group may be stored. */
   onUnknown: () => void;
-  /** Told of each write for which the server's disk has no room, or that it does not take. */
+  /** Receives the error of each write that the server refuses, because its disk is full or it takes no writes. */
   onRefused: (error: NoRoom | ReadOnly) => void;
 }
 
-/** Statements with a value are planned once. Its commit is answered before it is on the disk. */
+/**
+ * Reads whose turn it was, and lets the commit return before it is on the disk. The parameter makes this a prepared statement, which is planned once.
+ */
 const BEGUN = "SELECT node, set_config('synchronous_commit', 'off', true) AS sync FROM writer_turn LIMIT ?1";
 const TELL = "SELECT pg_notify(?1, ?2)";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
 
-/** Of works of one node alone: with 24 callers they end a third more where the writer flushes by itself, with 64 as many or fewer. */
+/**
+ * The largest group that a single node's writer flushes by itself. With 24 callers, a third more works complete that way. With 64 callers, it is as
+ * many or fewer.
+ */
 const FEW = 32;
-/** A disk or a standby that takes longer is waited for over the second connection for a while: behind the writer's own flush nothing is written. */
+/**
+ * The time after which a flush counts as slow. The second connection then flushes for SLOW_FOR_MS, because the writer cannot write during its own
+ * flush.
+ */
 const SLOW_FLUSH_MS = 250;
 const SLOW_FOR_MS = 10_000;
 
 export class PostgresGroup implements GroupDatabase {
-  /** Statements cost a round trip each and hold nobody up but other writers. */
+  /** The limits are large, because each statement costs a round trip and blocks only other writers. */
   readonly limit = { groupMs: 50, firstDrafts: 128, mostDrafts: 512 };
   readonly beginsAhead = true;
   readonly keys: UndoableKeys;
@@ -52,17 +60,17 @@ export class PostgresGroup implements GroupDatabase {
   readonly #flush: PostgresFlush;
   readonly #notices: Notices;
   #writer: PostgresConnection | null = null;
-  /** Names the writer, and counts its commits. */
+  /** The writer's name, and the number of its last commit. */
   #name = "";
   #number = 0;
-  /** Counts turns of other writers. */
+  /** Rises when another writer may have written. */
   #version = 0;
   #isBegun = false;
-  /** When the writer's last flush was answered: what is asked behind it waits for that first. */
+  /** When the writer's last flush was answered. Later statements wait for it. */
   #freeMs = 0;
-  /** Since then it flushes by itself again. */
+  /** When the writer may flush by itself again. */
   #quickFromMs = 0;
-  /** Whether another writer committed before the open transaction. */
+  /** Whether another node wrote last before the open transaction. */
   #takesTurn = false;
 
   constructor(options: GroupOptions) {
@@ -84,7 +92,7 @@ export class PostgresGroup implements GroupDatabase {
       writer = this.#live ?? (await this.#open());
       this.#isBegun = true;
       const askedMs = systemClock.monotonicMs();
-      // The lock stands before any statement that reads: each of them sees every commit of those who had it before.
+      // Takes the lock before any read, so that each read sees the commits of all earlier holders.
       writer.exec("BEGIN");
       writer.exec(LOCK, WRITER_LOCK);
       const begun = writer.get<{ node: string }>(BEGUN, 1);
@@ -97,7 +105,7 @@ export class PostgresGroup implements GroupDatabase {
       return this.#version;
     } catch (error) {
       const first = writer?.firstOf(error) ?? error;
-      // What had begun stands there as failed, and would refuse whatever comes next.
+      // Rolls back, because a failed transaction would refuse the next statements.
       if (writer === this.#writer) this.rollBack();
       this.#tell(first);
       throw first;
@@ -126,8 +134,8 @@ export class PostgresGroup implements GroupDatabase {
     const committed = writer.commit();
     this.#isBegun = false;
     const part = writer.endPart();
-    // A second connection's flush lets the next group be written meanwhile, and wakes this process and another once more, which is what costs where
-    // nobody waits to write and the group is small, or other nodes take the processors.
+    // The writer flushes by itself if no work waits and the group is small or other nodes write too. A flush over the second connection lets the next
+    // group run meanwhile, but wakes two processes once more.
     const isFew = !isFollowed && (this.#takesTurn || works <= FEW);
     const askedMs = systemClock.monotonicMs();
     const flushes = isFew && this.#flush.isHeard && askedMs >= this.#quickFromMs;
@@ -140,7 +148,7 @@ export class PostgresGroup implements GroupDatabase {
       await told;
       const ended = await committed;
       if (part.failed !== null) throw part.failed;
-      // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
+      // COMMIT ends a failed transaction without an error, but rolls it back.
       if (ended === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
       if (notice === null) this.#notices.gather(changes);
       this.#tell(null);
@@ -163,13 +171,13 @@ export class PostgresGroup implements GroupDatabase {
     if (this.#freeMs - askedMs > SLOW_FLUSH_MS) this.#quickFromMs = this.#freeMs + SLOW_FOR_MS;
   }
 
-  /** Throws where the server lost what it had answered for, as in a crash of its own. */
+  /** Waits until the commit is on the disk. Throws ConnectionLost if the server lost it in a crash. */
   async #reach(name: string, number: number, flushed: Promise<number> | undefined): Promise<void> {
     if (await this.#known(this.#flush.reach(name, number, flushed))) return;
     throw new ConnectionLost("The database lost what was not on its disk yet.");
   }
 
-  /** Where nobody knows, what this process remembers may be of before. */
+  /** Waits for the answer. If the result is unknown, what this process remembers is no longer valid. */
   async #known(asked: Promise<boolean>): Promise<boolean> {
     try {
       return await asked;
@@ -219,7 +227,7 @@ export class PostgresGroup implements GroupDatabase {
       writes: "rows",
       onRefused: this.#options.onRefused,
     });
-    // Others may have written while there was none.
+    // Other writers may have written while there was no connection.
     this.#version += 1;
     this.#name = crypto.randomUUID();
     this.#number = 0;
@@ -227,21 +235,21 @@ export class PostgresGroup implements GroupDatabase {
     return this.#writer;
   }
 
-  /** `error`: what a transaction failed with; null: one was kept. */
+  /** Reports the trouble. `error` is a transaction's error, or null after a commit. */
   #tell(error: unknown): void {
     if (error === null) this.#options.onTrouble(null);
-    // That its disk has no room is told as it is noticed.
+    // A full disk is reported by `onRefused`.
     else if (error instanceof NoRoom) return;
     else if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
       this.#options.onTrouble(error.message);
   }
 }
 
-/** One text for any number of keys, as the statement is prepared once. */
+/** Has the same text for any number of keys, so that it is prepared once. */
 const ASK =
   "SELECT seq, dedupe_hash AS hash FROM event WHERE dedupe_hash = ANY(string_to_array(?1, ',')::bytea[])";
 
-/** The key stands on its event's row under a unique index: what is kept here is only what the open transaction knows of it. */
+/** Finds keys by the unique index of the event table. It remembers only what the open transaction read. */
 class EventKeys implements UndoableKeys {
   readonly mark = 0;
   readonly #connection: () => GroupConnection;
@@ -287,7 +295,7 @@ class EventKeys implements UndoableKeys {
 
   async deleteSlot(): Promise<void> {}
 
-  /** Also at the beginning and at the end: what it knew is asked for again. */
+  /** Forgets everything. It also runs at the beginning and the end of a transaction. */
   undoTo(): void {
     this.#known = new Map();
     this.#asked = Promise.resolve();
@@ -298,7 +306,7 @@ function nameOf(hash: Uint8Array): string {
   return hash.toHex();
 }
 
-/** A work that awaits something other than its transaction would hold every writer of every node. */
+/** How long a transaction may be idle. A work that awaits something other than its transaction would block the writers of all nodes. */
 const IDLE_WITHIN_MS = 250;
 
 class IdleWatch implements WorkWatch {
@@ -323,7 +331,7 @@ class IdleWatch implements WorkWatch {
     this.#cancel();
   }
 
-  /** No statement waits for its answer, and none was answered since the look before. */
+  /** Fails the work if no statement waits for an answer and none was answered since the last check. */
   #look(): void {
     this.#cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#look());
     if (this.#connection === null || this.#connection.unanswered > 0) return;

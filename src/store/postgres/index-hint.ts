@@ -1,24 +1,27 @@
 /**
- * What `INDEXED BY` says, to a database that cannot be told which index to take. It weighs them by averages: of a relay with a tenth of all events
- * it believes that every tenth event is one, walks all events from the newest on to find it, and where the relay's are old, through all there are.
- * So the index's first column is compared and sorted by in a way that no other index can follow. The rows stay the same.
+ * Replaces `INDEXED BY`, which PostgreSQL does not have. Its planner assumes that rows are spread evenly. For a relay with a tenth of all events, it
+ * scans all events from the newest on. If the relay's events are old, that reads far too many. So the statement compares and sorts by the index's
+ * first column in a form that no other index supports. The rows stay the same.
  */
 
 import { POSTGRES_MIGRATIONS } from "../migrate/migrations.ts";
 import { type Comparison, findComparison, findSorted, placesOf } from "../sql/select.ts";
 import { isSign, isWord, next, split, type Token } from "../sql/token.ts";
 
-/** The columns of each index, by its name, as the last migration that made one of that name says it. */
+/** The columns of each index, by its name, from the last migration that created it. */
 const COLUMNS: ReadonlyMap<string, readonly string[]> = new Map(
   POSTGRES_MIGRATIONS.flatMap(({ sql }) => [
     ...sql.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+) ON \w+ \(([^()]+)\)/g),
   ]).map(([, name = "", columns = ""]) => [name, columns.split(", ")]),
 );
 
-/** What is led through several places is a span of that many rows at most; a bound makes the server take the index even where it believes in a million. */
+/**
+ * The limit of rows for each value in `list`. Callers bound these rows further by a span. The limit makes the server use the index even if it expects
+ * a million rows.
+ */
 const MOST_LED = 5_000;
 
-/** Takes the words away, and writes what they say into the SELECT that they stand in. */
+/** Removes each INDEXED BY, and rewrites its SELECT so that the server uses that index. */
 export function followIndexes(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
     if (!isWord(tokens[at], "INDEXED")) continue;
@@ -45,7 +48,7 @@ function follow(tokens: Token[], from: number, [first = "", ...others]: readonly
   else compare(tokens, comparison);
 }
 
-/** What the column is asked for beside, as `AND seq < ?2`. */
+/** Returns the other conditions on the column, such as `AND seq < ?2`. */
 function boundsOf(tokens: readonly Token[], places: readonly number[], column: string): Token[] {
   return places.flatMap((place, index) => {
     const [at = -1, to = -1] = places.slice(index + 1);
@@ -56,7 +59,7 @@ function boundsOf(tokens: readonly Token[], places: readonly number[], column: s
   });
 }
 
-/** The rows' own numbers, gathered from the index place by place: a join would be made the other way round. */
+/** Collects the row numbers from the index, value by value. With a join, the server would read the tables in the other order. */
 function list(
   tokens: Token[],
   { table, first, start, from, end }: Comparison,
@@ -79,7 +82,7 @@ function list(
 function sortBy(tokens: Token[], at: number, { first, table, with: what }: Comparison): void {
   const sorted = tokens[at];
   if (sorted === undefined) return;
-  // Rows of several come from the index in another order, and are few: no order that another index has is the one that is asked for.
+  // Rows for several values are few and come in another order. `+ 0` keeps the server from using another index for the order.
   if (what === "list") sorted.text += " + 0";
   else {
     const way = isWord(tokens[next(tokens, at)], "DESC") ? " DESC" : "";
@@ -97,7 +100,7 @@ function compare(tokens: Token[], { at, from, end, with: what }: Comparison): vo
       ? [...split("= ANY(ARRAY"), ...compared, ...split(")")]
       : what === "given"
         ? [...split("= ANY(ARRAY["), ...compared, ...split("])")]
-        : // Two places of a value have its column's type, which a list made of it would not.
+        : // Writes the value twice, so that it has the column's type. An array of one value would not.
           [...split("IN ("), ...compared, ...split(", "), ...again, ...split(")")];
   tokens.splice(at, end - at, ...written);
 }

@@ -1,4 +1,4 @@
-/** Looking at a PostgreSQL without changing anything of it: a connection that only reads, and whether what is told on one connection is heard on another. */
+/** Inspects a PostgreSQL server without changing it: its schema and settings, whether this service can use it, and whether notifications arrive. */
 import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
@@ -10,7 +10,9 @@ import { ReadOnly } from "./error.ts";
 
 export interface OpenReader extends Reader, AsyncDisposable {}
 
-/** Throws StoreUnavailable. What is set on this connection would stay with a pooler's for whoever gets that next, so nothing is. */
+/**
+ * Opens a connection for reads. Throws StoreUnavailable. It sets nothing more on the session, because a pooler would keep that for its next client.
+ */
 export async function lookInto(url: DatabaseUrl): Promise<OpenReader> {
   const connection = await PostgresConnection.open(url, "relay doctor");
   return {
@@ -20,7 +22,7 @@ export async function lookInto(url: DatabaseUrl): Promise<OpenReader> {
   };
 }
 
-/** The newest schema of this service's there; null: none. */
+/** Returns the number of this service's newest migration in the database, or null without one. */
 export async function readSchemaThere(tx: Reader): Promise<number | null> {
   if ((await tx.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL")) === null) return null;
   const row = await tx.get<{ number: number | null }>(
@@ -29,7 +31,9 @@ export async function readSchemaThere(tx: Reader): Promise<number | null> {
   return row?.number ?? null;
 }
 
-/** What the server gives a connection that asks for nothing, by these names; the list of all of them may need room on its disk. */
+/**
+ * Reads settings by name, with the values of a connection that sets none. It does not read pg_settings, which may need space on the server's disk.
+ */
 export async function readOwnSettings(
   url: DatabaseUrl,
   names: readonly string[],
@@ -46,7 +50,7 @@ export async function readOwnSettings(
   }
 }
 
-/** Why no service can keep its rows there, whoever it connects as, and what to do; null: nothing stands against it. */
+/** Returns why this service cannot use the server, and what to do, or null if it can. */
 export async function findUnfit(tx: Reader): Promise<{ check: string; why: string; todo: string } | null> {
   const row = await tx.get<{ version: string; number: number; encoding: string; standby: boolean }>(
     `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::bigint AS number,
@@ -75,10 +79,13 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
   return null;
 }
 
-/** A server on which no service starts. */
+/** A server that this service cannot use. */
 export class UnfitServer extends Error {}
 
-/** Before anything is made there. Throws UnfitServer, and ReadOnly of a standby: it may be the primary in a moment, or its name lead to one. */
+/**
+ * Checks the server before anything is created there. Throws UnfitServer. Throws ReadOnly for a standby, because it may become the primary soon or
+ * its name may lead to one.
+ */
 export async function requireFitServer(tx: Reader): Promise<void> {
   const unfit = await findUnfit(tx);
   if (unfit?.check === "standby") throw new ReadOnly(`The database cannot be taken. ${unfit.why}`);
@@ -89,7 +96,7 @@ export async function requireFitServer(tx: Reader): Promise<void> {
 const LEAST_VERSION = 150_000;
 const HEARD_WITHIN_MS = 3_000;
 
-/** False where something between here and the server keeps no connection for itself. */
+/** Returns whether a notification of one connection arrives at another. It does not if a pooler shares connections. */
 export async function hearsNotices(url: DatabaseUrl): Promise<boolean> {
   const [listener, teller] = [0, 1].map(() => new SQL({ ...connectionOptions(url), max: 1 }));
   const channel = `relay_look_${crypto.randomUUID().replaceAll("-", "")}`;

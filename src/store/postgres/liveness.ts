@@ -1,9 +1,8 @@
 /**
- * Connections whose answers are overdue: a server that died without a word says as little as one that has much to do. A connection made for it asks
- * what became of their other ends, so that a long statement may take its time and a dead server costs a quarter of a minute. Sooner it is asked for
- * a single byte, which costs a server with too much to do next to nothing: where not even that comes, this process is cut off from it. What waits is
- * given up then, and each request for a new connection is refused at once until the server answers. Senders wait for at least five seconds, and are
- * answered before. What is given up is lost like any connection.
+ * Finds connections to a server that died silently, and tells them from slow ones. Two checks run while an answer is overdue. One asks the server for
+ * a single byte, which even a busy server sends. Without that byte, this process is cut off: waiting statements fail, and new connections are refused
+ * until the server answers. That takes less than the five seconds that senders wait at least. The other check opens a connection and reads which
+ * server processes still run. So a long statement may continue, and a dead server is found within about 15 seconds.
  */
 import { connect } from "node:net";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
@@ -16,27 +15,27 @@ import { ConnectionLost, isGone, isUnreachable, NotReached } from "./error.ts";
 export const LOOK_EVERY_MS = 500;
 const OVERDUE_MS = 3_000;
 const ASK_EVERY_MS = 3_000;
-/** A server that waits for a statement while its answer is waited for may have sent it just now. */
+/** How long an answer may be overdue although its server process is idle, because the answer may still be on the way. */
 const UNHEARD_MS = 10_000;
-/** Longer than any statement may take on the server. */
+/** A time longer than any statement may take on the server. */
 const MOST_MS = 35_000;
-/** After so long without an answer the server is asked for a byte, and after so long without that byte it is cut off. */
+/** How long an answer may take before the server is asked for a byte, and how long that byte may take before the cutoff. */
 const PING_AFTER_MS = 2_000;
 const CUT_OFF_MS = 2_000;
-/** A process that was paused checks once when it continues, before it reads what arrived in the meantime. */
+/** The fewest checks before a cutoff. A process that was paused runs one check before it reads what arrived meanwhile. */
 const CUT_OFF_LOOKS = 3;
 const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
-/** Asks whether the server speaks TLS: a length and a number, answered by one letter before anything else is said. */
+/** Asks whether the server supports TLS: a length and a code. The server answers with one byte, before any login. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** What becomes of other ends, by name: whether a statement runs there. */
+/** The server processes, by name, and whether each runs a statement. */
 type Ends = ReadonlyMap<string, boolean>;
 
-/** A byte that was asked for and did not come yet, and since when nothing came at all. */
+/** A pending request for a byte. `sinceMs` is when the request or the last answer of any connection was. */
 interface Ping {
   sinceMs: number;
   looks: number;
-  /** Of all connections. */
+  /** The number of answers on all connections. */
   answers: number;
   stop(): void;
 }
@@ -46,14 +45,14 @@ export class PostgresLiveness {
   readonly #isPatient: boolean;
   #isAsking = false;
   #askedMs = Number.NEGATIVE_INFINITY;
-  /** Whether nobody answered the question before. */
+  /** Whether the server was unreachable at the last check. */
   #wasUnreachable = false;
   #ping: Ping | null = null;
   #isCutOff = false;
-  /** Connections that are coming about: since when, and how each is refused. */
+  /** Connections that are being opened: since when, and how to refuse each. */
   readonly #opening = new Map<object, { sinceMs: number; refuse(error: Error): void }>();
 
-  /** `isPatient`: an answer is waited for as long as its statement may run, also where the server answers nobody. */
+  /** `isPatient` turns the cutoff and the longest wait off, for statements that may take long. */
   constructor(place: DatabaseUrl, { isPatient = false }: { isPatient?: boolean } = {}) {
     this.#place = place;
     this.#isPatient = isPatient;
@@ -63,7 +62,7 @@ export class PostgresLiveness {
     return this.#isCutOff;
   }
 
-  /** As PostgresConnection.open; throws NotReached where the server is cut off, at once where that is known. */
+  /** Opens a connection as PostgresConnection.open does. Throws NotReached if the server is cut off, at once if that is already known. */
   async connect(name: string, options?: OpenOptions): Promise<PostgresConnection> {
     if (this.#isCutOff) throw refuseCutOff();
     const opening = PostgresConnection.open(this.#place, name, options);
@@ -83,7 +82,7 @@ export class PostgresLiveness {
     }
   }
 
-  /** To be called every LOOK_EVERY_MS with those that are open. */
+  /** Checks the open connections. The caller runs it every LOOK_EVERY_MS. */
   look(connections: readonly PostgresConnection[]): undefined {
     const live = connections.filter((one) => !one.lost);
     if (!this.#isPatient) this.#lookForCutOff(live);
@@ -99,7 +98,7 @@ export class PostgresLiveness {
     });
   }
 
-  /** Nothing more is looked at. */
+  /** Ends a pending request for a byte. */
   stop(): void {
     this.#ping?.stop();
   }
@@ -109,7 +108,7 @@ export class PostgresLiveness {
     const answers = live.reduce((sum, one) => sum + one.answers, 0);
     const ping = this.#ping;
     if (ping !== null) {
-      // Any answer on any connection is a sign of the server.
+      // An answer on any connection shows that the server is alive.
       if (answers > ping.answers) Object.assign(ping, { sinceMs: nowMs, looks: 0 });
       ping.answers = answers;
       ping.looks += 1;
@@ -156,7 +155,7 @@ export class PostgresLiveness {
     }
   }
 
-  /** None where the server is gone; null where it does not tell. */
+  /** Lists the server processes. Returns an empty map if the server is gone, and null if that is unknown. */
   async #findEnds(): Promise<Ends | null> {
     const wasUnreachable = this.#wasUnreachable;
     this.#wasUnreachable = false;
@@ -172,7 +171,7 @@ export class PostgresLiveness {
     } catch (error) {
       if (asked !== null || !(error instanceof StoreUnavailable)) return null;
       if (isGone(error) && (await knowsHost(this.#place.host))) return new Map();
-      // A machine with too much to do lets nobody in for seconds and works on, and names may not be known for a moment.
+      // An overloaded machine may accept no connection for seconds, and a name may be unknown for a moment. So only two failures in a row count.
       this.#wasUnreachable = isUnreachable(error);
       return wasUnreachable && this.#wasUnreachable ? new Map() : null;
     } finally {

@@ -1,22 +1,22 @@
 /**
- * What nodes tell each other that they touched. What another node acts upon is told with the commit that touched it. What somebody looks at, or what
- * is looked for once more for safety's sake, is gathered for a moment, since each notice wakes every node and its listener.
+ * Notifies other nodes of changed topics. A topic on which another node acts is sent with the commit. Topics that only viewers follow, or that
+ * regular checks find anyway, are gathered for a moment, because each notification wakes every node.
  */
 import { systemClock } from "../../base/clock.ts";
 import { ANYWHERE, type ChangedTopics, type Topic } from "../port.ts";
 
-/** The channel on which they do. */
+/** The channel of these notifications. */
 export const CHANGES_CHANNEL = "relay_touched";
-/** A longer message is refused by the server. */
+/** The longest message, because the server refuses longer ones. */
 const MAX_NOTICE_BYTES = 7_500;
 
-/** Nobody but who follows an environment hears of them, and is told twice a second at most; or the runner, of what it does not run now. */
+/** Topics that can wait. Only viewers of an environment follow them, at most twice a second, or the runner for events that it does not run now. */
 const MAY_WAIT: ReadonlySet<Topic> = new Set(["event_left", "event_moved", "record", "call", "audit"]);
 const GATHER_MS = 50;
-/** Where nobody could be told. */
+/** The wait before another attempt after a failed notification. */
 const AGAIN_MS = 1_000;
 
-/** `text`: what others are told. */
+/** A notification: its message, and the changes that the message carries. */
 interface Notice {
   text: string;
   changes: ChangedTopics;
@@ -30,13 +30,16 @@ export class Notices {
   #cancel: () => void = () => undefined;
   #isClosed = false;
 
-  /** `node`: who tells; `send`: where no transaction takes it with it. */
+  /** `node` is the sender. `send` sends a message outside of a writer's transaction. */
   constructor(node: string, send: (text: string) => Promise<unknown>) {
     this.#node = node;
     this.#send = send;
   }
 
-  /** What a transaction that touched this tells with its commit, with all that was gathered; null: nothing, so its touches are gathered behind it. */
+  /**
+   * Returns the notification that a transaction with these changes must send with its commit, including all gathered changes. Returns null if the
+   * changes can wait. The caller then gathers them after the commit.
+   */
   take(changes: ChangedTopics): Notice | null {
     const isDue =
       [...changes.keys()].some((topic) => !MAY_WAIT.has(topic)) ||
@@ -46,17 +49,20 @@ export class Notices {
     return this.#takeAll();
   }
 
-  /** What others can see by now: told earlier they would see what was before, and nobody would tell them again. */
+  /**
+   * Gathers changes that are already committed. A notification before the commit would make other nodes read the old rows, and no second one would
+   * follow.
+   */
   gather(changes: ChangedTopics): void {
     this.#gather(changes, GATHER_MS);
   }
 
-  /** Nobody was told, or nobody knows. */
+  /** Gathers changes again after a notification failed or its result is unknown. */
   giveBack(changes: ChangedTopics): void {
     this.#gather(changes, AGAIN_MS);
   }
 
-  /** Tells what is left, where somebody can be told. */
+  /** Sends what is left if `canTell` is true. */
   async close(canTell: boolean): Promise<void> {
     this.#isClosed = true;
     const left = this.#takeAll();
@@ -90,7 +96,7 @@ export class Notices {
   }
 }
 
-/** A long list of relays becomes any relay's. */
+/** Writes the message. If it is too long, each topic applies to any ID. */
 function writeNotice(node: string, changes: ChangedTopics): string {
   const topics = Object.fromEntries([...changes].map(([topic, ids]) => [topic, [...ids]]));
   const notice = JSON.stringify({ node, topics });
@@ -101,13 +107,16 @@ function writeNotice(node: string, changes: ChangedTopics): string {
   });
 }
 
-/** Without `topics`: somebody wrote by SQL of their own. */
+/** A received notification. Without `topics`, another program wrote by SQL. */
 interface Heard {
   node?: string;
   topics?: (readonly [Topic, ReadonlySet<string>])[];
 }
 
-/** A topic without ids: any. Whoever may connect can send one; what no node wrote is somebody's. */
+/**
+ * Reads a message. A topic without IDs applies to any ID. Any user of the database can send a message, so an unreadable one counts as a write of
+ * another program.
+ */
 export function readNotice(text: string): Heard {
   try {
     const { node, topics } = JSON.parse(text) as { node?: string; topics?: Record<string, string[] | null> };

@@ -1,4 +1,7 @@
-/** What a transaction posted and has not sent yet: nobody asks how many rows it changes, so rows of a kind wait for others and go out together. */
+/**
+ * Queues the statements that a transaction posted and has not sent. No caller awaits their row counts, so rows of the same statement are sent
+ * together.
+ */
 import type { SqlArguments } from "../port.ts";
 import { RowWriter, type Statement } from "./bulk-insert.ts";
 import { joinInserts } from "./combined-insert.ts";
@@ -8,7 +11,7 @@ export class Posted {
   readonly #rows: RowWriter;
   readonly #waiting = new Map<string, SqlArguments[]>();
 
-  /** `types`: what COLUMN_TYPES answers; none where each row is a statement. */
+  /** `types` are the rows of COLUMN_TYPES. Without them, each row is its own statement. */
   constructor(types?: readonly Record<string, unknown>[]) {
     this.#rows = new RowWriter(types);
   }
@@ -23,13 +26,13 @@ export class Posted {
     this.#waiting.clear();
   }
 
-  /** Whether this is to see what waits. */
+  /** Returns whether the statement may read what the queue writes. */
   isReadBy(text: string): boolean {
     for (const posted of this.#waiting.keys()) if (touches(posted, text)) return true;
     return false;
   }
 
-  /** All that waits, as statements to send; nothing does then. */
+  /** Empties the queue and returns its statements to send. */
   take(): readonly Statement[] {
     if (this.#waiting.size === 0) return [];
     const posted = [...this.#waiting];
@@ -37,7 +40,7 @@ export class Posted {
     return joinInserts(posted.flatMap(([sql, rows]) => this.write(sql, rows)));
   }
 
-  /** What does not wait for others. */
+  /** Returns the statements for rows that do not wait in the queue. */
   write(sql: string, rows: readonly SqlArguments[]): Statement[] {
     return this.#rows.write(sql, rows);
   }

@@ -30,7 +30,7 @@ import { CHANGES_CHANNEL, readNotice } from "./notification.ts";
 import { Readers } from "./reader-pool.ts";
 
 const LOOK_EVERY_MS = 1_000;
-/** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */
+/** After this time without a notification, a node sends itself one. After DEAF_AFTER_MS, it listens on a new connection. */
 const ASK_AFTER_MS = 5_000;
 const DEAF_AFTER_MS = 12_000;
 const READ_ONLY = "The database took no writes, so it is connected to anew.";
@@ -77,7 +77,7 @@ class OpenPostgres implements PostgresStore {
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
-  /** Whether answers are overdue; also where nobody watches any more, and under any clock. */
+  /** Checks for overdue answers, in real time under any clock and even without watchers. */
   readonly #overdue = new Loop({
     clock: systemClock,
     everyMs: SILENCE_EVERY_MS,
@@ -111,7 +111,7 @@ class OpenPostgres implements PostgresStore {
       node: this.node,
       onLock,
       onTrouble: (trouble) => this.#tellTrouble(trouble),
-      // What it touched was told to nobody here, and other nodes were told by this one.
+      // If the group was stored, its notification has this node's ID, which this node ignores. So it counts as a foreign change.
       onUnknown: () => {
         this.#foreignChange = true;
       },
@@ -145,7 +145,7 @@ class OpenPostgres implements PostgresStore {
     this.#heardMs = systemClock.monotonicMs();
     const stop = await hearChannel(this.#place, CHANGES_CHANNEL, {
       onNotice: (notice) => this.#hearOthers(notice),
-      // What was told while nobody listened was heard by nobody.
+      // Notifications are missing from the time without a connection, so this counts as a foreign change.
       onBegin: () => {
         this.#foreignChange = true;
       },
@@ -243,7 +243,7 @@ class OpenPostgres implements PostgresStore {
   }
 
   #lookForAnswers(): undefined {
-    // Those made now may lead to the primary, or to what it was set to since; what is open stays where it is, and as it was.
+    // Closes the connections that write. New ones may reach the primary, or get a changed setting that open sessions do not.
     if (this.#isReadOnly) for (const one of this.#database.connections) one.giveUp(READ_ONLY);
     this.#isReadOnly = false;
     this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
@@ -270,7 +270,7 @@ class OpenPostgres implements PostgresStore {
       () => {
         this.#foreignChange = true;
       },
-      // The one before may yet hear again, and it is tried anew.
+      // The earlier connection may recover, and the next check listens again.
       () => undefined,
     );
   }
@@ -284,7 +284,7 @@ class OpenPostgres implements PostgresStore {
   }
 
   #tellTrouble(trouble: string | null): void {
-    // What needs no new room goes on.
+    // A write that needs no new space can succeed on a full disk, so the disk's trouble stays.
     const told = trouble ?? this.#space.trouble;
     if (told === this.#trouble) return;
     this.#trouble = told;

@@ -1,9 +1,6 @@
-/**
- * Answers that were asked for before anybody waits for them: one round trip for all of them instead of one for each. An answer counts until
- * something is written that it may tell of.
- */
+/** Holds the answers of reads that were sent ahead, so that several reads share one round trip. An answer is valid until a write may change it. */
 
-/** What writing a row of a table writes with it, by its triggers; whatever is written to another table may change anything. */
+/** The other tables that triggers write when a row is inserted into a table. A write to a table that is not listed may change everything. */
 const WRITES_OF: Readonly<Record<string, readonly string[]>> = {
   audit: [],
   event: [],
@@ -20,7 +17,7 @@ interface Asked<Rows> {
 export class PrefetchedReads<Rows> {
   readonly #asked = new Map<string, Asked<Rows>>();
 
-  /** `values` as they cross to the server. */
+  /** Returns the answer of a read that was sent ahead. `values` must be as they are sent to the server. */
   find(text: string, values: readonly unknown[]): Promise<Rows> | undefined {
     return this.#asked.size === 0 ? undefined : this.#asked.get(nameOf(text, values))?.rows;
   }
@@ -29,7 +26,7 @@ export class PrefetchedReads<Rows> {
     this.#asked.set(nameOf(text, values), { rows, tables: tablesOf(text) });
   }
 
-  /** Something was written, or is about to be. */
+  /** Drops the answers that a write may change. */
   written(text: string): void {
     if (this.#asked.size === 0) return;
     const written = writtenBy(text);
@@ -44,7 +41,7 @@ export class PrefetchedReads<Rows> {
   }
 }
 
-/** Whether a row that this statement writes may be among those that the other one reads. */
+/** Returns whether `read` may read a row that `write` writes. */
 export function touches(write: string, read: string): boolean {
   const written = writtenBy(write);
   return written === null || tablesOf(read).some((table) => written.includes(table));
@@ -70,7 +67,7 @@ function tablesOf(text: string): readonly string[] {
 
 const writes = new Map<string, readonly string[] | null>();
 
-/** null: nobody knows. */
+/** Returns the tables that a statement writes, or null if they are unknown. */
 function writtenBy(text: string): readonly string[] | null {
   let known = writes.get(text);
   if (known === undefined) {

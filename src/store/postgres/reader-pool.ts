@@ -1,15 +1,15 @@
-/** The connections that read a PostgreSQL, each read in a snapshot of its own: opened as they are needed, closed where nobody needs them. */
+/** Pools the connections for reads. Each read has its own snapshot. Connections are opened on demand and closed when they are idle. */
 import { systemClock } from "../../base/clock.ts";
 import type { Reader } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, isFull } from "./error.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 
-/** Reads at once; those behind them wait. */
+/** The most concurrent reads. Further reads wait. */
 const MOST_READERS = 4;
-/** A reader that nobody needed for so long is closed: what stands between may have forgotten it, and says nothing. */
+/** How long a connection may be idle before it is closed, because a firewall may have dropped it silently. */
 const READER_IDLE_MS = 60_000;
-/** Of a read whose connection was lost: with the first one. */
+/** Attempts of a read whose connection was lost, including the first. */
 const MAX_READS = 2;
 
 export class Readers {
@@ -17,7 +17,7 @@ export class Readers {
   readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
-  /** Those that wait because the server gives no more connections; each read that ends lets one try again. */
+  /** Reads that wait because the server has no free connection. Each read that ends wakes one of them. */
   readonly #short: (() => void)[] = [];
   #busy = 0;
   #opening = 0;
@@ -26,7 +26,7 @@ export class Readers {
     this.#server = server;
   }
 
-  /** In a snapshot of its own. */
+  /** Runs `work` in its own snapshot. Runs it again if the connection was lost. */
   async read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
     if (this.#busy >= MOST_READERS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#busy += 1;
@@ -36,7 +36,7 @@ export class Readers {
           return await this.#readOnce(work);
         } catch (error) {
           if (turn === MAX_READS || !(error instanceof ConnectionLost)) throw error;
-          // A server that was started anew has lost them all.
+          // A restarted server has lost all connections.
           for (const { reader } of this.#free.splice(0)) this.#forget(reader);
         }
       }
@@ -75,11 +75,11 @@ export class Readers {
       reader.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       return await work(reader);
     } finally {
-      // Whoever is next comes behind it.
+      // Does not wait for the COMMIT, because the next read is sent after it.
       reader.exec("COMMIT");
       reader.takeFailure();
       if (reader.lost) this.#all.delete(reader);
-      // The next read looks where the name leads by then.
+      // Closes a connection to a standby, so that the next read resolves the name again.
       else if (reader.onStandby) this.#forget(reader);
       else this.#free.push({ reader, sinceMs: systemClock.monotonicMs() });
     }

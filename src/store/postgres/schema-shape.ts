@@ -1,11 +1,11 @@
-/** The tables of a PostgreSQL database, in the schema that the service's own are in. */
+/** Reads the tables of a PostgreSQL database, in the schema of the service's own tables. */
 
 import { makeShape, type NamedPart, type SchemaShape } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
 
 const OWN = "c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'schema_migration'::regclass)";
 
-/** Tables with their columns, valid indexes and triggers; without what a constraint makes. */
+/** Reads tables with their columns, valid indexes and triggers, except those that a constraint creates. */
 export async function readPostgresShape(tx: Reader): Promise<SchemaShape> {
   const columns = await tx.all<{ table: string; place: number; column: string }>(
     `SELECT c.relname AS "table", a.attnum AS place, a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END AS "column"
@@ -17,7 +17,7 @@ export async function readPostgresShape(tx: Reader): Promise<SchemaShape> {
      WHERE ${OWN} AND x.indisvalid AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = x.indexrelid AND contype IN ('p', 'u', 'x'))
      UNION ALL SELECT c.relname, 'trigger', t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE ${OWN} AND NOT t.tgisinternal`,
   );
-  // Sorted here: the server may lend a user next to no room for what a statement sorts.
+  // Sorts here, because the server may give a user too little space to sort.
   columns.sort((one, other) => compare(one.table, other.table) || one.place - other.place);
   parts.sort((one, other) => compare(one.name, other.name));
   return makeShape(columns, parts);

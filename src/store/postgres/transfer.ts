@@ -1,7 +1,4 @@
-/**
- * A PostgreSQL database as rows are moved from it or to it: in one transaction, behind the lock of every node's writes. What the schema does by
- * itself when rows come is off meanwhile, in that transaction alone.
- */
+/** Implements both ends of a move on PostgreSQL, in one transaction under the writer lock of all nodes. Triggers are off in that transaction. */
 
 import { type Clock, sleep, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
@@ -28,7 +25,7 @@ import { requireFitServer } from "./inspection.ts";
 import { migratePostgres } from "./migrate.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
-/** A node shows up more often than this, and one that died is looked at so long. */
+/** A live node updates its row more often than this. A node that died is watched for this long. */
 const NODE_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 
@@ -42,7 +39,10 @@ export class PostgresEnd implements TargetEnd {
     this.#connection = connection;
   }
 
-  /** With this version's schema. Throws TransferRefused where a node runs on it, DatabaseTransferred, MigrationRefused, or StoreUnavailable. */
+  /**
+   * Opens the database and brings it to this version's schema. Throws TransferRefused if a node runs on it, DatabaseTransferred, MigrationRefused or
+   * StoreUnavailable.
+   */
   static async open(url: DatabaseUrl, clock: Clock): Promise<PostgresEnd> {
     const connection = await PostgresConnection.open(url, "relay move");
     try {
@@ -53,7 +53,7 @@ export class PostgresEnd implements TargetEnd {
       );
       await requireNotTransferred(connection);
       const dead = await refuseNodes(connection, String(url));
-      // Of the session, so that what the transaction sees begins behind it.
+      // Locks for the session, so that the transaction's snapshot begins after the lock.
       await connection.script(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
       await connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ");
       refuseOther(await connection.all<Node>(NODES), dead, String(url));
@@ -64,7 +64,7 @@ export class PostgresEnd implements TargetEnd {
     return new PostgresEnd(String(url), connection);
   }
 
-  /** Takes the mark away; answers where the rows were moved to, null where they were not. */
+  /** Removes the mark. Returns where the rows were moved to, or null if they were not moved. */
   static async unmark(url: DatabaseUrl): Promise<string | null> {
     const connection = await PostgresConnection.open(url, "relay move");
     try {
@@ -77,7 +77,7 @@ export class PostgresEnd implements TargetEnd {
     }
   }
 
-  /** Throws unless these are the tables it has, with the same columns. */
+  /** Throws TransferRefused unless the database has exactly these tables and columns. */
   async requireTables(tables: readonly TransferTable[]): Promise<void> {
     const rows = await this.#connection.all<{ table: string; column: string }>(
       `SELECT c.table_name AS "table", c.column_name AS "column" FROM information_schema.columns AS c
@@ -134,7 +134,7 @@ export class PostgresEnd implements TargetEnd {
     return last?.last ?? null;
   }
 
-  /** U+0000 cannot stand in a text there. */
+  /** Replaces U+0000, which PostgreSQL cannot store in a text. */
   asHeld(text: string): string {
     return text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
   }
@@ -145,7 +145,7 @@ export class PostgresEnd implements TargetEnd {
     await this.#connection.script("DELETE FROM event_last");
   }
 
-  /** One value for all of them: a list of lists, where bytes are written as base64. */
+  /** Sends all rows as one value: a JSON list of lists, with bytes in base64. */
   async add({ name, columns }: TransferTable, rows: readonly Cell[][]): Promise<void> {
     const written = JSON.stringify(
       rows.map((row) =>
@@ -178,7 +178,7 @@ export class PostgresEnd implements TargetEnd {
     for (const table of tables.filter(({ counted }) => !counted)) await this.#numberOn(table);
   }
 
-  /** Where rows get the number behind the greatest one there is. */
+  /** Sets the sequences of identity columns, so that a new row gets the number after the greatest one. */
   async #numberOn({ name, columns }: TransferTable): Promise<void> {
     const numbered = await this.#connection.all<{ column: string }>(
       `SELECT column_name AS "column" FROM information_schema.columns
@@ -223,11 +223,14 @@ interface Node {
 
 const NODES = `SELECT id, host, pid, seen_at AS "seenAt" FROM node WHERE seen_at > now_ms() - ${NODE_WITHIN_MS}`;
 
-/** One that stopped gave back what it held; one that died is waited for until it would have shown up again. Answers those that died. */
+/**
+ * Throws TransferRefused if a node runs. A node that stopped has deleted its row. Each node with a row is watched until a live one would have updated
+ * it. Returns the dead nodes.
+ */
 async function refuseNodes(connection: PostgresConnection, shown: string): Promise<readonly Node[]> {
   const first = await connection.all<Node>(NODES);
   for (let now = first, waited = 0; now.length > 0 && waited < NODE_WITHIN_MS; waited += LOOK_EVERY_MS) {
-    // Real time under any clock, which is what nodes live by.
+    // Waits in real time under any clock, because the nodes do.
     await sleep(systemClock, LOOK_EVERY_MS);
     now = await connection.all<Node>(NODES);
     refuseOther(now, first, shown);
@@ -235,7 +238,7 @@ async function refuseNodes(connection: PostgresConnection, shown: string): Promi
   return first;
 }
 
-/** Throws where one has shown up that is not among these as it was. */
+/** Throws TransferRefused if a node is new or has updated its row since `known` was read. */
 function refuseOther(now: readonly Node[], known: readonly Node[], shown: string): void {
   const alive = now.find(({ id, seenAt }) => known.find((one) => one.id === id)?.seenAt !== seenAt);
   if (alive === undefined) return;

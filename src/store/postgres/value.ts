@@ -1,7 +1,7 @@
-/** How values cross to PostgreSQL and back, so that the rooms meet those that SQLite gives. */
+/** Converts values for PostgreSQL and back, so that modules get the same types as from SQLite. */
 import type { SqlArguments, SqlNames, SqlValue } from "../port.ts";
 
-/** The values by the places of a translated statement. Throws where one is missing. */
+/** Orders the values by the placeholders of a translated statement. Throws if one is missing. */
 export function arrange(sql: string, places: readonly (string | number)[], values: SqlArguments): unknown[] {
   const [first] = values;
   const names =
@@ -15,14 +15,17 @@ export function arrange(sql: string, places: readonly (string | number)[], value
   });
 }
 
-/** A text there has no U+0000: the mark of what cannot be written takes its place, as it does for half a surrogate in both databases. */
+/**
+ * Converts a value for PostgreSQL. U+0000, which a text cannot contain there, becomes the replacement character, as half a surrogate pair does in
+ * both databases.
+ */
 export function asPostgresTakes(value: SqlValue): unknown {
   if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\ufffd") : value;
   if (typeof value === "boolean") return value ? 1 : 0;
   return value;
 }
 
-/** Large integers come as BigInt and truth values as themselves; every one that the house keeps is a safe integer. */
+/** Converts the bigints and booleans of a row to numbers, as SQLite returns them. Every integer that this service stores is a safe integer. */
 export function asSqliteGives(row: Record<string, unknown>): void {
   for (const name in row) {
     const value = row[name];

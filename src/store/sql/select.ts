@@ -1,21 +1,24 @@
-/** What a SELECT says behind one of its tables: which column it compares with what, and by what it sorts. It changes nothing. */
+/** Reads the part of a SELECT behind one of its tables: which column it compares with what, and by which column it sorts. */
 import { closing, isSign, isWord, next, type Token } from "./token.ts";
 
-/** What the index's first column is compared with, from the sign or word that compares to before `end`. */
+/** A comparison of the index's first column with a value. */
 export interface Comparison {
   first: string;
-  /** Empty: it is written without one. */
+  /** The table's name before the column. Empty if the column is written without one. */
   table: string;
-  /** Where both begin. */
+  /** The positions of the column (with its table), of the operator, of the value, and the position behind the value. */
   start: number;
   at: number;
   from: number;
   end: number;
-  /** One value, what another table or a SELECT gives, or all that a SELECT gives. */
+  /** `value`: one value. `given`: a column of another table, or the result of a SELECT. `list`: all rows of a SELECT. */
   with: "value" | "given" | "list";
 }
 
-/** Of the SELECT's own tokens, those behind `from` that mean something; what stands in parentheses is the one that opens it. */
+/**
+ * Lists the positions of the SELECT's own tokens from `from` on, without spaces. It lists the opening parenthesis of an expression, but nothing
+ * inside.
+ */
 export function placesOf(tokens: readonly Token[], from: number): number[] {
   const places: number[] = [];
   for (let at = next(tokens, from - 1); at >= 0 && at < tokens.length; at = next(tokens, at)) {
@@ -49,7 +52,7 @@ export function findComparison(
   return null;
 }
 
-/** Where the one column is named that the rows are sorted by, if the index has it. */
+/** Returns the position of the column in ORDER BY, if it is the only one and is in `columns`. Otherwise returns null. */
 export function findSorted(
   tokens: readonly Token[],
   places: readonly number[],

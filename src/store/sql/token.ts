@@ -1,14 +1,14 @@
-/** SQL as pieces that mean something, and how one looks through them. It knows nothing of what a statement says. */
+/** Splits SQL into tokens and finds tokens among them. It does not know what a statement means. */
 
 type Kind = "space" | "text" | "quoted" | "value" | "word" | "number" | "sign";
 export interface Token {
   kind: Kind;
   text: string;
-  /** What is put around a value. */
+  /** Text to write around a value. */
   around?: readonly [before: string, after: string];
 }
 
-/** Spaces and comments; texts; quoted names; values; words; numbers; signs. */
+/** Matches, in the order of KINDS: spaces and comments, string literals, quoted names, parameters, words, numbers, signs. */
 const TOKEN =
   /(\s+|--[^\n]*|\/\*[\s\S]*?\*\/)|('(?:[^']|'')*')|("(?:[^"]|"")*")|(\?\d*|\$[A-Za-z_]\w*)|([A-Za-z_]\w*)|(\d+(?:\.\d+)?)|(->>|->|\|\||<=|>=|<>|!=|==|[\s\S])/g;
 const KINDS: readonly Kind[] = ["space", "text", "quoted", "value", "word", "number", "sign"];
@@ -33,7 +33,7 @@ export function forCalls(
   }
 }
 
-/** The place of the token that means something after this one; -1: there is none. */
+/** Returns the position of the next token that is not a space, or -1. */
 export function next(tokens: readonly Token[], at: number): number {
   if (at < 0) return -1;
   for (let after = at + 1; after < tokens.length; after++)
@@ -41,12 +41,12 @@ export function next(tokens: readonly Token[], at: number): number {
   return -1;
 }
 
-/** The place of the parenthesis that closes this one. */
+/** Returns the position of the parenthesis that closes the one at `open`. */
 export function closing(tokens: readonly Token[], open: number): number {
   let depth = 0;
   for (let at = open; at >= 0 && at < tokens.length; at++) {
     if (isSign(tokens[at], "(")) depth += 1;
-    // What was added behind it may follow it.
+    // A rewrite can have appended text to the parenthesis.
     else if (tokens[at]?.kind === "sign" && tokens[at]?.text.startsWith(")") && --depth === 0) return at;
   }
   return tokens.length;

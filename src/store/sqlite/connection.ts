@@ -1,6 +1,6 @@
 /**
- * One SQLite connection with its prepared statements, speaking the port's Reader, and a group's transaction on it: when it begins beside other
- * processes, and what belongs into its commit. It decides how SQLite's errors are told apart.
+ * Implements a SQLite connection with prepared statements, and a group's transaction on it: how it waits for other processes and what its commit
+ * includes. It also maps SQLite's errors to the port's.
  */
 import { constants, Database, type Statement } from "bun:sqlite";
 import { sleep, systemClock } from "../../base/clock.ts";
@@ -18,12 +18,12 @@ export class SqliteConnection implements GroupConnection {
   constructor(file: string, options: { readonly: boolean }) {
     this.database = new Database(
       file,
-      // Strict: a value that a statement names and nobody gives is an error instead of NULL.
+      // Strict mode makes a missing parameter an error instead of NULL.
       { strict: true, ...(options.readonly ? { readonly: true } : { readwrite: true, create: true }) },
     );
   }
 
-  /** Runs one statement at once, without a place in any queue. */
+  /** Runs one statement at once, without a queue. */
   exec(sql: string): void {
     try {
       this.#statement(sql).run();
@@ -56,7 +56,7 @@ export class SqliteConnection implements GroupConnection {
     }
   }
 
-  /** It has run when it answers, so that all of them share one promise. */
+  /** Runs the statement before it returns, so that all calls share one resolved promise. */
   post(sql: string, ...values: SqlArguments): Promise<void> {
     try {
       this.#statement(sql).run(...values);
@@ -91,7 +91,7 @@ export class SqliteConnection implements GroupConnection {
     return this.database.inTransaction;
   }
 
-  /** Closes it and leaves the log's files alone: those that stand under their names are not this connection's any more. */
+  /** Closes the connection without touching the log's files, because the files at those paths are no longer this connection's. */
   abandon(): void {
     this.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, new Int32Array([1, 0]));
     this.close();
@@ -103,7 +103,7 @@ export class SqliteConnection implements GroupConnection {
     this.database.close();
   }
 
-  /** Another one than before where another connection has committed since. */
+  /** Returns a number that changes when another connection commits. */
   async foreignVersion(): Promise<number> {
     const row = await this.get<{ data_version: number }>("PRAGMA data_version");
     return row?.data_version ?? 0;
@@ -120,22 +120,22 @@ export class SqliteConnection implements GroupConnection {
 }
 
 /**
- * SQLite looks at bound values while it plans a LIMIT or weighs indexes, and then plans such a statement anew at each execution, which costs
- * more than its rows (measured: 19.4 for 0.3 µs). A plus before a value hides it from the planner and changes nothing else.
+ * Puts a plus before each parameter, which hides its value from the planner and changes nothing else. Otherwise SQLite plans a statement with a LIMIT
+ * or several possible indexes again at each execution. That costs more than its rows (measured: 19.4 µs instead of 0.3 µs).
  */
 function plannedOnce(sql: string): string {
   if (!/^\s*(SELECT|UPDATE|DELETE|WITH)\b/i.test(sql)) return sql;
   return sql.replaceAll(/'[^']*'|[?$]\w+/g, (part) => (part.startsWith("'") ? part : `+${part}`));
 }
 
-/** Result codes that say the database itself cannot be used now (sqlite.org/rescode.html). */
+/** Result codes of a database that cannot be used now (sqlite.org/rescode.html). */
 const UNAVAILABLE =
   /^SQLITE_(FULL|BUSY|LOCKED|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|NOMEM|PROTOCOL|PERM|AUTH|INTERRUPT)/;
 
 const DAMAGED =
   " The database file is damaged: relay doctor looks it over, and relay restore puts a backup in its place.";
 
-/** Whether another process holds the lock that was wanted. */
+/** Returns whether another process holds the lock. */
 function isBusy(error: unknown): boolean {
   const cause =
     error instanceof StoreUnavailable ? (error.cause as { code?: string } | undefined) : undefined;
@@ -158,7 +158,7 @@ function tellApart(error: unknown): unknown {
   return error;
 }
 
-/** Keys that are part of a commit. */
+/** Deduplication keys that are written with a commit. */
 interface LoggedKeys extends UndoableKeys {
   /** The version of the database that the open transaction sees. */
   locked: number;
@@ -168,16 +168,16 @@ interface LoggedKeys extends UndoableKeys {
   commit(): void;
 }
 
-/** Where the database stood when it was opened. */
+/** The path at which the database was opened. */
 interface Place {
-  /** Why it does not any more, as it was found last. */
+  /** Says why the database is not at its path, as of the last check. Null if it is. */
   readonly trouble: string | null;
   look(): string | null;
 }
 
 /**
- * How long a group waits for another process that holds the write lock. A command beside the server holds it for milliseconds. The wait is
- * for a real process, so it is a real one under any clock, and it is never SQLite's own, which would hold the event loop.
+ * How long a group waits for another process that holds the write lock. A command holds it for milliseconds. The wait is real time under any clock,
+ * because the other process is real. SQLite's own wait would block the event loop.
  */
 const LOCK_WAIT_MS = 1_000;
 const LOCK_RETRY_MS: readonly number[] = [1, 2, 5, 10, 15, 20, 25];
@@ -185,10 +185,10 @@ const LOCK_RETRY_MS: readonly number[] = [1, 2, 5, 10, 15, 20, 25];
 export class SqliteGroup implements GroupDatabase {
   readonly connection: SqliteConnection;
   readonly keys: LoggedKeys;
-  /** A group holds the event loop: the works behind it are the next one. */
+  /** The limits are small, because a group blocks the event loop. Further works form the next group. */
   readonly limit = { groupMs: 12, firstDrafts: 8, mostDrafts: 64 };
   readonly beginsAhead = false;
-  /** It has nothing to be ahead of. */
+  /** Always false, because no transaction begins ahead of its group. */
   readonly isBegun = false;
   readonly #place: Place;
   #captured = true;
@@ -199,7 +199,7 @@ export class SqliteGroup implements GroupDatabase {
     this.#place = place;
   }
 
-  /** Takes the write lock; another process that has it is waited for without holding the event loop. */
+  /** Takes the write lock. Waits for another process that has it, without blocking the event loop. */
   async begin(): Promise<number> {
     if (this.#place.trouble !== null) this.#requirePlace();
     const startedMs = systemClock.monotonicMs();
@@ -225,12 +225,12 @@ export class SqliteGroup implements GroupDatabase {
 
   async commit(): Promise<CommitResult> {
     try {
-      // The flag is up again with the commit, so that direct SQL is captured.
+      // Sets the flag again with the commit, so that changes by direct SQL are captured.
       if (!this.#captured) this.capture(true);
       if (this.keys.used) await this.keys.write();
       this.connection.exec("COMMIT");
       if (this.keys.used) this.keys.commit();
-      // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
+      // Checks the path after the commit and before any caller gets a result, so that a write to a moved file is never acknowledged.
       this.#requirePlace();
       return { durable: null };
     } catch (error) {
@@ -260,14 +260,14 @@ export class SqliteGroup implements GroupDatabase {
 }
 
 /**
- * Works that await only their transaction settle before the event loop turns. When it turns inside a group, a work is awaiting
- * something else and would hold every writer: the watch makes that an error of the work instead of a standstill.
+ * Fails a work that awaits something other than its transaction, because it would block every writer. Works that await only their transaction settle
+ * before the event loop turns.
  */
 class TurnWatch implements WorkWatch {
   #turn = setImmediate(() => this.#violated());
   #fail: (error: Error) => void = () => undefined;
 
-  /** The work, or that it was violated meanwhile. */
+  /** Settles as the work does, or rejects if the event loop turns first. */
   over<Result>(working: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;

@@ -1,6 +1,6 @@
 /**
- * A whole, consistent, checked copy of a database, made while others write to it. It appears under its name only when it is on the disk
- * and was read through; until then it is a hidden `.part` beside it. It never waits for a writer and never makes one wait.
+ * Makes a complete, consistent and verified copy of a database while other processes write to it. The copy is a hidden `.part` file until it is
+ * synced and verified. Only then does it get its name. It never waits for a writer and never makes a writer wait.
  */
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
@@ -18,11 +18,11 @@ import {
 
 const BUSY_TIMEOUT_MS = 5_000;
 const HOLD_TIMEOUT_MS = 2_000;
-/** It holds people's addresses and sealed secrets. */
+/** Allows only the owner to read a copy, because it holds people's addresses and sealed secrets. */
 const OWNER_ONLY = 0o600;
 const SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name";
 
-/** What a copy is at: `file` grows to about so many bytes while it is copied. */
+/** The progress of a copy. `file` grows to about `ofBytes` bytes. */
 export interface CopyStep {
   doing: "copying" | "checking";
   file: string;
@@ -34,7 +34,7 @@ interface CopyOptions {
   onStep?: ((step: CopyStep) => void) | undefined;
 }
 
-/** Copies the database `from` to the new file `to`. Throws DatabaseRefused in one sentence; then nothing is at `to` that was not before. */
+/** Copies the database `from` to the file `to`. Throws DatabaseRefused, and then leaves `to` unchanged. */
 export async function copyDatabase(from: string, to: string, options: CopyOptions): Promise<CheckedDatabase> {
   if (!existsSync(from))
     throw new DatabaseRefused(
@@ -42,14 +42,14 @@ export async function copyDatabase(from: string, to: string, options: CopyOption
       `There is no database ${from}: name the server's folder with --data-dir or RELAY_DATA_DIR.`,
     );
   return await makeCopy(from, to, options, () => {
-    // Reading and writing, though it writes nothing: the last one to close then clears SQLite's side files away.
+    // Opens for writing, although it writes nothing, so that SQLite removes its side files when the last connection closes.
     const connection = new Database(from, { readwrite: true, create: false });
     connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     return connection;
   });
 }
 
-/** As `copyDatabase`, through a connection to `from` that is closed at the end unless it was handed in open. */
+/** Copies through a connection to `from`. It closes a connection that it opened, but not one that was passed open. */
 async function makeCopy(
   from: string,
   to: string,
@@ -79,7 +79,7 @@ async function makeCopy(
   }
 }
 
-/** Fills the empty file; answers the source's schema in SQLite's words. */
+/** Fills the empty file. Returns the source's schema as SQLite's own statements. */
 function copyInto(part: string, source: Database | (() => Database)): string {
   const connection = source instanceof Database ? source : source();
   try {
@@ -90,7 +90,7 @@ function copyInto(part: string, source: Database | (() => Database)): string {
   }
 }
 
-/** A copy holds every table, index and trigger of what it was made of, in the same words. */
+/** Throws DatabaseRefused unless the copy has the same tables, indexes and triggers as its source. */
 async function compareSchemas(from: string, schema: string, copy: string): Promise<void> {
   using made = openDatabaseFile(copy);
   if (JSON.stringify(await made.all(SCHEMA)) === schema) return;
@@ -119,13 +119,13 @@ function explain(from: string, to: string, error: unknown): DatabaseRefused {
 }
 
 interface HeldDatabase extends Disposable {
-  /** A checked copy of it, as `copyDatabase` makes one. Throws DatabaseRefused. */
+  /** Makes a verified copy, as `copyDatabase` does. Throws DatabaseRefused. */
   copyTo(file: string): Promise<CheckedDatabase>;
 }
 
 /**
- * Takes the database for itself. Answers null where SQLite cannot make sense of the file; throws DatabaseRefused where another
- * process has it open. The log and the other side files are gone when it is held.
+ * Locks the database for this process and removes its log and other side files. Returns null if SQLite cannot read the file. Throws DatabaseRefused
+ * if another process has it open.
  */
 export function holdDatabase(file: string): HeldDatabase | null {
   try {
@@ -139,7 +139,7 @@ export function holdDatabase(file: string): HeldDatabase | null {
   }
 }
 
-/** Leaving the log behind needs the file alone, and moves what the log holds into it first. */
+/** Moves the log into the database and leaves WAL mode. That fails if another process has the file open. */
 function fold(file: string): void {
   const connection = new Database(file, { readwrite: true, create: false });
   try {
@@ -151,7 +151,7 @@ function fold(file: string): void {
   }
 }
 
-/** A second connection: one that folded keeps its journal's file for as long as it holds the lock. */
+/** Locks with a second connection, because the one that leaves WAL mode keeps its journal file while it holds a lock. */
 function hold(file: string): HeldDatabase {
   const connection = new Database(file, { readwrite: true, create: false });
   try {
@@ -175,15 +175,18 @@ function requireFolded(file: string, mode: { journal_mode: string } | null): voi
   throw new DatabaseRefused("busy", `${file} is in use by another command: try again when that has ended.`);
 }
 
-/** A migration that does not begin, because what was before could not be kept. */
+/** A migration that was refused because the backup before it failed. */
 export class UpgradeBackupFailed extends MigrationRefused {}
 
-/** The copy of the database from before its upgrade to this executable's schema: one for each version, however often its upgrade begins again. */
+/**
+ * Returns the path of the backup before the upgrade to this executable's schema. Each schema version has one path, so that a repeated upgrade makes
+ * no second backup.
+ */
 function copyBeforeUpgrade(file: string): string {
   return join(dirname(file), "backups", `before-migration-to-${SCHEMA_VERSION}.db`);
 }
 
-/** Whether an upgrade to this executable's schema was interrupted: its copy is there, of a schema before the one that the database has now. */
+/** Returns whether an upgrade to this executable's schema was interrupted. Its backup then exists, with an older schema than the database has now. */
 export async function wasUpgradeBegun(file: string, schema: number): Promise<boolean> {
   try {
     using copy = openDatabaseFile(copyBeforeUpgrade(file));
@@ -193,7 +196,10 @@ export async function wasUpgradeBegun(file: string, schema: number): Promise<boo
   }
 }
 
-/** Copies the database into `backups/` next to it, over the copy of an upgrade that was interrupted before its first step. Throws UpgradeBackupFailed where that fails. */
+/**
+ * Copies the database into `backups/` next to it. It replaces the copy of an upgrade that was interrupted before its first step. Throws
+ * UpgradeBackupFailed.
+ */
 export async function backupBeforeMigration(file: string): Promise<void> {
   try {
     await copyDatabase(file, copyBeforeUpgrade(file), { replace: true });

@@ -1,6 +1,6 @@
 /**
- * A database file as it lies there: read beside a running server or without one, never migrated, never written to. It leaves nothing
- * behind, not even SQLite's side files.
+ * Reads a database file without changing it, with or without a running server. It never migrates or writes, and leaves no side files of SQLite
+ * behind.
  */
 import { constants, Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
@@ -12,10 +12,13 @@ import { MOVED_NUMBER } from "../transfer/mark.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** `foreign`: no database of this service. `newer`: of a version this executable does not know. `target`: the copy cannot be made there. */
+/**
+ * Why a file is refused. `foreign`: it is not a database of this service. `newer`: a newer version wrote it. `target`: the copy cannot be written
+ * there.
+ */
 export type DatabaseRefusal = "missing" | "foreign" | "newer" | "damaged" | "busy" | "changed" | "target";
 
-/** What is wrong with a database file; the message is one sentence for a person. */
+/** Says what is wrong with a database file, in one sentence for a person. */
 export class DatabaseRefused extends Error {
   readonly reason: DatabaseRefusal;
 
@@ -30,8 +33,8 @@ interface DatabaseFile extends Reader, Disposable {
 }
 
 /**
- * Opens it for reading. Where a log lies beside it, somebody uses it or used it last: then the log is read too. Where none does the file is
- * whole by itself, and reading it that way makes no log.
+ * Opens the file for reading, including its log if one exists. Without a log the file is complete, and is opened as immutable so that SQLite creates
+ * none.
  */
 export function openDatabaseFile(file: string): DatabaseFile {
   if (!existsSync(file)) throw new DatabaseRefused("missing", `There is no file ${file}: check its path.`);
@@ -65,7 +68,7 @@ function openAsItLies(file: string): Database {
   return database;
 }
 
-/** A file opened by its address cannot be opened strict, and then a name without its sign binds nothing and says nothing. */
+/** Adds `$` to the names of parameters. A file opened by URI cannot be strict, and then a name without its sign silently binds nothing. */
 function signed(values: SqlArguments): SQLQueryBindings[] {
   const [first] = values;
   if (typeof first !== "object" || first === null || first instanceof Uint8Array)
@@ -73,7 +76,7 @@ function signed(values: SqlArguments): SQLQueryBindings[] {
   return [Object.fromEntries(Object.entries(first).map(([name, value]) => [`$${name}`, value]))];
 }
 
-/** The schema's number; null where the file holds no schema of this service. */
+/** Returns the schema's number, or null if the file has no schema of this service. */
 export async function readSchemaVersion(tx: Reader): Promise<number | null> {
   const table = await tx.get(
     "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migration'",
@@ -88,7 +91,7 @@ export async function readSchemaVersion(tx: Reader): Promise<number | null> {
   );
 }
 
-/** The sentence for SQLite's own error while reading `file`. */
+/** Makes a DatabaseRefused from SQLite's error while reading `file`. */
 export function unreadableError(file: string, error: unknown): DatabaseRefused {
   if (error instanceof DatabaseRefused) return error;
   const { code = "", message } = error as { code?: string; message: string };
@@ -107,14 +110,14 @@ export function unreadableError(file: string, error: unknown): DatabaseRefused {
 
 const SHOWN_FAULTS = 5;
 
-/** A file that was read through and found whole. */
+/** The contents of a file that was fully verified. */
 export interface CheckedDatabase {
   schema: number;
-  /** Rows by table. */
+  /** The number of rows by table. */
   rows: Readonly<Record<string, number>>;
 }
 
-/** Reads the whole file. Throws DatabaseRefused: missing, no database of this service, newer than this executable, or damaged. */
+/** Verifies the whole file. Throws DatabaseRefused if it is missing, foreign, newer or damaged. */
 export async function checkDatabase(file: string): Promise<CheckedDatabase> {
   try {
     using database = openDatabaseFile(file);
@@ -141,7 +144,10 @@ export async function checkDatabase(file: string): Promise<CheckedDatabase> {
   }
 }
 
-/** What is wrong inside, at most a few of each; none: it is whole. `quick` leaves out what takes longest, indexes against their tables. */
+/**
+ * Lists faults inside the file, at most a few of each kind. The list is empty for an intact file. `quick` skips the slowest check, of indexes against
+ * their tables.
+ */
 export async function findFaults(tx: Reader, options: { quick?: boolean } = {}): Promise<string[]> {
   const pragma = options.quick === true ? "quick_check" : "integrity_check";
   const pages = await tx.all<Record<string, string>>(`PRAGMA ${pragma}(${SHOWN_FAULTS})`);
@@ -164,7 +170,7 @@ export async function findFaults(tx: Reader, options: { quick?: boolean } = {}):
   return found;
 }
 
-/** Rows by table. */
+/** Counts the rows of each table. */
 async function countRows(tx: Reader): Promise<Record<string, number>> {
   const tables = await tx.all<{ name: string }>(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
@@ -177,13 +183,13 @@ async function countRows(tx: Reader): Promise<Record<string, number>> {
   return rows;
 }
 
-/** A file without a schema is this large at most: SQLite's first page. */
+/** The largest size of a file without a schema: SQLite's first page. */
 const BLANK_BYTES = 65_536;
 
 /**
- * How a directory has lost its database but not what belonged to it, in one sentence with what to do; null: it has not. A new, empty one
- * would take its place unnoticed. A master key is made after the schema's commit, so beside one a database without a schema is a lost one;
- * beside a log without a key a first start may have been cut off, unless SQLite would throw that log away unread.
+ * Detects a directory that lost its database but not the files that belong to it. Returns a sentence that says what to do, or null. Without this
+ * check, a start would silently create an empty database. The master key is created after the schema's commit, so a key without a schema means a
+ * loss. A log without a key can come from an interrupted first start, unless SQLite would discard that log unread.
  */
 export function findLoss(dataDir: string): string | null {
   const file = join(dataDir, "relay.db");
@@ -202,7 +208,7 @@ export function findLoss(dataDir: string): string | null {
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Whether it holds no table, its log read too. One that cannot be read is not for this to judge. */
+/** Returns whether the file, with its log, has no table. A file that cannot be read does not count as blank. */
 function isBlank(file: string, bytes: number): boolean {
   if (bytes === 0) return true;
   if (bytes > BLANK_BYTES) return false;
@@ -214,7 +220,7 @@ function isBlank(file: string, bytes: number): boolean {
   }
 }
 
-/** Throws DatabaseRefused with the sentence where the directory has lost its database. */
+/** Throws DatabaseRefused if the directory lost its database. */
 export function requireDatabaseFile(dataDir: string): void {
   const loss = findLoss(dataDir);
   if (loss !== null) throw new DatabaseRefused("missing", loss);

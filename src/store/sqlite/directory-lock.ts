@@ -13,16 +13,16 @@ export class DataDirectoryTaken extends Error {}
 export interface DirectoryLock {
   /** Describes the holder in words. */
   readonly holder: string;
-  /** Tells this lock's file from every other that stood or will stand in its place. */
+  /** Identifies this lock's file among all files that ever have its path. */
   readonly identity: string;
-  /** Whether its file still stands in its place, so that the next one finds it. */
+  /** Returns whether the lock's file is still at its path, where the next server looks for it. */
   stands(): boolean;
-  /** Takes a lock file anew after the old one was removed; false where another process has it now. The old one is held until then. */
+  /** Takes a new lock file after the old one was removed. Returns false if another process has it. Holds the old one until then. */
   renew(): boolean;
   release(): void;
 }
 
-/** Takes the lock, or throws DataDirectoryTaken naming the process that holds it. `what` is the holder's own words for itself. */
+/** Takes the lock. Throws DataDirectoryTaken, which names the process that holds it. `what` describes this process to others. */
 export function lockDataDirectory(directory: string, what: string, nowMs: number): DirectoryLock {
   const file = join(directory, "runner.lock");
   const holderFile = join(directory, "runner.txt");
@@ -63,10 +63,10 @@ interface HeldFile {
   release(): void;
 }
 
-/** How often a file is tried that is removed or replaced while it is taken; then somebody else starts here too. */
+/** Attempts to lock a file that is removed or replaced meanwhile. After that, another server must be starting here too. */
 const TRIES = 10;
 
-/** null where another process holds it. What is held is the file that stands there: one removed meanwhile is left and taken anew. */
+/** Locks the file at this path, and repeats this if the file was removed meanwhile. Returns null if another process holds it. */
 function hold(file: string): HeldFile | null {
   for (let turn = 0; turn < TRIES; turn++) {
     const held = holdOnce(file);
@@ -76,14 +76,14 @@ function hold(file: string): HeldFile | null {
   return null;
 }
 
-/** The identity is "" where another file may have been opened than the one it would name. */
+/** Locks the file once. The identity is "" if another file than the one at the path may have been opened. */
 function holdOnce(file: string): HeldFile | null {
   makeFile(file);
   const identity = identityOf(file);
   const database = new Database(file, { create: true, readwrite: true });
   try {
     database.exec("PRAGMA busy_timeout = 0");
-    // Nothing is ever written to it, so no journal need lie beside it.
+    // Needs no journal file, because nothing is ever written to the lock file.
     database.exec("PRAGMA journal_mode = MEMORY");
     database.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -91,7 +91,7 @@ function holdOnce(file: string): HeldFile | null {
     const { code = "", message } = error as { code?: string; message: string };
     if (/SQLITE_BUSY|database is locked/.test(`${code} ${message}`)) return null;
     if (!/^SQLITE_(NOTADB|CORRUPT)/.test(code)) throw error;
-    // Who holds it is known before what it says is read, so nobody does; and it is empty as this service makes it.
+    // SQLite checks the lock before it reads the file, so no process holds this one. The service creates it empty, so it is emptied again.
     truncateSync(file);
     return { identity: "", release: () => undefined };
   }
@@ -102,7 +102,7 @@ function holdOnce(file: string): HeldFile | null {
   return { identity, release };
 }
 
-/** SQLite would make it, and nobody could tell then which one it opened. */
+/** Creates the file if it is missing. If SQLite created it, the opened file could not be identified. */
 function makeFile(file: string): void {
   try {
     writeFileSync(file, "", { flag: "wx" });
@@ -111,13 +111,13 @@ function makeFile(file: string): void {
   }
 }
 
-/** A new file may get a removed one's number, never its time of birth too. */
+/** Identifies a file by device, number and creation time. A new file can reuse a removed file's number, but not its creation time too. */
 function identityOf(file: string): string {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? "" : `${stat.dev}:${stat.ino}:${stat.birthtimeNs}`;
 }
 
-/** For people alone: where the disk takes nothing more, the lock holds all the same. */
+/** Writes the holder's description, for people only. Ignores errors, because the lock also holds on a full disk. */
 function noteHolder(file: string, holder: string): void {
   try {
     writeFileSync(file, holder);

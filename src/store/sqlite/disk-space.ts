@@ -1,4 +1,4 @@
-/** Whether the disk of a SQLite database has room, and which of SQLite's errors say that it has none. */
+/** Checks whether the disk of a SQLite database has space, and recognizes SQLite's errors of a full disk. */
 import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
@@ -9,17 +9,19 @@ import { StoreUnavailable } from "../port.ts";
 const TROUBLE = "The disk of the data directory is full: make room there, and writes go on by themselves.";
 const ASK_EVERY_MS = 1_000;
 const ASKED_BYTES = 1024 * 1024;
-/** A full disk, and what a quota or a limit of file sizes makes of a write. */
+/** Error codes of a full disk, and of a write beyond a quota or a limit of file sizes. */
 const NO_ROOM = /^SQLITE_(?:FULL|IOERR_(?:WRITE|FSYNC|TRUNCATE|SHMSIZE))$/;
 
-/** Whether a group failed because its disk takes no more. */
+/** Returns whether a group failed because its disk is full. */
 export function foundNoRoom(error: unknown): boolean {
   const cause =
     error instanceof StoreUnavailable ? (error.cause as { code?: unknown } | undefined) : undefined;
   return typeof cause?.code === "string" && NO_ROOM.test(cause.code);
 }
 
-/** The room next to a database file. `onChange` receives the trouble when a group finds no room, and null when it ends. */
+/**
+ * Tracks the space next to a database file. `onChange` receives the trouble when a group fails on a full disk, and null when writes succeed again.
+ */
 export function makeDiskSpace(
   file: string,
   { clock, onChange }: { clock: Clock; onChange: (trouble: string | null) => void },
@@ -33,7 +35,7 @@ export function makeDiskSpace(
   });
 }
 
-/** Writes a file that no file system can compress, syncs it, and removes it. */
+/** Writes, syncs and removes a file that no file system can compress. Returns whether that succeeded. */
 async function takesFile(part: string): Promise<boolean> {
   try {
     await writeFile(part, randomBytes(ASKED_BYTES), { flush: true });

@@ -1,16 +1,16 @@
 /**
- * The events of a relay's name, as the rooms ask for them: `event INDEXED BY event_of_relay`, as if that index were led by the name. In SQLite it is
- * led by a block of 2,048 numbers and the name behind, so that the newest events of all relays stand side by side and a group writes few pages of
- * it; `event_block` says which blocks hold any of a name. A statement is written so that it goes from block to block. The rows stay the same.
+ * Rewrites statements that read a relay's events by `event INDEXED BY event_of_relay`. Callers write them as if the name were the index's first
+ * column. On SQLite the index begins with a block of 2,048 event numbers, then the name. New events of all relays then share a few pages. The table
+ * `event_block` lists the blocks of each name. A rewritten statement goes from block to block and returns the same rows.
  */
 import { type Comparison, findComparison, findSorted, placesOf } from "../sql/select.ts";
 import { closing, isSign, isWord, next, split, type Token } from "../sql/token.ts";
 
 export const BLOCK_INDEX = "event_of_relay";
-/** As the migration that made the index says it. */
+/** The bits of a number within a block, as in the migration that made the index. */
 const BLOCK_BITS = 11;
 
-/** Writes what leads through the blocks into each SELECT that names the index. */
+/** Adds the join with `event_block` to each SELECT that names the index. */
 export function followBlocks(sql: string): string {
   const tokens = split(sql);
   for (let at = 0; at < tokens.length; at++) {
@@ -25,13 +25,13 @@ export function followBlocks(sql: string): string {
   return tokens.map(({ text }) => text).join("");
 }
 
-/** Whether the number of an event stands there, and not another table's. */
+/** Returns whether the token is the `seq` of an event, not of another table. */
 function isOfEvents(tokens: readonly Token[], places: readonly number[], index: number): boolean {
   const [place = -1, before = -1, table = -1] = [places[index], places[index - 1], places[index - 2]];
   return tokens[place]?.text === "seq" && (!isSign(tokens[before], ".") || isWord(tokens[table], "EVENT"));
 }
 
-/** What is added is written into tokens that are there, so that every place stays what it was. */
+/** Writes the additions into existing tokens, so that all positions stay valid. */
 function follow(tokens: Token[], at: number, places: readonly number[], comparison: Comparison): void {
   const table = tokens.findLast((token, place) => place < at && isWord(token, "EVENT"));
   if (table !== undefined) table.text = "event_block CROSS JOIN event";
@@ -52,7 +52,7 @@ function follow(tokens: Token[], at: number, places: readonly number[], comparis
     const way = isWord(tokens[next(tokens, sorted)], "DESC") ? " DESC" : "";
     prepend(tokens, isSign(tokens[sorted - 1], ".") ? sorted - 2 : sorted, `event_block.block${way}, `);
   }
-  // A plus keeps the kind of the block's column out of the comparison, with which SQLite would not follow the index.
+  // The plus removes the type affinity of the block's column from the comparison. With it, SQLite would not use the index.
   append(
     tokens,
     comparison.end - 1,
@@ -64,7 +64,7 @@ function follow(tokens: Token[], at: number, places: readonly number[], comparis
   }
 }
 
-/** Where what is compared ends, from `from` on. */
+/** Returns the position of the last token of the compared value that begins at `from`. */
 function endOf(tokens: readonly Token[], places: readonly number[], from: number): number {
   let last = from;
   for (const place of places.slice(places.indexOf(from))) {

@@ -28,18 +28,18 @@ import { foundNoRoom, makeDiskSpace } from "./disk-space.ts";
 import { type MigrationProgress, migrate } from "./migrate.ts";
 import { emptyLog, giveBackPages } from "./vacuum.ts";
 
-/** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
+/** The lock timeout of reads, which rarely wait. A write waits in connection.ts. */
 const BUSY_TIMEOUT_MS = 1_000;
-/** While it is opened beside a server that writes one transaction after the other, the lock is free for moments alone. */
+/** The lock timeout while opening. A running server that writes constantly frees the lock only for moments. */
 const OPEN_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 1_000;
-/** The dedupe index is written at random places: with SQLite's default of 2 MiB its pages fall out between two uses (measured: +40 % CPU). */
+/** The writer's page cache. With SQLite's default of 2 MiB, pages leave the cache between two uses (measured: +40 % CPU). */
 const WRITER_CACHE_KIB = 16 * 1024;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteOptions {
   clock: Clock;
-  /** Keys that are held in memory before they become a run on the disk; for tests. */
+  /** The number of keys in memory before they are written as a run. For tests. */
   keysARun?: number;
   /** Receives the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
@@ -56,7 +56,10 @@ export interface SqliteOptions {
   onMigrationProgress?: MigrationProgress;
 }
 
-/** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable, MigrationRefused or SchemaDiffers. */
+/**
+ * Opens the database file, and creates or migrates it if needed. Copies a used database into backups/ before its migration. Throws StoreUnavailable,
+ * MigrationRefused or SchemaDiffers.
+ */
 export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
   const writer = new SqliteConnection(file, { readonly: false });
   try {
@@ -187,7 +190,7 @@ class SqliteStore implements Store {
     }
   }
 
-  /** While keys are read, writes wait: the first key among them would read what is left in one stretch. */
+  /** Makes writes wait while keys are loaded. Otherwise the first write with a key would load all the rest at once. */
   #add<Result>(add: () => Promise<Result>): Promise<Result> {
     return this.#warming === null ? add() : this.#warming.then(add);
   }
@@ -233,7 +236,7 @@ class SqliteStore implements Store {
   async warm(): Promise<void> {
     const read = async (): Promise<void> => {
       while (await this.#group.add("app", () => this.#log.load()));
-      // These pages were read already.
+      // Frees the page cache, because the log's pages are not read again.
       this.#writer.exec("PRAGMA shrink_memory");
     };
     const reading = read();
@@ -278,8 +281,8 @@ export function identityOf(file: string): string {
 }
 
 /**
- * Where an open database stood. Somebody may delete, move or replace the folder or a file of it under a running server: SQLite writes on into
- * files that nobody will ever find, so that what is acknowledged then is lost. It never opens or makes a file.
+ * Checks that an open database is still at its path. If a person deletes, moves or replaces its files under a running server, SQLite continues to
+ * write into the lost files. Acknowledged writes would be lost. This class never opens or creates a file.
  */
 class FilePlace {
   readonly file: string;

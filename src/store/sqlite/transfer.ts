@@ -1,4 +1,4 @@
-/** A SQLite database as rows are moved from it, and a new one as they are moved to. */
+/** Implements both ends of a move on SQLite: a database that rows are moved from, and a new one that they are moved to. */
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { writeKeyRow } from "../dedupe/segment.ts";
@@ -15,7 +15,7 @@ import {
 import { openDatabaseFile, readSchemaVersion } from "./database-file.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
-/** Keys of one row of the log. */
+/** Keys in one row of the deduplication log. */
 const KEYS_A_ROW = 4_096;
 
 const KINDS: Readonly<Record<string, TransferTable["columns"][number]["kind"]>> = {
@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<string, TransferTable["columns"][number]["kind"]>> 
   TEXT: "text",
   BLOB: "bytes",
 };
-/** What SQLite calls a value of that kind. */
+/** SQLite's name for a value of each kind. */
 const TYPES = { integer: "integer", text: "text", bytes: "blob" } as const;
 
 export class SqliteEnd implements SourceEnd {
@@ -31,14 +31,17 @@ export class SqliteEnd implements SourceEnd {
   readonly database: Database;
   readonly isNew: boolean;
 
-  /** `making`: nobody knows of the file yet. Throws where another process holds its write lock. */
+  /**
+   * Opens the file and takes its write lock. `making` means that the file is new and not in its place yet. Throws if another process holds the write
+   * lock.
+   */
   constructor(file: string, options: { making: boolean }) {
     this.shown = file;
     this.isNew = options.making;
     this.database = new Database(file, { strict: true, readwrite: true, create: false });
     this.database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.database.run("PRAGMA foreign_keys = OFF");
-    // One that is being made is thrown away whole where it does not become whole, and is synced at its end.
+    // A new file needs no durability until its end: it is deleted if the move fails.
     if (options.making)
       for (const pragma of ["journal_mode = MEMORY", "synchronous = OFF"])
         this.database.run(`PRAGMA ${pragma}`);
@@ -51,7 +54,7 @@ export class SqliteEnd implements SourceEnd {
     }
   }
 
-  /** Every table that moves, each behind those that its rows refer to. */
+  /** Lists the tables to move, each after the tables that its rows refer to. */
   listTables(): TransferTable[] {
     const names = this.#all<{ name: string; sql: string }>(
       "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name",
@@ -147,7 +150,7 @@ export class SqliteEnd implements SourceEnd {
   }
 }
 
-/** A file with this version's schema that nobody knows of yet, or one that was moved to before. */
+/** A new file with this version's schema, or one that an earlier move filled. */
 export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
   #triggers: { name: string; sql: string }[] = [];
   #keys: { hash: Uint8Array; value: number }[] = [];
@@ -183,7 +186,7 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
     }
   }
 
-  /** As though each key had been kept with its event. */
+  /** Writes the keys to the deduplication log, as if each had been added with its event. */
   #writeKeys(): void {
     const row = writeKeyRow(this.#keys.splice(0));
     if (row.length > 0) this.database.query("INSERT INTO key_recent (keys) VALUES (?1)").run(row);
@@ -198,7 +201,7 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
 
   async settle(): Promise<void> {
     this.#writeKeys();
-    // What a trigger would have kept with each event.
+    // Adds the rows that a trigger would have written with each event.
     this.database.run(
       "INSERT INTO event_block (of_name, block) SELECT DISTINCT name_key, seq >> 11 FROM event INDEXED BY event_of_relay",
     );
@@ -214,11 +217,11 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
       );
   }
 
-  /** Its file is the one that counts once it is put in its place. */
+  /** Does nothing, because the caller puts the file into its place. */
   async finish(): Promise<void> {}
 }
 
-/** Whether it is a file whose rows were moved away; then it is whole by itself, without a log beside it. */
+/** Returns whether the rows of the file were moved away. If so, it also moves the log into the file, so that the file is complete by itself. */
 export async function foldMarked(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
   using database = openDatabaseFile(file);
@@ -228,7 +231,7 @@ export async function foldMarked(file: string): Promise<boolean> {
   return true;
 }
 
-/** Takes the mark away; answers where the rows were moved to, null where they were not. */
+/** Removes the mark. Returns where the rows were moved to, or null if they were not moved. */
 export async function unmarkFile(file: string): Promise<string | null> {
   using database = openDatabaseFile(file);
   const mark = (await readSchemaVersion(database)) === null ? null : await readMark(database);

@@ -1,14 +1,14 @@
-/** Looking after the file: room that deleted rows left is given back in small steps, and the log is cut to nothing. */
+/** Shrinks the database file: frees the space of deleted rows in small steps, and empties the log. */
 import type { Reader, Writer } from "../port.ts";
 import type { SqliteConnection } from "./connection.ts";
 
-/** One step is a transaction of half a megabyte moved at most, so that nobody waits long for the writer. */
+/** Pages that one step moves, half a megabyte at most, so that no caller waits long for the writer. */
 const PAGES_A_STEP = 128;
-/** Free pages that are kept: a megabyte, or this part of the file. */
+/** Free pages that stay in the file: a megabyte, or PART_KEPT of the file if that is more. */
 const PAGES_KEPT = 256;
 const PART_KEPT = 1 / 16;
 
-/** Gives back up to `PAGES_A_STEP` pages; answers whether there are more to give. `everything`: it keeps none. */
+/** Frees up to `PAGES_A_STEP` pages. Returns whether more can be freed. With `everything`, no free page stays. */
 export async function giveBackPages(
   tx: Writer,
   { everything = false }: { everything?: boolean } = {},
@@ -18,13 +18,13 @@ export async function giveBackPages(
   if (before.free <= keptOf(before.all)) return false;
   await tx.all(`PRAGMA incremental_vacuum(${PAGES_A_STEP})`);
   const after = await countPages(tx);
-  // A file made without incremental vacuum gives nothing back.
+  // A file that was made without incremental vacuum frees nothing.
   return after.free < before.free && after.free > keptOf(after.all);
 }
 
 /**
- * Moves the whole log into the database and cuts it to nothing, unless a transaction is open or another process reads from the log: then
- * the next time does it. Call while no read of this process is open; it waits for nobody.
+ * Moves the whole log into the database and truncates it. If a transaction is open or another process reads from the log, a later call does it. No
+ * read of this process may be open. It never waits.
  */
 export function emptyLog(writer: SqliteConnection): void {
   if (!writer.inTransaction) writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");

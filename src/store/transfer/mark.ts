@@ -1,17 +1,20 @@
 /**
- * The mark of a database whose rows were moved to another one: the last of its migrations, so to speak. Whoever opens it for a service is told
- * where they are, so that no two services run on the same rows; older versions refuse it as one of a newer version.
+ * Marks a database whose rows were moved to another one, by a row in its list of migrations. A service that opens the database gets an error with the
+ * new place, so that two services never run on the same rows. Older versions refuse it as the database of a newer version.
  */
 import { toIso } from "../../base/clock.ts";
 import type { Reader } from "../port.ts";
 
-/** Above every migration's number. */
+/** A number above every migration's. */
 export const MOVED_NUMBER = 1_000_000_000;
 
 export const MARK = `INSERT INTO schema_migration (number, name, applied_at) VALUES (${MOVED_NUMBER}, ?1, ?2)`;
 export const UNMARK = `DELETE FROM schema_migration WHERE number = ${MOVED_NUMBER}`;
 
-/** On PostgreSQL, of a node that was begun or stopped before the mark and goes on after it: each of its transactions takes its turn in this table. */
+/**
+ * Stops the writes of a PostgreSQL node that started or was suspended before the mark and continues after it. Its next transaction must take the turn
+ * in this table, which the trigger refuses.
+ */
 export const NO_MORE_WRITES = `
   UPDATE writer_turn SET node = '';
   CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -21,17 +24,17 @@ export const NO_MORE_WRITES = `
   CREATE TRIGGER refuse_moved BEFORE UPDATE ON writer_turn FOR EACH STATEMENT EXECUTE FUNCTION refuse_moved()`;
 export const LET_WRITE = "DROP FUNCTION IF EXISTS refuse_moved CASCADE";
 
-/** The rows of this database are elsewhere. */
+/** The rows of this database were moved to another one. */
 export class DatabaseTransferred extends Error {}
 
-/** Where its rows were moved to, and when; null: they are here. */
+/** Returns where the rows were moved to and when, or null if they were not moved. */
 export async function readMark(tx: Reader): Promise<{ to: string; at: number } | null> {
   return await tx.get<{ to: string; at: number }>(
     `SELECT name AS "to", applied_at AS at FROM schema_migration WHERE number = ${MOVED_NUMBER}`,
   );
 }
 
-/** Throws DatabaseTransferred where they are not here. */
+/** Throws DatabaseTransferred if the rows were moved to another database. */
 export async function requireNotTransferred(tx: Reader): Promise<void> {
   const mark = await readMark(tx);
   if (mark === null) return;

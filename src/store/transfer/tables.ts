@@ -1,21 +1,21 @@
 /**
- * What moves from one database to the other: every table with rows of the service, its columns as both have them, and the sum by which two ends are
- * compared. What a database keeps for itself (its migrations, its memory of keys, who runs it) does not move.
+ * Defines what a move copies: the tables with the service's rows, their columns, and the checksum that compares both ends. Tables about the database
+ * itself (migrations, deduplication keys, leases) do not move.
  */
 
-/** An integer as its digits, so that none is rounded. */
+/** A value of a row. An integer is a string of its digits, so that none is rounded. */
 export type Cell = string | Uint8Array | null;
 
 export interface TransferTable {
   name: string;
   columns: readonly { name: string; kind: "integer" | "text" | "bytes" }[];
-  /** In this order both ends read their rows. */
+  /** The columns by which both ends sort the rows. */
   order: readonly string[];
-  /** Its rows' numbers are never given twice: the last one moves too. */
+  /** Whether row numbers are never used twice. The last number then moves too. */
   counted: boolean;
 }
 
-/** A database's own, on either side. */
+/** Tables that belong to one database and do not move. */
 const OWN: ReadonlySet<string> = new Set([
   "schema_migration",
   "capture_switch",
@@ -36,21 +36,21 @@ export function moves(table: string): boolean {
   return !OWN.has(table) && !table.startsWith("sqlite_");
 }
 
-/** Rows that are read and written together; those of files hold megabytes. */
+/** Returns how many rows are read and written together. Rows of files can hold megabytes. */
 export function rowsAtOnce({ name }: TransferTable): number {
   return name === "file" ? 8 : 500;
 }
 
-/** Refused in a sentence; neither database is changed. */
+/** A move that was refused, with a sentence for a person. Neither database was changed. */
 export class TransferRefused extends Error {}
 
-/** Of a table's rows, in order. */
+/** The checksum of a table's rows in order. */
 export interface TableSum {
   rows: number;
   digest: string;
 }
 
-/** Adds up rows: the same rows in the same order have the same sum. */
+/** Computes the checksum. The same rows in the same order have the same checksum. */
 export class RowSum {
   readonly #hash = new Bun.CryptoHasher("sha256");
   #rows = 0;
@@ -72,30 +72,30 @@ export class RowSum {
   }
 }
 
-/** A database that rows are moved from, or were moved to. While it is open nobody else writes to it. */
+/** A database that rows are moved from, or were moved to. No other process writes to it while it is open. */
 export interface SourceEnd extends AsyncDisposable {
-  /** For people; no password. */
+  /** The database's name for messages, without its password. */
   readonly shown: string;
   count(table: TransferTable): Promise<number>;
-  /** In parts, in the table's order. */
+  /** Yields the rows in parts, in the table's order. */
   rows(table: TransferTable): AsyncIterable<readonly Cell[][]>;
-  /** The last number that was given to a row of a counted table; null: none yet. */
+  /** Returns the last row number that a counted table assigned, or null if there is none. */
   lastNumber(table: TransferTable): Promise<string | null>;
-  /** The rows are elsewhere from now on: no service begins on this database any more, until `unmark`. */
+  /** Marks the database as moved. No service starts on it until the mark is removed. */
   mark(shown: string, nowMs: number): Promise<void>;
 }
 
 export interface TargetEnd extends SourceEnd {
-  /** Whether rows may be written to it at all. */
+  /** Whether rows may be written to it. */
   readonly isNew: boolean;
-  /** How a text stands there: a character that it cannot hold is replaced. */
+  /** Returns the text as the target stores it, with each character that it cannot store replaced. */
   asHeld(text: string): string;
-  /** Before the first row: what its own making put there is taken away, and nothing happens by itself while rows come. */
+  /** Prepares for the first row: deletes the rows of a new database and turns its triggers off. */
   begin(tables: readonly TransferTable[]): Promise<void>;
   add(table: TransferTable, rows: readonly Cell[][]): Promise<void>;
   setLastNumber(table: TransferTable, last: string): Promise<void>;
-  /** After the last row: it is as a service finds it, and may be read again. */
+  /** Runs after the last row. Turns the triggers on again, so that the database can be read and used. */
   settle(tables: readonly TransferTable[]): Promise<void>;
-  /** All of it is there for good. */
+  /** Makes the move permanent. */
   finish(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Moves every row of a stopped service from one database to another, whole or not at all: what was written is read again and compared, table by
- * table, before it counts. A move that was whole and could not say so is found to be, and is not made again.
+ * Moves every row of a stopped service from one database to another, atomically. It reads the written rows again and compares them, table by table,
+ * before the move counts. A repeated command detects an earlier move that completed without reporting it.
  */
 import {
   type Cell,
@@ -15,21 +15,21 @@ import {
 export interface MoveStep {
   doing: "copying" | "comparing";
   table: string;
-  /** Of all tables. */
+  /** Rows that are done, of all tables together, and their total. */
   done: number;
   of: number;
 }
 
 export interface Moved {
-  /** Rows by table. */
+  /** The number of rows by table. */
   rows: Readonly<Record<string, number>>;
-  /** It was whole already. */
+  /** Whether an earlier move had already completed. */
   before: boolean;
-  /** Texts with a character that the target cannot hold, by table and column. */
+  /** The number of texts with a character that the target cannot store, by table and column. */
   replaced: Readonly<Record<string, number>>;
 }
 
-/** Throws TransferRefused, or what a database fails with; then nothing is in the target that was not before. */
+/** Moves the rows. Throws TransferRefused or a database's own error, and then leaves the target unchanged. */
 export async function moveRows(
   source: SourceEnd,
   target: TargetEnd,
@@ -78,7 +78,7 @@ async function countRows(end: SourceEnd, tables: readonly TransferTable[]): Prom
   return counts;
 }
 
-/** The row of `event_last` stands in every new database. */
+/** Ignores `event_last`, because every new database has its row. */
 async function isUsed(target: TargetEnd, tables: readonly TransferTable[]): Promise<boolean> {
   for (const table of tables) if (table.name !== "event_last" && (await target.count(table)) > 0) return true;
   return false;
@@ -100,7 +100,7 @@ async function copyTable(
   return sum.sum;
 }
 
-/** The row as the target holds it. */
+/** Returns the row as the target stores it, and counts the texts that change. */
 function fitRow(
   row: readonly Cell[],
   target: TargetEnd,
@@ -155,7 +155,7 @@ async function compareAll(
       );
 }
 
-/** Whether the target holds what a move brought there, and nothing since. */
+/** Returns whether the target holds exactly the rows that a move would copy. */
 async function isSame(
   counts: Readonly<Record<string, number>>,
   { source, target }: Ends,
