@@ -1,7 +1,7 @@
 /**
- * g: the client library of the relay service, for web pages and apps. One ES module without dependencies, served by the service itself at
- * /client/g.js and published as a package. It keeps the signed-in person's session and speaks the routes below /client; what may be
- * done is the service's to decide. Types: types.d.ts.
+ * g, the client library of the relay service, for web pages and apps. It is one ES module without dependencies. The service serves it at
+ * /client/g.js, and it is also published as a package. It stores the session of the signed-in person and calls the routes below /client. The
+ * service decides what the person may do. Types: types.d.ts.
  *
  *   import { createClient } from "https://relay.example.com/client/g.js";
  *   const g = createClient({ url: "https://relay.example.com", key: "ak_live_…" });
@@ -91,7 +91,7 @@ function makeRecords(call, path) {
 /** @typedef {{ token(): Promise<string | null>, keep(token: string): Promise<void>, forget(): Promise<void> }} Session */
 
 /**
- * One call: with the key, the session where there is one, and every refusal thrown as a RelayError.
+ * Returns the function that sends one request with the app key and the session, if any. It throws every error response as a RelayError.
  * @param {ClientOptions} options
  * @returns {Call}
  */
@@ -120,7 +120,7 @@ function makeCall({ url, key, storage = defaultStorage(), fetch = (request) => g
     const answer = await readAnswer(response);
     if (response.ok) return answer;
     const refusal = new RelayError(response.status, answer);
-    // Another sign-in may have kept a newer session in the meantime.
+    // Another sign-in may have stored a newer session in the meantime.
     if (refusal.code === "signed_out" && token !== null && (await session.token()) === token)
       await session.forget();
     throw refusal;
@@ -156,7 +156,7 @@ function makeSession(storage, name) {
 }
 
 /**
- * localStorage, or memory where there is none or the browser forbids it.
+ * Returns localStorage, or storage in memory if the browser has none or forbids it.
  * @returns {SessionStorage}
  */
 function defaultStorage() {

@@ -12,7 +12,7 @@ export interface ClientOptions {
   url: string;
   /** An app key, `ak_…`. Never a secret key: anyone who opens the page can read it. */
   key: string;
-  /** Default: localStorage where there is one, else memory. */
+  /** Default: localStorage if the browser has it, otherwise memory. */
   storage?: SessionStorage;
   /** Default: the global fetch. */
   fetch?: (request: Request) => Promise<Response>;
@@ -24,21 +24,21 @@ export interface Problem {
   message: string;
 }
 
-/** Every refusal of the service, and what keeps a request from reaching it (`unreachable`, `bad_answer`, status 0). */
+/** An error response of the service. Also thrown with status 0 if a request does not reach the service (`unreachable`, `bad_answer`). */
 export class RelayError extends Error {
   constructor(
     status: number,
     body: { code: string; message: string; problems?: Problem[]; resetAt?: string; url?: string },
   );
   readonly name: "RelayError";
-  /** Such as `product_not_sellable`; the service explains each at /docs/errors/<code>. */
+  /** For example `product_not_sellable`. The service explains each code at /docs/errors/<code>. */
   readonly code: string;
-  /** The HTTP status, 0 where there was no answer. */
+  /** The HTTP status, or 0 if there was no response. */
   readonly status: number;
   readonly problems: readonly Problem[];
-  /** For caps (429): when to retry. */
+  /** When to retry after a cap (429); null for other errors. */
   readonly resetAt: Date | null;
-  /** For `product_not_sellable` and `plan_not_sellable`: where the buyer pays, if the item's soldThrough says so. */
+  /** The page where the buyer pays, for `product_not_sellable` and `plan_not_sellable` if the item's soldThrough names one. */
   readonly url: string | null;
 }
 
@@ -53,13 +53,13 @@ export interface Person {
 
 export interface Me {
   person: Person;
-  /** The plan's name; null where the app has no plans. */
+  /** The plan's name; null if the app has no plans. */
   plan: string | null;
 }
 
 export interface Access {
   granted: boolean;
-  /** When the last grant ends (ISO 8601); null: never, or nothing is granted. */
+  /** When the last grant ends (ISO 8601); null if it never ends or nothing is granted. */
   until: string | null;
   grants: { source: "relay" | "purchase" | "plan" | "hand"; grantedAt: string; expiresAt: string | null }[];
 }
@@ -68,9 +68,9 @@ export interface RelayRecord<Data = { [name: string]: Json }> {
   id: string;
   collection: string;
   data: Data;
-  /** The id of the person who wrote it; null: the app's own. */
+  /** The id of the person who wrote the record; null if the app wrote it. */
   owner: string | null;
-  /** The id of the person it is addressed to. */
+  /** The id of the person whom the record is addressed to. */
   recipient: string | null;
   createdAt: string;
   updatedAt: string;
@@ -78,59 +78,59 @@ export interface RelayRecord<Data = { [name: string]: Json }> {
 
 export interface Page<Item> {
   items: Item[];
-  /** Give it as `cursor` to get the next page; null on the last one. */
+  /** The `cursor` of the next page; null on the last page. */
   next: string | null;
 }
 
-/** One collection, as far as the signed-in person may see and change it. */
+/** One collection, limited to what the signed-in person may read and change. */
 export interface Records<Data = { [name: string]: Json }> {
-  /** Newest first; `limit` 1 to 200, default 50. */
+  /** Lists the newest records first. `limit` is 1 to 200, default 50. */
   list(page?: { limit?: number; cursor?: string | null }): Promise<Page<RelayRecord<Data>>>;
   get(id: string): Promise<RelayRecord<Data>>;
-  /** The signed-in person becomes the owner; `to` is the person a record of a direct collection is for. */
+  /** Creates a record that the signed-in person owns. `to` names the recipient of a record in a direct collection. */
   create(data: Data, options?: { to?: string }): Promise<RelayRecord<Data>>;
-  /** Replaces the data whole. */
+  /** Replaces all of the data. */
   update(id: string, data: Data): Promise<RelayRecord<Data>>;
   delete(id: string): Promise<void>;
 }
 
 export interface Client {
   auth: {
-    /** Mails a code to the address; answers when the code ends. */
+    /** Emails a code to the address and returns when the code expires. */
     requestCode(email: string): Promise<{ expiresAt: string }>;
-    /** Signs in with the mailed code; a new address becomes a new person. */
+    /** Signs in with the emailed code. A new address becomes a new person. */
     signIn(email: string, code: string): Promise<Person>;
     /**
-     * The session's token, or null. Send it to your own server, which asks `POST …/sessions/verify` whose it is. A person who has the token acts
-     * as the person: send it over https, and only to your server.
+     * Returns the session's token, or null. Send it to your own server, which calls `POST …/sessions/verify` to learn whose token it is. Anyone
+     * who has the token can act as the person, so send it over https and only to your server.
      */
     token(): Promise<string | null>;
-    /** Whether a session is kept here; the service may have ended it since. */
+    /** True if this client stores a session. The service may have ended it since. */
     isSignedIn(): Promise<boolean>;
-    /** Forgets the session here and ends it at the service. */
+    /** Deletes the session from storage and ends it at the service. */
     signOut(): Promise<void>;
     /** Ends every session of the person, on every device. */
     signOutEverywhere(): Promise<void>;
   };
-  /** Who is signed in, or null. */
+  /** Returns the signed-in person, or null. */
   me(): Promise<Me | null>;
   records<Data = { [name: string]: Json }>(collection: string): Records<Data>;
   access: {
-    /** `access:<slug>`, a product's or a plan's name. */
+    /** Checks `access:<slug>`, or the name of a product or a plan. */
     check(entitlement: string): Promise<Access>;
   };
   credits: {
     balance(): Promise<number>;
   };
   payments: {
-    /** Where to send the buyer. 409 `product_not_sellable` where a relay sells the product, with the error's `url` if it has one. */
+    /** Returns the URL to send the buyer to. Fails with 409 `product_not_sellable` if a relay sells the product; the error has its `url`, if any. */
     buy(product: string): Promise<{ url: string }>;
   };
   subscriptions: {
-    /** Where to send the buyer. 409 `plan_not_sellable` where a relay sells the plan, with the error's `url` if it has one. */
+    /** Returns the URL to send the buyer to. Fails with 409 `plan_not_sellable` if a relay sells the plan; the error has its `url`, if any. */
     checkout(plan: string): Promise<{ url: string }>;
   };
 }
 
-/** A client of one app. It makes no request until one of its operations is called. */
+/** Creates a client of one app. It makes no request until you call one of its operations. */
 export function createClient(options: ClientOptions): Client;

@@ -22,14 +22,14 @@ const RELEASED = [
 ] as const;
 
 interface Build {
-  /** undefined: the system of this machine. */
+  /** The target system; undefined for the system of this machine. */
   target?: string;
   file: string;
 }
 
 /**
- * Variables that change a compiled executable before any of its code runs. They make it plain Bun, pass options to Bun or open a debugger,
- * which also holds for each longer name that begins with BUN_INSPECT. No option of the build turns them off.
+ * Variables that change a compiled executable before any of its code runs. They make it plain Bun, pass options to Bun or open a debugger. The
+ * same applies to each longer name that begins with BUN_INSPECT. No option of the build turns them off.
  */
 const TAKEOVER_VARIABLES = ["BUN_BE_BUN", "BUN_OPTIONS", "BUN_INSPECT"];
 
@@ -49,7 +49,7 @@ function makeBase(bun: string, folder: string): string {
   return base;
 }
 
-/** Finds the Bun of the build's system: the running one, or the one that Bun downloads for a first build. null: the download failed. */
+/** Finds the Bun of the build's system: the running one, or the one that Bun downloads for a first build. Returns null if the download failed. */
 async function findBun({ target }: Build, folder: string): Promise<string | null> {
   if (target === undefined) return process.execPath;
   const outfile = join(folder, "first");

@@ -1,10 +1,10 @@
-/** Finds the tests of the files that differ from the last commit, or of the last commit where nothing differs. */
+/** Finds the tests of the files that differ from the last commit, or of the last commit if nothing differs. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 const IMPORT = /from\s+"(\.[^"]+)"/g;
 
-/** Paths of test files that changed, or that import a changed file directly. Browser tests only when they changed themselves. */
+/** Lists test files that changed or that import a changed file directly. A browser test is listed only if it changed itself. */
 export function listChangedTests(): string[] {
   const uncommitted = listPaths("status", "--porcelain", "--untracked-files=all").map((line) =>
     line.slice(3).replace(/^.* -> /, ""),
@@ -25,7 +25,7 @@ function importsOne(path: string, changed: ReadonlySet<string>): boolean {
   });
 }
 
-/** The lines that git prints; none where git or a history is missing. */
+/** Returns the lines that git prints, or none if git or the history is missing. */
 function listPaths(...words: string[]): string[] {
   const git = Bun.spawnSync(["git", ...words], { stderr: "ignore" });
   return git.stdout

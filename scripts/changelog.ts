@@ -1,7 +1,7 @@
 /** Writes CHANGELOG.md from the files of changes/. test/house/changelog.test.ts compares the page and the files. */
 import type { Release } from "../src/base/release/release.ts";
 
-/** Writes the page: the release in work, then the released ones, newest first. */
+/** Writes the page: the unreleased changes, then the releases, newest first. */
 export function writeChangelog(unreleased: Release, releases: readonly Release[]): string {
   return [
     "# Changes",

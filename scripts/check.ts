@@ -1,6 +1,7 @@
 /**
- * The whole gate, on a developer's machine and before a release: format and lint, types, tests, build, the executable in an empty folder, what the
- * dashboard loads, a tiny round of each measure of the bench, and the time bounds. It stops at the first step that fails and names it.
+ * Runs all checks, on a developer's machine and before a release. They are format and lint, types, tests, build, the executable in an empty
+ * folder, the size of the dashboard, a tiny round of each measure of the bench, and the time bounds. It stops at the first step that fails and
+ * names it.
  *
  *     npm run check              everything
  *     npm run check -- --fast    format, types, the rules of the codebase, golden files, and the tests of changed files: about a minute
@@ -35,7 +36,7 @@ const STEPS: readonly Step[] = [
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];
 
-/** The steps of `--fast`. The type checker keeps what it knows between two runs. */
+/** Returns the steps of `--fast`. The type checker stores its results between two runs. */
 function fastSteps(): Step[] {
   const cache = "node_modules/.cache/types.tsbuildinfo";
   const rules = ["layer", "source", "export", "pointer", "refusal", "released", "time-limit", "commit"];

@@ -63,7 +63,7 @@ function listPackages(root: string): Package[] {
   return [...found.values()].sort((left, right) => (left.manifest.name < right.manifest.name ? -1 : 1));
 }
 
-/** Finds the folder that a package imports another from: its own node_modules, else the shared one. Null: an optional package that is not installed. */
+/** Finds the folder of an imported package: its importer's own node_modules, otherwise the shared one. Null if an optional package is missing. */
 function findFolder(root: string, from: string, name: string): string | null {
   const places = [join(from, "node_modules", name), join(root, "node_modules", name)];
   return places.find((place) => existsSync(join(place, "package.json"))) ?? null;

@@ -18,7 +18,7 @@ for (const output of built.outputs) {
   if (name.endsWith(".html")) page = name;
   files.set(name, { text, kb: Bun.gzipSync(text).byteLength / 1024 });
 }
-/** The files that the page names, and those that its scripts import before they run. */
+/** The files that the page names, and the files that its scripts import before they run. */
 const first = new Set([page]);
 for (const name of first) {
   const { text } = files.get(name) ?? { text: "" };

@@ -1,7 +1,7 @@
 /**
- * Checks that an outbound call goes to the address that was checked, also over TLS. It runs from source or compiled
- * (`bun build --compile scripts/pin-check.ts`), with its own servers on loopback and without files. It prints one JSON line for each claim,
- * and exits with 0 if all of them hold, else with 1.
+ * Checks that an outbound call goes to the address that was checked, also over TLS. It runs from source or compiled (`bun build --compile
+ * scripts/pin-check.ts`), with its own servers on loopback and without files. It prints one JSON line for each claim. It exits with 0 if all of
+ * them are true, otherwise with 1.
  */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";

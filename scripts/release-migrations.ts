@@ -13,13 +13,13 @@ const FOLDERS = ["migrations", "migrations/postgres"];
 /** The text of a released migration. */
 interface ReleasedText {
   hash: string;
-  /** The first release with it. */
+  /** The first release with this text. */
   version: string;
-  /** Such as `migrations/0049-plan-end.sql`. */
+  /** The path of the file, for example `migrations/0049-plan-end.sql`. */
   file: string;
 }
 
-/** Reads the release that the file was written for, and its lines. Of two lines for one migration the second counts. */
+/** Reads the release that the file was written for, and its lines. If a migration has two lines, the second one counts. */
 export function readReleased(): { version: string; texts: ReleasedText[] } {
   const [head = "", ...lines] = readFileSync(FILE, "utf8").trimEnd().split("\n");
   const texts = lines.map((line) => {

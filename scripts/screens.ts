@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of docs/dashboard.md in a browser: pages of a shop that ran for eight days. With `--all FOLDER` it takes every page in
- * light and dark at three widths, for a look at all of them.
+ * Takes the screenshots of docs/dashboard.md in a browser: pages of a shop that ran for eight days. With `--all FOLDER` it takes every page in
+ * light and dark at three widths, for a review of all of them.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

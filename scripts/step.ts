@@ -1,4 +1,4 @@
-/** Runs the commands of a script on this terminal. The script decides what follows a failure. */
+/** Runs the commands of a script on this terminal. The script decides what happens after a failure. */
 
 /** Runs the command and returns its exit code. `cwd` defaults to the current folder. `env` is added to the environment of this process. */
 export async function runStep(

@@ -1,6 +1,6 @@
 /**
- * Runs the tests (`npm test`) or the long rounds (`npm run test:soak`): prints a line for each file that ended, then each failure in full with the
- * command that runs only that test, and as the last line `N passed, N failed`.
+ * Runs the tests (`npm test`) or the long rounds (`npm run test:soak`). It prints a line for each completed file, then each failure in full with
+ * the command that runs only that test. The last line is `N passed, N failed`.
  *
  *     npm test                                     every file, many a second time on PostgreSQL (test/kit/postgres-suite.ts)
  *     npm test -- test/rule/template.test.ts       one file
@@ -9,9 +9,8 @@
  *     npm run test:soak -- --long                  as many rounds as take an hour
  *     npm test -- --record-timings                 writes what each file took to scripts/test/timings.json
  *
- * Without a browser the browser tests are left out and counted as skipped; with CI=true that is a failure. The tests share one PostgreSQL, which
- * starts when the first of them asks for it. SIGINT and SIGTERM print the failures so far, end all processes and remove
- * all files.
+ * Without a browser, the browser tests do not run and count as skipped. With CI=true that is a failure. The tests share one PostgreSQL, which starts
+ * when the first test needs it. SIGINT and SIGTERM print the failures so far, end all processes and remove all files.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -35,30 +34,30 @@ import { endJobs, type JobResult, runBatch } from "./test/run-batch.ts";
 import { isSoakFile, SOAK_FOLDER } from "./test/soak-files.ts";
 
 const BROWSER_TESTS = "test/browser/";
-/** A file of `npm test` with rounds of its own in the soak imports this. */
+/** A file of `npm test` that has its own rounds in the soak imports this module. */
 const ROUNDS = "kit/rounds.ts";
 const TIMINGS = join(import.meta.dir, "test", "timings.json");
-/** Next to one file for each processor: files that mostly wait. */
+/** Lanes for files that mostly wait, in addition to one lane for each processor. */
 const WAITING_LANES = 2;
-/** What is assumed of a file with long rounds, whose recorded timing is without them: it begins first, in a process of its own. */
+/** The assumed time of a file with long rounds, because its recorded timing excludes them. It starts first, in its own process. */
 const LONG_ROUNDS = [120, 120] as const;
-/** A shorter run needs no summary of its time. */
+/** A shorter run gets no summary of its time. */
 const SUMMARY_FROM_MS = 60_000;
 const LONGEST = 10;
 
 const beganMs = performance.now();
 const read = readArguments(process.argv.slice(2), process.env);
-/** The plain command, which leaves out what only the soak runs. */
+/** True for the plain command, which leaves out the files of the soak. */
 const isShort = !read.soak && read.store === null && read.files.length === 0;
 const timings = readTimings(TIMINGS);
 const { jobs, leftOut, browser, why } = await chooseJobs();
 const place = makePlace();
-// What the tests' kit starts for all of them, such as PostgreSQL, writes there too.
+// Servers that the test kit starts for all tests, such as PostgreSQL, write to this folder too.
 process.env.TMPDIR = place;
 const socket = join(place, "postgres.ask");
 const postgres = answerForServer(socket);
 let isStopped = false;
-/** The files that ended. */
+/** The results of completed files. */
 const finished: JobResult[] = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop(signal));
 
@@ -76,7 +75,7 @@ await postgres[Symbol.asyncDispose]();
 removePlace(place);
 report();
 
-/** The files of the arguments that can run here. */
+/** Selects the files of the arguments that can run here. */
 async function chooseJobs(): Promise<{
   jobs: Job[];
   leftOut: string[];
@@ -100,7 +99,7 @@ async function chooseJobs(): Promise<{
       : timings,
   });
   return {
-    // The soak repeats nothing that `npm test` ran.
+    // The soak does not repeat files that `npm test` ran.
     jobs: read.soak ? chosen.filter(isOfSoak) : chosen,
     leftOut,
     browser: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
@@ -108,13 +107,13 @@ async function chooseJobs(): Promise<{
   };
 }
 
-/** `npm test` runs all files but the soak's, unless words name files or a database. */
+/** `npm test` runs all files except the soak's, unless the arguments name files or a database. */
 function isOfThisRun(file: string): boolean {
   if (read.soak) return hasRounds(file) || isSoakFile(file) || LONG_POSTGRES_SUITES.includes(file);
   return !isSoakFile(file) || (!isShort && !file.startsWith(SOAK_FOLDER)) || read.files.includes(file);
 }
 
-/** Whether the soak runs the file on this database: `npm test` does not, or only a slice of its rounds. */
+/** True if the soak runs the file on this database, because `npm test` runs none or only some of its rounds. */
 function isOfSoak({ file, store }: Job): boolean {
   if (hasRounds(file)) return true;
   return store === "postgres" ? LONG_POSTGRES_SUITES.includes(file) : isSoakFile(file);
@@ -128,13 +127,13 @@ function assumeLong(file: string): [name: string, took: typeof LONG_ROUNDS][] {
   return (["sqlite", "postgres"] as const).map((store) => [nameJob({ file, store }), LONG_ROUNDS]);
 }
 
-/** The file of a job's name. */
+/** Returns the file of a job's name. */
 function fileOf(name: string): string {
   return name.replace(/ \(PostgreSQL\)$/, "");
 }
 
 async function runAll(): Promise<JobResult[]> {
-  // A timing of a file includes that its process loads the service.
+  // A recorded timing includes loading the service, so each file then has its own process.
   const batches = planBatches(jobs, !read.recordTimings);
   const waiting = batches.filter(([first]) => first !== undefined && mostlyWaits(first));
   const computing = batches.filter((batch) => !waiting.includes(batch));
@@ -154,7 +153,7 @@ async function runAll(): Promise<JobResult[]> {
     },
     isStopped: () => isStopped,
   };
-  // A lane whose own batches are done helps with the others.
+  // A lane that has completed its own batches takes batches of the other kind.
   const lane = async (first: Job[][], then: Job[][]): Promise<void> => {
     for (
       let batch = first.shift() ?? then.shift();
@@ -169,7 +168,7 @@ async function runAll(): Promise<JobResult[]> {
   return finished;
 }
 
-/** Prints the failures so far, ends what runs, removes what it wrote, and ends as the signal would. */
+/** Prints the failures so far, ends running tests, removes their files, and exits with the code of the signal. */
 async function stop(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): Promise<void> {
   if (isStopped) return;
   isStopped = true;
@@ -182,7 +181,7 @@ async function stop(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): Promise<void> {
   process.exit(128 + { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }[signal]);
 }
 
-/** Prints each failure in full, with the command that runs only that test; returns how many there are. */
+/** Prints each failure in full, with the command that runs only that test. Returns the number of failures. */
 function printFailures(ended: readonly JobResult[]): number {
   let failed = 0;
   for (const { job, failures } of ended) {
@@ -196,7 +195,7 @@ function printFailures(ended: readonly JobResult[]): number {
   return failed;
 }
 
-/** Prints the failures, where the time went, what was left out, and the line that counts. Exits. */
+/** Prints the failures, the summary of time, the skipped tests and the last line with the counts. Exits. */
 function report(): void {
   let skipped = results.reduce((sum, result) => sum + result.skipped, 0);
   let failed = printFailures(results);
@@ -225,7 +224,7 @@ function report(): void {
   process.exit(failed === 0 ? 0 : 1);
 }
 
-/** The command that runs one test of a file; the whole file for an error outside a test. */
+/** Returns the command that runs one test of a file, or the whole file for an error outside a test. */
 function commandFor({ file, store }: Job, test: string | null): string {
   const name = test?.split(" > ").at(-1) ?? "";
   const pattern = test === null || name.startsWith("a hook (") ? "" : ` -t '${escapePattern(name)}'`;
@@ -233,7 +232,7 @@ function commandFor({ file, store }: Job, test: string | null): string {
   return `${script} -- ${store === "postgres" ? "--postgres" : "--sqlite"} ${file}${pattern}`;
 }
 
-/** For a regular expression, between single quotes of a shell. */
+/** Escapes a test's name for a regular expression between single quotes of a shell. */
 function escapePattern(name: string): string {
   return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("'", ".");
 }
@@ -242,7 +241,7 @@ function countTests(file: string): number {
   return readFileSync(file, "utf8").match(/^\s*test(\.each)?\(/gm)?.length ?? 0;
 }
 
-/** How long the run took, the core-seconds by folder, and the longest files. */
+/** Returns the duration of the run, the core-seconds by folder, and the longest files. */
 function summarize(): string {
   const folders = new Map<string, number>();
   for (const { job, coreSeconds } of results) {
@@ -260,7 +259,7 @@ function summarize(): string {
   ].join("\n");
 }
 
-/** Keeps what was measured for files that did not run now; forgets files that are gone. */
+/** Updates the timings of files that ran. It leaves those of other files and removes those of deleted files. */
 function recordTimings(): void {
   const all: Timings = {};
   for (const [name, took] of Object.entries(timings)) if (existsSync(fileOf(name))) all[name] = took;

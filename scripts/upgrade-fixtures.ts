@@ -1,6 +1,6 @@
 /**
- * Makes the databases of earlier releases that test/upgrade opens: `bun scripts/upgrade-fixtures.ts [version …]`, without a version all of them, on
- * both databases. The tree of each release fills its own database with its own code. It needs the history of this project.
+ * Creates the databases of earlier releases that test/upgrade opens: `bun scripts/upgrade-fixtures.ts [version …]`. Without a version it creates
+ * all of them, on both databases. The tree of each release fills its own database with its own code. It needs the history of this project.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const FIXTURES = join(PROJECT, "test/upgrade/fixtures");
 type StoreKind = "sqlite" | "postgres";
 export const STORE_KINDS: readonly StoreKind[] = ["sqlite", "postgres"];
 
-/** Makes the fixture of a release in `folder` and returns its file. Throws with the output of that release's code. */
+/** Creates the fixture of a release in `folder` and returns its file. Throws with the output of that release's code. */
 export async function makeFixture(
   { version, commit }: Release,
   kind: StoreKind,
@@ -46,7 +46,10 @@ export async function makeFixture(
   }
 }
 
-/** Lists the PostgreSQL migrations of a tree whose text has changed since, by number. The fixture stores them because this tree has only the new text. */
+/**
+ * Lists the PostgreSQL migrations of a tree whose text has changed since, by number. The fixture stores them because this tree has only the new
+ * text.
+ */
 function listEditedTexts(tree: string): Record<string, string> {
   const folder = "migrations/postgres";
   const texts: Record<string, string> = {};

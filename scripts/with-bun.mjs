@@ -1,6 +1,6 @@
 /**
- * Runs `bun <args>` for the package scripts on a machine that has only Node and npm, or only Bun. It first installs the packages that are
- * missing or differ from the lock file: those that running needs, and with a leading --tools those of development too. Its child ends with
+ * Runs `bun <args>` for the package scripts on a machine that has only Node and npm, or only Bun. It first installs packages that are missing or
+ * differ from the lock file. Those are the packages that running needs, and with a leading --tools also those of development. Its child ends with
  * it, and it ends with the package runner that started it. It imports only modules of Node, and never changes the lock file.
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -28,7 +28,7 @@ if (withTools) args.shift();
 if (countMissing(withTools) !== 0) await install();
 await run(requireBun(), args);
 
-/** Counts the packages that are missing or differ from the lock file. Infinity: the installed packages are unknown. */
+/** Counts the packages that are missing or differ from the lock file. Returns Infinity if the installed packages are unknown. */
 function countMissing(tools) {
   const lockText = readText(join(root, "package-lock.json"));
   if (lockText === null) return existsSync(modules) ? 0 : Infinity;
@@ -44,7 +44,7 @@ function countMissing(tools) {
   ).length;
 }
 
-/** Lists the entries of the lock file: all of them with `tools`, else without those that only development needs. */
+/** Lists the entries of the lock file: all of them with `tools`, otherwise without those that only development needs. */
 function wantedPackages(lockText, tools) {
   return Object.entries(JSON.parse(lockText).packages).filter(
     ([path, entry]) => path !== "" && (tools || entry.dev !== true),
@@ -95,7 +95,7 @@ function bunInstall() {
   ];
 }
 
-/** Finds the command that runs npm. null: there is none. */
+/** Finds the command that runs npm. Returns null if there is none. */
 function findNpm() {
   const running = process.env.npm_execpath;
   if (running?.endsWith("npm-cli.js") && process.versions.bun === undefined)
@@ -146,7 +146,7 @@ function versionOf(file) {
 }
 
 function findOnPath(name) {
-  // Bun gives scripts a `node` of its own on a machine without Node, which is not Node.
+  // On a machine without Node, Bun gives scripts its own `node`, which is not Node.
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => !/bun-node/.test(folder));
   return folders.map((folder) => join(folder, name)).find((file) => existsSync(file)) ?? null;
 }
@@ -154,7 +154,7 @@ function findOnPath(name) {
 /** Runs Bun on this terminal, and ends this process with its exit code. */
 async function run(bun, words) {
   const isService = words[0]?.startsWith("src/") === true;
-  // The processes of a script end with it. The service stops gracefully, and a browser that it opened stays open.
+  // The processes of a script end with the script. The service stops gracefully, and a browser that it opened stays open.
   const command = isService ? [bun, ...words] : [bun, "--no-orphans", ...words];
   // A script passes the flag on to the services that its tests start, where it must not apply.
   const { BUN_FEATURE_FLAG_NO_ORPHANS: _, ...own } = process.env;
@@ -185,7 +185,10 @@ function passSignals() {
   }
 }
 
-/** Ends this process after its package runner, which sends no signal if it is killed. The runner is the parent, or the parent of the shell between. */
+/**
+ * Ends this process after its package runner, which sends no signal if it is killed. The runner is the parent process, or the parent of the shell
+ * between them.
+ */
 function watchRunner() {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;
@@ -201,7 +204,7 @@ function watchRunner() {
   watch.unref();
 }
 
-/** Reads the parent of a process from /proc. null: the system has no such file. */
+/** Reads the parent of a process from /proc. Returns null if the system has no such file. */
 function parentOf(pid) {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ")[1];

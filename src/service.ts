@@ -1,6 +1,6 @@
 /**
- * The one place where rooms are wired together. It starts the store, the runner and the HTTP face in the order they need each other, and
- * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
+ * Connects all modules of the service. It starts the store, the runner and the HTTP server in the order of their dependencies. It stops them in
+ * reverse order: complete accepted requests, let running actions finish, close the store.
  */
 
 import type { ServiceConfig } from "./base/config.ts";
@@ -50,56 +50,56 @@ import { PersonSignin } from "./shop/portal/person-signin.ts";
 import { ALL_ENVIRONMENTS, type LeaseManager } from "./store/lease/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 
-/** Behind the first requests of a start, before the first call is likely. */
+/** Delay of the warm-up after a start: after the first requests, and before the first outbound call is likely. */
 const WARM_UP_AFTER_MS = 50;
 
-/** What a test may put in the place of the world outside. */
+/** Replacements that a test can give for the outside world. */
 export interface ServicePorts {
-  /** Makes the calls of actions; default: real ones, to public addresses. */
+  /** Makes the calls of actions. Default: real calls to public addresses. */
   caller?: OutboundCaller;
-  /** Hands every mail over; default: the mailbox in local development, else each environment's mail server. */
+  /** Sends every mail. Default: the mailbox in local development, otherwise each environment's mail server. */
   mailer?: Mailer;
-  /** Looks TXT records up when a sender domain is verified; default: the system's DNS. */
+  /** Looks up TXT records to verify a sender domain. Default: the system's DNS. */
   resolveTxt?: TxtResolver;
-  /** Starts a backup into a file; default: `relay backup` in a process of its own. */
+  /** Starts a backup into a file. Default: `relay backup` in a separate process. */
   startBackup?: StartBackup;
-  /** Takes the line of every run, and in local development of calls that became no event; default: standard output. */
+  /** Takes the line of every run, and in local development of requests that became no event. Default: standard output. */
   printRun?: (line: string) => void;
-  /** What the program is called where it was started; default: `relay`. */
+  /** The name by which the program was started. Default: `relay`. */
   program?: string;
-  /** Takes the log's lines; default: standard error. */
+  /** Takes the log's lines. Default: standard error. */
   logSink?: (line: string) => void;
-  /** Ends a start that waits for its disk or for its database. */
+  /** Ends a start that waits for its disk or its database. */
   stopped?: Promise<unknown>;
 }
 
 export interface Service extends AsyncDisposable {
-  /** Where it listens: `http://127.0.0.1:3000`. */
+  /** The URL that it listens on, for example `http://127.0.0.1:3000`. */
   url: string;
   /** The public origin: the configured base URL, or `url`. */
   baseUrl: string;
   port: number;
   store: Store;
-  /** What happens by itself here. */
+  /** The leases for background work. */
   leases: LeaseManager;
   sealer: Sealer;
   log: Log;
   relays: LiveRelays;
   runner: Runner;
   scheduler: HttpDeps["scheduler"];
-  /** From now on what is saved over HTTP is written to the files of this folder. */
+  /** Writes what is saved over HTTP to the files of this folder from now on. */
   useFolder(folder: HttpDeps["projectFolder"]): void;
-  /** Looks at everything anew; call after writing to the store past the service. */
+  /** Reads all state again. Call it after writing to the store without the service. */
   refresh(): void;
-  /** One of several nodes goes on for a moment, so that nobody is sent to it any more when it ends. */
+  /** Keeps serving for a moment if there are several nodes, so that balancers stop sending requests before it ends. */
   leave(): Promise<void>;
-  /** A one-time link that opens the dashboard signed in (local), or the first set-up (server); null when an owner exists. */
+  /** Creates a one-time link that opens the dashboard signed in (local), or the first set-up (server). Returns null if an owner exists. */
   makeSigninLink(): Promise<string | null>;
 }
 
 /**
- * Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. Where the disk is full or fails, or
- * a PostgreSQL is away, it answers on the port meanwhile and tries again, until it succeeds or `ports.stopped` says that nobody wants it any more.
+ * Starts the service. Rejects with a sentence if the data directory is in use, newer, or cannot be used. If the disk is full or fails, or
+ * PostgreSQL is unavailable, it answers on the port and retries until it succeeds or `ports.stopped` resolves.
  */
 export async function startService(config: ServiceConfig, ports: ServicePorts = {}): Promise<Service> {
   await using began = new AsyncDisposableStack();
@@ -125,7 +125,7 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
 
 const ending = (one: { stop(): Promise<void> | void }) => one.stop();
 
-/** One try of a start; `early` has the port until it listens itself. */
+/** Tries to start once. `early` holds the port until the service listens on it. */
 async function startOnce(
   config: ServiceConfig,
   ports: ServicePorts,
@@ -140,7 +140,7 @@ async function startOnce(
   const { recordCommitGroup: onGroup, recordLockWait: onLock, observePool } = metrics;
   const deps = { log, onGroup, onLock, observePool, early, stopped: ports.stopped };
   const { store, leases, sealer } = await openData(config, deps, started);
-  // What is done once for all, whatever environment it is about.
+  // The store for work that runs once for all environments.
   const own = leases.storeOf(ALL_ENVIRONMENTS);
 
   const { nodes } = leases;
@@ -148,7 +148,7 @@ async function startOnce(
   const places = leases.holdsAll ? null : new SharedPlaces({ store, clock, digest, nodes });
   metrics.observeLeases(() => leases.count());
   let port = config.port;
-  // Nobody can call "every address of this machine": where none is said, it is called from this machine.
+  // Clients cannot call the wildcard address, so without a base URL the loopback address is used.
   const baseUrl = (): string => config.baseUrl ?? originOf(nearHost(config.host), port);
   const relays = new LiveRelays({
     store,
@@ -298,7 +298,7 @@ async function startOnce(
   const app = createHttp(http, ROUTES);
   await healthWatch.start();
   await runner.rescue();
-  // Elysia would share the port with whoever listens there; a taken one must be refused.
+  // Without `reusePort: false` Elysia would share the port with another process. A port in use must be refused.
   app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });
   port = app.server?.port ?? config.port;
   started.defer(() => stopListening(app.server, clock));
@@ -315,7 +315,7 @@ async function startOnce(
     await ownMailer.warmUp();
   };
   started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));
-  // What it cannot read now is read with the first key.
+  // If this fails, the first search for a deduplication key loads the keys.
   void store.warm().catch(() => undefined);
   await runner.start();
   await scheduler.start();
@@ -325,7 +325,7 @@ async function startOnce(
     backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
   }
 
-  // First of all: mail that waits for its server ends at once, so that nothing below waits for it, and the runner takes nothing new.
+  // This runs first at a stop. It ends mail that waits for its server, so that no later step waits for it, and the runner takes no new work.
   started.defer(() => {
     liveChanges.stop();
     ownMailer.stop();

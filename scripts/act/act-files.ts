@@ -1,6 +1,7 @@
 /**
- * How many files of src execute lines for one act: the service runs once without the act and once with it, under coverage, and a file
- * counts when a line of it ran more often. Prints a row an act beside its goal, with `--names` the files too; it judges nothing.
+ * Counts the files of src that execute lines for one act. The service runs under coverage once without the act and once with it. A file counts
+ * when one of its lines ran more often with the act. Prints one row for each act next to its goal, and the files with `--names`. It judges
+ * nothing.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,7 +46,7 @@ async function measure(act: string, times: number): Promise<Hits> {
   return hits;
 }
 
-// Nothing happens in it, so it is what the others are compared with; a schedule stands in the tick's own.
+// The run without an act is the baseline of the other acts. The tick has its own baseline, because its store already has a schedule.
 const still = measure("save", 0);
 for (const { act, words, goal } of ACTS) {
   const [without, once] = await Promise.all([act === "tick" ? measure(act, 0) : still, measure(act, 3)]);

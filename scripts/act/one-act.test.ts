@@ -1,4 +1,4 @@
-/** One act in the running service, or none: what `act-files.ts` measures by coverage. `ACT` names it, `TIMES` how often it happens. */
+/** Performs one act in the running service, or none. `act-files.ts` measures it by coverage. `ACT` names the act, `TIMES` its number of repeats. */
 
 import { test } from "bun:test";
 import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -22,7 +22,7 @@ test("one act", async () => {
   const first = await running.hook("before", signedCall({ id: "first", amount: "1" }));
   await running.drain();
   await running.clock.advance(2 * HOUR_MS + 5 * MINUTE_MS);
-  // A key's use is noted once a minute, whatever is asked with it.
+  // This request records the key's use, which happens at most once a minute, so that no act records it.
   await running.api("GET", "/relays");
   if (act === "tick")
     await running.api("POST", "/relays", { definition: { name: "quarterly", trigger, actions } });
@@ -36,7 +36,7 @@ test("one act", async () => {
     if (act === "show") await running.api("GET", `/events/${first.body.eventId}`);
     await running.drain();
   }
-  // Before the caretakers' next round, which would look at what the ticks wrote.
+  // This stops before the next maintenance round, which would read what the ticks wrote.
   if (act === "tick") await running.clock.advance(50 * MINUTE_MS);
   await running.drain();
 });

@@ -1,7 +1,7 @@
 /**
- * Loads two running receivers from one client in alternate turns of a second, A B B A, so that a slow phase of the machine slows both. The
- * warm-up stores more events than memory holds keys for: the code is then compiled, the key filters are read and a first segment is written.
- * CPU that a turn causes counts for its own side, also if it is used later.
+ * Loads two running receivers from one client in turns of a second, in the order A B B A, so that a slow phase of the machine slows both. The
+ * warm-up stores more events than memory holds keys for. It compiles the code, reads the key filters and writes a first segment. CPU that a turn
+ * causes counts for its own side, even if it is used later.
  */
 
 import type { Round } from "./figure.ts";
@@ -22,7 +22,7 @@ interface Sizes {
   warmUpEvents: number;
 }
 
-/** A segment has 229,376 keys, so the warm-up writes a first one. */
+/** The warm-up must fill a segment of 229,376 keys, so that the first one is written. */
 const FULL: Sizes = { turnSeconds: 1, warmUpEvents: 250_000 };
 const TINY: Sizes = { turnSeconds: 0.2, warmUpEvents: 500 };
 const SAMPLE_EVERY_MS = 100;

@@ -1,6 +1,6 @@
 /**
- * The bare limit of PostgreSQL: rows like an event's, 64 a transaction, sent over one connection without waiting for each other's answers, each
- * transaction answered before the next begins. Prints one JSON line: { perSecond }.
+ * Measures the limit of PostgreSQL without the service. It writes rows like an event's over one connection, in transactions of 64. It pipelines
+ * the statements of a transaction and waits for its result before the next one. Prints one JSON line: { perSecond }.
  *
  * bun scripts/bench/bare-postgres.ts <database URL> <seconds>
  */

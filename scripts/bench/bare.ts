@@ -1,10 +1,16 @@
 /**
- * The bare limits that the product is measured against, each a server that does only what its letter says. Prints its port.
+ * Bare servers whose speed is the limit that the product is compared with. Each does only what its letter says. Prints its port.
  *
- * A: HTTP + HMAC-SHA256 + JSON.parse, no store. B: A + one SQLite commit a call. C: A + group commit, answered after it.
- * N: C without any index. D: C + a runner: claim, one record, result saved, in grouped transactions. E: C behind Elysia. All synchronous=FULL, WAL.
+ * - A: HTTP, HMAC-SHA256 and JSON.parse, without a store.
+ * - B: A and one SQLite commit for each request.
+ * - C: A and group commit, with the response after the commit.
+ * - N: C without any index.
+ * - D: C and a runner that claims events, writes one record and saves the result, in grouped transactions.
+ * - E: C behind Elysia.
  *
- * bun scripts/bench/bare.ts <A|B|C|N|D|E> <database file> <secret> [port]
+ * All use synchronous=FULL and WAL.
+ *
+ *     bun scripts/bench/bare.ts <A|B|C|N|D|E> <database file> <secret> [port]
  */
 import { Database } from "bun:sqlite";
 import { createHmac, timingSafeEqual } from "node:crypto";

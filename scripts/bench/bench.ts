@@ -1,13 +1,13 @@
-/** Runs measures one after another and prints the figures of each when it ends. A measure that breaks loses no other measure's figures. */
+/** Runs measures one after another and prints the figures of each when it ends. A broken measure does not affect the figures of the others. */
 import type { Figure } from "./figure.ts";
 import { LeftOut, type Measure, type Run } from "./measure.ts";
 import { pinProcesses } from "./pin.ts";
 import { formatGoals, formatMarkdown, formatTable } from "./table.ts";
 
 interface Report {
-  /** What the figures are measured on, a line each. */
+  /** Lines that describe what the figures are measured on. */
   head: readonly string[];
-  /** A missed goal is a failure. */
+  /** Makes a missed goal a failure. */
   mustMeet: boolean;
   /** Also prints the figures as a Markdown table. */
   markdown: boolean;
@@ -25,7 +25,7 @@ interface Outcome {
   leftOut: Trouble[];
 }
 
-/** Returns the exit code: 1 when a measure broke, or when a goal must be met and is not. */
+/** Runs the measures. Returns the exit code: 1 when a measure is broken, or when a goal that must be met is missed. */
 export async function bench(measures: readonly Measure[], run: Run, report: Report): Promise<number> {
   const { head, mustMeet, markdown, print } = report;
   print(head.join("\n"));

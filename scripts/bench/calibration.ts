@@ -1,6 +1,6 @@
 /**
- * How slow this machine is at the moment, so that a bar in milliseconds means the same on every machine: a fixed piece of work is timed in the
- * process that is measured, in the same run. Machines differ, and other processes slow the caches and the clock rate of one machine.
+ * Measures how slow this machine is at the moment, so that a bar in milliseconds means the same on every machine. It times a fixed piece of work
+ * in the measured process, in the same run. Machines differ, and other processes slow the caches and the clock rate of one machine.
  */
 /**
  * Milliseconds that the fixed work takes where the bars were set: a processor of a rented two-core machine (AMD EPYC) without other work, Bun
@@ -14,11 +14,11 @@ const DOCUMENT = JSON.stringify({
   })),
 });
 const BYTES = new Uint8Array(1024 * 1024);
-/** Repeats of parsing, writing and hashing that make the reference's milliseconds. */
+/** Repeats of parsing, writing and hashing that take the reference's milliseconds. */
 const REPEATS = 15;
 const PARSED_A_REPEAT = 8;
 const WARM_UP_ROUNDS = 4;
-/** Several rounds are added up: some systems count a thread's CPU in steps of 4 ms. */
+/** Number of rounds that are added, because some systems count a thread's CPU time in steps of 4 ms. */
 const ROUNDS = 4;
 
 interface Took {
@@ -27,13 +27,13 @@ interface Took {
   wallMs: number;
 }
 
-/** Slowness by this thread's CPU and by the wall clock, at least 1: a faster machine gets the plain bar. */
+/** Slowness by this thread's CPU time and by the wall clock. It is at least 1, so a faster machine gets the unscaled bar. */
 interface Slowness {
   cpu: number;
   wall: number;
 }
 
-/** Takes a tenth of a second on the reference machine. */
+/** Measures the slowness now. It takes a tenth of a second on the reference machine. */
 export function readSlowness(): Slowness {
   warmUp();
   const took = Array.from({ length: ROUNDS }, timeFixedWork);
@@ -44,7 +44,7 @@ export function readSlowness(): Slowness {
 
 let isWarm = false;
 
-/** The runtime must have compiled the work before it is timed. */
+/** Runs the work until the runtime has compiled it, because only compiled code is timed. */
 function warmUp(): void {
   for (let round = 0; !isWarm && round < WARM_UP_ROUNDS; round++) timeFixedWork();
   isWarm = true;
@@ -59,7 +59,7 @@ function timeFixedWork(): Took {
   return { cpuMs: threadCpuMs() - cpu, wallMs: performance.now() - wall };
 }
 
-/** CPU time of this thread since it started. */
+/** Returns the CPU time of this thread since it started. */
 export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

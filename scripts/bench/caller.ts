@@ -1,6 +1,6 @@
 /**
- * Posts notices one after another to a URL of this machine and prints the µs of CPU that each took, all threads, after those of the warm-up.
- * `product` is the service's outbound client with its rules, `bare` a keep-alive client that signs and posts.
+ * Posts notices one after another to a URL of this machine. It prints the µs of CPU of all threads for each call after the warm-up. `product` is
+ * the service's outbound client with its rules. `bare` is a keep-alive client that only signs and posts.
  *
  * bun scripts/bench/caller.ts <product|bare> <url> <calls> <calls to warm up>
  */

@@ -1,10 +1,10 @@
-/** What the bench's servers say of their ordinary work would drown its table: it is told only where one of them ends by itself. */
+/** Filters the log of the bench's servers, because their ordinary lines would hide its table. It prints those only when a server ends by itself. */
 
-/** A line of the service's log that asks for nobody. */
+/** A line of the service's log that needs no action. */
 const ORDINARY = /^\S+Z (?:INFO|WARN) /;
 const KEPT_LINES = 40;
 
-/** Tells errors and whatever is no line of the log at once; resolves once the child says nothing more. */
+/** Prints errors and lines that are not from the log at once. Resolves when the child's output ends. */
 export async function tellTrouble(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<void> {
   const kept: string[] = [];
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** A load whose events also run: from the first request to the last event that is done, each with one record. */
+/** A load whose events also run. It lasts from the first request until the last event is done. Each event writes one record. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { compareAmounts, compareCount, type Figure, type Round } from "./figure.ts";
@@ -44,7 +44,7 @@ async function drain(
   };
 }
 
-/** The bare server D: receives, claims, writes one record and saves the result, in grouped transactions. */
+/** Drains the bare server D. It receives, claims, writes one record and saves the result, in grouped transactions. */
 export async function drainBare(run: Load): Promise<Drained> {
   using folder = scratch();
   const file = join(folder.path, "bare.db");
@@ -59,11 +59,11 @@ export async function drainProduct(relays: number, run: Load): Promise<Drained> 
   return await drain(server, join(path, "relay.db"), { ...server.ready, ...run });
 }
 
-/** 64 connections have this many requests on their way, twice. */
+/** 64 connections have at most 64 open requests. The limit is twice that. */
 const MOST_WAITING = 128;
 const MOST_RESIDENT_MIB = 200;
 
-/** The queue and the memory of drained loads, the most of all rounds. */
+/** Returns figures of the queue and the memory of drained loads: the maximum of all rounds. */
 export function restOf(products: readonly Drained[]): Figure[] {
   const waiting = Math.max(...products.map((product) => product.waiting));
   const residentMiB = Math.max(...products.map((product) => product.residentMiB));

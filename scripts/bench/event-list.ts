@@ -1,4 +1,4 @@
-/** The list of events with every filter, page after page. A filter that no event fits is walked to the end of its steps. */
+/** Reads every page of the list of events with every filter. A filter that matches no event reads to the end of its steps. */
 import { FILLED_RELAYS } from "./fill-store.ts";
 import { type ProductReady, SECRET, start } from "./process.ts";
 
@@ -30,7 +30,7 @@ export async function listEvents(path: string): Promise<Listed[]> {
     if (!answer.ok) throw new Error(`events?${query} was rejected: ${JSON.stringify(page)}`);
     return { ms: performance.now() - begun, next: page.next, items: page.items.length };
   };
-  // Lists reject a name or an id that does not exist, so the person without events must.
+  // Lists reject a name or an id that does not exist, so the person without events must exist.
   const invitation = { method: "POST", headers, body: JSON.stringify({ email: "nothing@example.com" }) };
   const invited = await fetch(`${base}/persons`, invitation);
   const { person } = (await invited.json()) as { person: { id: string } };

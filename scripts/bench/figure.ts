@@ -1,13 +1,13 @@
-/** One figure of the bench: what was measured, next to a limit of the same run, since machines differ. */
+/** One figure of the bench: a measured value next to a limit from the same run, because machines differ. */
 
 export interface Figure {
-  /** What was measured, in words that need no context. */
+  /** The measured quantity, in words that need no context. */
   what: string;
   value: string;
-  /** What it is compared with, measured in the same run. */
+  /** The limit that the value is compared with, measured in the same run. */
   limit?: string;
   ratio?: string;
-  /** CPU of the server process for one event in µs: the figure's, then the limit's. */
+  /** CPU time in µs of the server process for one event: the value's, then the limit's. */
   cpu?: string;
   goal?: string;
   met?: boolean;
@@ -16,19 +16,19 @@ export interface Figure {
 /** One round of a server. */
 export interface Round {
   perSecond: number;
-  /** CPU of the server process for one event; 0: not measured. */
+  /** CPU time of the server process for one event; 0 if not measured. */
   cpuMicros: number;
 }
 
 export const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
 
-/** The number below which this share of the numbers lies; 0 without any. */
+/** Returns the number below which this share of the numbers is; 0 for an empty list. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** Rounds of the product and of its limit took turns: the ratio is the median of neighbors' ratios. `atLeast` is its goal. */
+/** Compares rounds of the product with rounds of its limit that took turns. The ratio is the median of neighbors' ratios. `atLeast` is its goal. */
 export function compareRates(
   what: string,
   rounds: readonly Round[],
@@ -50,7 +50,7 @@ export function compareRates(
 
 type Unit = "ms" | "MiB" | "µs";
 
-/** A time or a size next to its limit. The goal is for the figure itself (`atMost`) or for its ratio (`timesAtMost`). */
+/** Compares a time or a size with its limit. The goal is for the figure itself (`atMost`) or for its ratio (`timesAtMost`). */
 export function compareAmounts(
   what: string,
   unit: Unit,
@@ -75,7 +75,7 @@ export function compareAmounts(
   return figure;
 }
 
-/** A time next to a bar that a slower machine gets more of: `slowness` as calibration.ts measures it in the same run. */
+/** Compares a time with a bar that `slowness` scales. calibration.ts measures the slowness in the same run. */
 export function compareWithBar(what: string, ms: number, barMs: number, slowness: number): Figure {
   const ratio = ms / (barMs * slowness);
   return {
@@ -91,7 +91,7 @@ export function compareWithBar(what: string, ms: number, barMs: number, slowness
   };
 }
 
-/** A number that must not be above another, such as pages or requests. */
+/** Compares a number with its maximum, for example of pages or requests. */
 export function compareCount(what: string, count: number, atMost: number): Figure {
   return { what, value: String(count), goal: `≤ ${atMost}`, met: count <= atMost };
 }
@@ -100,7 +100,7 @@ function format(amount: number, unit: Unit): string {
   return `${unit === "ms" ? amount.toFixed(amount < 20 ? 2 : 0) : Math.round(amount)} ${unit}`;
 }
 
-/** Nothing where the CPU of a server was not measured. */
+/** Returns an empty list if the CPU of a server was not measured. */
 function cpuOf(rounds: readonly Round[]): string[] {
   const micros = median(rounds.map(({ cpuMicros }) => cpuMicros));
   return micros === 0 ? [] : [micros.toFixed(1)];

@@ -1,10 +1,10 @@
-/** A store with as many events as years of use bring. Measures of one run share it. */
+/** A store with as many events as years of use create. Measures of one run share it. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "./measure.ts";
 import { type ProductReady, SECRET, start } from "./process.ts";
 
-/** Relays of a filled store, as product.ts takes them. */
+/** The number of relays of a filled store, as the argument of product.ts. */
 export const FILLED_RELAYS = "4";
 
 interface FilledStore {

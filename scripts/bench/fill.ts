@@ -1,6 +1,6 @@
 /**
- * Fills a store with events as years of calls would: through the product's own insert, so that every index, trigger and dedupe key is there.
- * They arrived evenly over the last 29 days, ended, and one in twenty unhappily. Runs and records are not made.
+ * Fills a store with as many events as years of requests create. It uses the product's own insert, so that every index, trigger and dedupe key
+ * exists. The events arrived evenly over the last 29 days and have ended, one in twenty not successfully. It creates no runs and no records.
  */
 
 import { DAY_MS } from "../../src/base/limit.ts";
@@ -19,7 +19,7 @@ export interface FilledRelay {
   nameKey: number;
 }
 
-/** Tops the store up to `rows` events. */
+/** Adds events until the store has `rows` of them. */
 export async function fillEvents(
   store: Store,
   relays: readonly FilledRelay[],

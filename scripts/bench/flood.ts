@@ -1,6 +1,6 @@
 /**
- * A flood of calls that are refused, at a given rate, over keep-alive connections with prebuilt bytes, many in one write: a sender that costs this
- * machine little. Prints one JSON line { sent, statuses, seconds } at its end.
+ * Sends requests that the server rejects, at a given rate over keep-alive connections. It sends prebuilt bytes, many requests in one write, so
+ * that the sender costs this machine little. Prints one JSON line { sent, statuses, seconds } at its end.
  *
  * bun scripts/bench/flood.ts --port 1234 --path /hooks/a/b --rate 10000 --seconds 5 [--connections 64]
  */
@@ -20,7 +20,7 @@ const { values } = parseArgs({
 const rate = Number(values.rate);
 const seconds = Number(values.seconds);
 const EVERY_MS = 5;
-/** Unanswered calls of one connection: few enough that the server keeps it open (MAX_PIPELINED_REQUESTS). The rest is not sent. */
+/** Maximum of unanswered requests of one connection. The server closes a connection above MAX_PIPELINED_REQUESTS. Further requests are not sent. */
 const MAX_OPEN = MAX_PIPELINED_REQUESTS / 2 - 4;
 
 const body = `{"id":"evt_flood","type":"order.paid","note":"${"x".repeat(330)}"}`;
@@ -28,7 +28,7 @@ const call = Buffer.from(
   `POST ${values.path} HTTP/1.1\r\nhost: 127.0.0.1:${values.port}\r\ncontent-type: application/json\r\nx-signature: ${"0".repeat(64)}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
 );
 const statuses: Record<string, number> = {};
-/** Connections that the server ended: their calls are missing, so there is no figure. */
+/** Connections that the server closed. Their requests are missing, so there is no figure. */
 let dropped = 0;
 
 interface Line {

@@ -1,14 +1,14 @@
-/** A load as fast as a server takes it, after a warm-up, with the CPU that the server used for the load. */
+/** Loads a server at full speed after a warm-up, and measures the CPU that the server used for the load. */
 import type { Round } from "./figure.ts";
 import type { Run } from "./measure.ts";
 import { type LoadResult, load, SECRET, type Started } from "./process.ts";
 
-/** Every bare server has one path. */
+/** The only path of every bare server. */
 export const BARE_PATHS = ["/hooks/bench/orders-0"];
 
 export type Loaded = LoadResult & Round;
 
-/** The product and its limit both get the warm-up. The product has more code to compile. */
+/** Loads a server after a warm-up. The product and its limit both get it, although the product has more code to compile. */
 export async function loadWarm(
   server: Started<unknown>,
   port: number,

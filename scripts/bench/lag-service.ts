@@ -1,5 +1,5 @@
 /**
- * A service on a store as full as years of use make it. Prints one JSON line, then answers as loop-watch.ts says.
+ * Runs a service on a store as full as years of use make it. It prints one JSON line, then answers as loop-watch.ts describes.
  *
  * bun scripts/bench/lag-service.ts <data folder> <share of the rows>
  */

@@ -1,8 +1,8 @@
 /**
- * A load of signed webhook calls over keep-alive connections, each sending its next call when the last is answered. Bodies are 387 bytes
- * with distinct event ids. Prints one JSON line: { calls, ok, seconds, perSecond, p50Ms, p99Ms, statuses }. With --turns it makes one load after
- * another as lines of its input say, { servers, seconds, connections?, limit? } each, so that its own code is compiled once for all of them; the
- * connections go round the servers, { port, paths } each.
+ * Sends signed webhooks over keep-alive connections. Each connection sends its next request after the response to the last one. Bodies have 387
+ * bytes and distinct event ids. Prints one JSON line: { calls, ok, seconds, perSecond, p50Ms, p99Ms, statuses }. With --turns it makes one load
+ * for each line of its input, { servers, seconds, connections?, limit? }, so that its own code is compiled once for all of them. The connections
+ * are spread over the servers, { port, paths } each.
  *
  * bun scripts/bench/load.ts --port 1234 --path /hooks/a/b --secret s --seconds 5 --connections 64 [--prefix x] [--rate 1000]
  * bun scripts/bench/load.ts --secret s --connections 64 --turns
@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 const secret = values.secret ?? "bench";
-/** Calls a second, where it is not as fast as they are answered. */
+/** Requests a second; infinite if each connection sends as fast as it gets responses. */
 const rate = values.rate === undefined ? Number.POSITIVE_INFINITY : Number(values.rate);
 const BODY_BYTES = 387;
 
@@ -42,7 +42,7 @@ interface Turn {
   servers: readonly [Server, ...Server[]];
   seconds: number;
   connections?: number;
-  /** Calls after which it ends. */
+  /** Number of requests after which the load ends. */
   limit?: number;
 }
 
@@ -96,7 +96,7 @@ class Load {
     );
   }
 
-  /** Whether the answer is whole. */
+  /** Adds a chunk and returns true when the response is complete. */
   #take(connection: Connection, chunk: string): boolean {
     connection.pending += chunk;
     const end = connection.pending.indexOf("\r\n\r\n");

@@ -2,11 +2,11 @@
  * Lets a service under measurement answer lines on its standard input with numbers, one line each:
  *
  * - `cpu`: milliseconds of CPU that the main thread has used.
- * - `watch`, then `worst`: the longest stretch since, in milliseconds, in which the event loop did not turn.
+ * - `watch`, then `worst`: the longest time in milliseconds since `watch` for which the event loop was blocked.
  * - `calibrate`: the slowness of this process now, by its CPU (see calibration.ts).
  *
- * A stretch is the thread's own CPU time between two turns of the loop, never more than the time that passed. So a busy machine or a slow disk
- * adds nothing.
+ * A blocked time is the thread's own CPU time between two turns of the loop, and at most the wall time between them. So a busy machine or a slow
+ * disk adds nothing.
  */
 import { createInterface } from "node:readline";
 import { readSlowness, threadCpuMs } from "./calibration.ts";

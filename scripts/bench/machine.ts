@@ -1,11 +1,11 @@
-/** What figures were measured on, without which they mean nothing: version, date, machine, and whether it was busy with other work. */
+/** Describes what the figures were measured on: version, date, machine, and whether it was busy with other work. Figures mean nothing without it. */
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import type { Measure } from "./measure.ts";
 import { describePinning } from "./pin.ts";
 
-/** One line each, in the order in which a reader needs them. */
+/** Returns one line for each fact, in the order in which a reader needs them. */
 export function describeMachine(begun: Date, measures: readonly Measure[]): string[] {
   const root = join(import.meta.dir, "../..");
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };

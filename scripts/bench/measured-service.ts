@@ -1,4 +1,4 @@
-/** The bench's side of a service that answers what its main thread did (loop-watch.ts). */
+/** The bench's side of a service that reports what its main thread did (loop-watch.ts). */
 import { join } from "node:path";
 import { serverCommand } from "./pin.ts";
 
@@ -38,7 +38,7 @@ export async function startMeasured<Ready>(
   };
 }
 
-/** The slowness that a time is judged with: 1 within its plain bar, else the service's at this moment. */
+/** Returns the slowness that scales the bar of a time: 1 if the time meets the unscaled bar, otherwise the service's slowness now. */
 export async function slownessFor(
   service: Pick<MeasuredService<unknown>, "tell">,
   ms: number,
@@ -47,7 +47,7 @@ export async function slownessFor(
   return ms <= barMs ? 1 : await service.tell("calibrate");
 }
 
-/** One line after another. */
+/** Returns a function that reads the next line of a stream. */
 function readLines(stream: ReadableStream<Uint8Array>): () => Promise<string> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** The words of `npm run bench`: which measures, how long, and the text of `--help`. */
+/** The arguments of `npm run bench`: which measures run and for how long. It also has the text of `--help`. */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Measure, Run } from "./measure.ts";
@@ -6,9 +6,9 @@ import { MEASURES } from "./measures.ts";
 
 export interface Options extends Omit<Run, "stores"> {
   measures: readonly Measure[];
-  /** The folder of filled stores, which stays; null: a temporary one. */
+  /** The folder of filled stores, which is not removed; null for a temporary one. */
   stores: string | null;
-  /** A missed goal is a failure. */
+  /** Makes a missed goal a failure. */
   mustMeet: boolean;
   markdown: boolean;
 }
@@ -39,7 +39,7 @@ npm run bench -- --tiny              seconds: shows only that each measure works
 Measures:
 ${MEASURES.map(({ name, what }) => `  ${name.padEnd(16)} ${what}`).join("\n")}`;
 
-/** The chosen options, or the text to print instead of a run. */
+/** Returns the chosen options, or the text to print instead of a run. */
 export function readOptions(words: readonly string[]): Options | { text: string; code: number } {
   const { values } = parseArgs({
     args: [...words],

@@ -1,24 +1,24 @@
-/** Keeps servers on one processor and what loads them on another, so that neither takes time from the other. Linux only, by `taskset`. */
+/** Runs servers on one processor and their load on another, so that neither takes time from the other. It works only on Linux, with `taskset`. */
 import { existsSync, readFileSync } from "node:fs";
 
 interface Processors {
   server: number;
   load: number;
-  /** Both are threads of one core, so each slows the other. */
+  /** True if both are threads of one core, so that each slows the other. */
   isOneCore: boolean;
-  /** The list that this process may use, as `taskset` writes it. */
+  /** The list of processors that this process may use, in the format of `taskset`. */
   allowed: string;
 }
 
 const found = findProcessors();
 let isPinned = false;
 
-/** Puts the command of a server on the server's processor while processes are pinned. */
+/** Returns the command that runs a server on the server's processor while processes are pinned. */
 export function serverCommand(command: readonly string[]): string[] {
   return found.ok && isPinned ? ["taskset", "-c", String(found.processors.server), ...command] : [...command];
 }
 
-/** Until it is disposed, this process and its children run on the load's processor, and servers on the other one. */
+/** Runs this process and its children on the load's processor and servers on the other one, until it is disposed. */
 export function pinProcesses(): Disposable {
   if (!found.ok) return { [Symbol.dispose]: () => undefined };
   const { load, allowed } = found.processors;
@@ -31,7 +31,7 @@ export function pinProcesses(): Disposable {
   };
 }
 
-/** One sentence for the head of the figures. */
+/** Returns one sentence for the head of the figures. */
 export function describePinning(): string {
   if (!found.ok) return `not pinned: ${found.why}`;
   const { server, load, isOneCore } = found.processors;
@@ -58,7 +58,7 @@ function findProcessors(): { ok: true; processors: Processors } | { ok: false; w
   };
 }
 
-/** Moves all threads of this process; false where the system refuses. */
+/** Moves all threads of this process. Returns false if the system refuses. */
 function pinSelf(processors: string): boolean {
   const { success } = Bun.spawnSync(["taskset", "-a", "-p", "-c", processors, String(process.pid)], {
     stdout: "ignore",
@@ -67,7 +67,7 @@ function pinSelf(processors: string): boolean {
   return success;
 }
 
-/** `0-2,5` as its numbers. */
+/** Returns the numbers of a list like `0-2,5`. */
 function listNumbers(list: string): number[] {
   return list.split(",").flatMap((part) => {
     const [from = "", to = from] = part.split("-");

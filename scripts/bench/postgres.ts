@@ -1,4 +1,4 @@
-/** The service on PostgreSQL, with one node and with three over three apps, next to what one connection can write to the database. */
+/** Measures the service on PostgreSQL, with one node and with three over three apps, next to what one connection can write to the database. */
 import { join } from "node:path";
 import { SQL } from "bun";
 import { startPostgres } from "../../test/kit/postgres.ts";
@@ -17,23 +17,24 @@ import {
 
 interface Sizes {
   /**
-   * Requests that each node takes before it is measured: as many of three nodes as of one, or the figure of three is how long their code is
-   * compiled. Of a done event the compiler's threads take 15 to 31 µs after 20,000 requests, 7 to 17 after 40,000 and 1 to 6 after 100,000.
+   * Requests that each node gets before the measurement. Three nodes get as many each as one node does, or their figure would include the time to
+   * compile their code. The compiler's threads take 15 to 31 µs of each event after 20,000 requests, 7 to 17 after 40,000 and 1 to 6 after
+   * 100,000.
    */
   warmUpCalls: number;
-  /** Requests at once: as many as SQLite's figures have, and as many as keep one node's next group full during a commit. */
+  /** Concurrent requests: as many as for SQLite's figures, and enough to fill one node's next group during a commit. */
   callers: readonly number[];
 }
 
 const FULL: Sizes = { warmUpCalls: 100_000, callers: [64, 192] };
 const SHORT: Sizes = { ...FULL, warmUpCalls: 20_000 };
 const TINY: Sizes = { warmUpCalls: 100, callers: [64] };
-/** Loads of at least so many seconds get the full warm-up. */
+/** Loads of at least this many seconds get the full warm-up. */
 const FULL_FROM_SECONDS = 10;
 const WARM_UP_SECONDS = 120;
 const NODES = 3;
 
-/** A new database on the server that `url` names, for one round. */
+/** Creates a database for one round on the server that `url` names. */
 async function fresh(url: string): Promise<{ url: string } & AsyncDisposable> {
   const name = `relay_bench_${crypto.randomUUID().slice(0, 8)}`;
   const admin = new SQL(url, { max: 1 });
@@ -62,7 +63,7 @@ async function bare(server: string, seconds: number): Promise<Round> {
 
 type RelayState = "paused" | "running";
 
-/** Nodes on one database, each with its own folder. Each serves the requests of every app. */
+/** Starts nodes on one database, each with its own folder. Each serves the requests of every app. */
 async function startNodes(
   url: string,
   count: number,
@@ -78,7 +79,7 @@ async function startNodes(
   return { servers, [Symbol.asyncDispose]: () => ended.disposeAsync() };
 }
 
-/** The callers take the nodes in turn, as behind a balancer. */
+/** Loads the nodes in turn, as a balancer does. */
 function loadAll(
   client: Client,
   servers: readonly Started<ProductReady>[],
@@ -91,8 +92,8 @@ function loadAll(
 }
 
 /**
- * The requests before the measured ones. Autovacuum is off: once a minute it takes a second of one processor, and would meet three nodes more
- * often than one.
+ * Sends the requests before the measured ones. It turns autovacuum off, which takes a second of one processor each minute. Autovacuum would
+ * affect three nodes more often than one.
  */
 async function warmUp(
   url: string,
@@ -123,7 +124,7 @@ interface Load {
   warmUpCalls: number;
 }
 
-/** Requests stored, with relays that are paused. */
+/** Measures stored requests, with paused relays. */
 export async function ingestOnPostgres(server: string, load: Load): Promise<Round> {
   const { seconds, connections, warmUpCalls: calls } = load;
   await using database = await fresh(server);
@@ -135,7 +136,7 @@ export async function ingestOnPostgres(server: string, load: Load): Promise<Roun
   return { perSecond: ok / took, cpuMicros: (1_000 * ((await cpuOf(started.servers)) - before)) / ok };
 }
 
-/** From the first request to the last event that is done, each with one record. */
+/** Measures the time from the first request until the last event is done. Each event writes one record. */
 export async function drainOnPostgres(server: string, load: Load): Promise<Round> {
   const { seconds, connections, warmUpCalls: calls } = load;
   await using database = await fresh(server);
@@ -164,7 +165,7 @@ export async function drainOnPostgres(server: string, load: Load): Promise<Round
 
 type OnPostgres = (server: string, load: Load) => Promise<Round>;
 
-/** Rounds of the bare limit, of one node and of three, in turns. `goal`: one node's share of what one connection writes. */
+/** Measures the bare limit, one node and three nodes in turns. `goal` is one node's share of what one connection writes. */
 export async function measureOnPostgres(
   run: Run,
   { what, goal, work }: { what: string; goal: number; work: OnPostgres },
@@ -188,7 +189,7 @@ export async function measureOnPostgres(
   ]);
 }
 
-/** The PostgreSQL of `--database`, else the embedded one, which ends with the measure. */
+/** Returns the PostgreSQL server of `--database`, or starts the embedded one, which stops with the measure. */
 async function openServer({ database }: Run): Promise<{ url: string; note: string } & AsyncDisposable> {
   if (database !== null) return { url: database, note: "", [Symbol.asyncDispose]: async () => undefined };
   try {

@@ -1,4 +1,4 @@
-/** Starts and stops the bench's processes; each measured figure comes from processes of its own. */
+/** Starts and stops the bench's processes. Each measured figure has its own processes. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const here = import.meta.dir;
 
 export const SECRET = "bench-secret-of-thirty-two-chars";
 
-/** What product.ts says when it is ready. */
+/** The line that product.ts prints when it is ready. */
 export interface ProductReady {
   port: number;
   paths: string[];
@@ -21,9 +21,9 @@ export interface Started<Ready> extends AsyncDisposable {
   ready: Ready;
   /** Resident memory now, in MiB. */
   residentMiB(): Promise<number>;
-  /** CPU time since its start, in ticks of 10 ms. */
+  /** CPU time in milliseconds since its start, measured in ticks of 10 ms. */
   cpuMs(): Promise<number>;
-  /** Throws once the process has ended: waiting for its work would never end. */
+  /** Throws if the process has ended, because waiting for its work would never end. */
   requireRunning(): void;
 }
 
@@ -32,7 +32,7 @@ export function start<Ready>(script: string, ...args: string[]): Promise<Started
   return startWith({}, script, ...args);
 }
 
-/** The same, with variables of its environment. */
+/** Starts a script like `start`, with additional environment variables. */
 export async function startWith<Ready>(
   env: Record<string, string>,
   script: string,
@@ -52,7 +52,7 @@ export async function startWith<Ready>(
   }
 }
 
-/** Starts a server that says nothing a bench could read, and answers at once; `command` is told to listen on `ready`. */
+/** Starts a server without reading its output, and returns at once. `command` must listen on the port, which becomes `ready`. */
 export function launch(command: (port: number) => string[], env: Record<string, string>): Started<number> {
   const port = freePort();
   const child = Bun.spawn(serverCommand(command(port)), {
@@ -128,14 +128,14 @@ export async function load(
   return requireAccepted(JSON.parse(text) as LoadResult);
 }
 
-/** A load of which nothing was accepted has no figure. */
+/** Throws if no request of the load was accepted, because such a load has no figure. */
 function requireAccepted(result: LoadResult): LoadResult {
   if (result.ok === 0)
     throw new Error(`No request of the load was accepted: ${JSON.stringify(result.statuses)}`);
   return result;
 }
 
-/** A client that lives on, and loads one server after another, or some at once. */
+/** A client process for several loads. Each load is of one server or of several at once. */
 export interface Client extends AsyncDisposable {
   load(
     servers: readonly Pick<ProductReady, "port" | "paths">[],
@@ -171,14 +171,14 @@ function remove(path: string): void {
   folders.delete(path);
 }
 
-/** A folder that is removed afterwards, also when the bench is interrupted (endOnSignals). */
+/** Creates a folder that is removed afterwards, also when the bench is interrupted (endOnSignals). */
 export function scratch(within = tmpdir()): { path: string } & Disposable {
   const path = mkdtempSync(join(within, "relay-bench-"));
   folders.add(path);
   return { path, [Symbol.dispose]: () => remove(path) };
 }
 
-/** Ctrl+C and SIGTERM end the bench without folders left behind. Its processes end with it (`--no-orphans`). */
+/** Removes the folders when Ctrl+C or SIGTERM ends the bench. Its processes end with it (`--no-orphans`). */
 export function endOnSignals(): void {
   for (const [signal, code] of [
     ["SIGINT", 130],
@@ -198,7 +198,7 @@ async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   return line;
 }
 
-/** A line behind which nothing comes until it was read. */
+/** Reads a line. The sender must send nothing after it until it was read. */
 async function readLine(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

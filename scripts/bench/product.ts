@@ -1,7 +1,7 @@
 /**
- * The real product for the bench: the service with everything on and its caps raised, relays that write one record each (or none that
- * run: paused), and a key. Prints one JSON line { port, paths, key, base }, then runs until it is told to stop. With `rows` the store is topped up
- * to so many events first.
+ * The product for the bench: the service with all features and raised caps, a key, and relays that write one record each. Paused relays run
+ * nothing. Prints one JSON line { port, paths, key, base }, then runs until it is stopped. With `rows` it first adds events until the store has
+ * that many.
  *
  * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows] [unverified calls a minute]
  */
@@ -53,10 +53,10 @@ const service = await startService(
   { printRun: () => undefined },
 );
 
-// As `relay serve` does.
+// `relay serve` collects garbage in the same way.
 collectUnderLoad(systemClock);
 
-/** RELAY_DATABASE: the PostgreSQL database with the rows; without it the data folder's own file. */
+/** Reads the PostgreSQL database of RELAY_DATABASE; null means the file in the data folder. */
 function readDatabase(): DatabaseUrl | null {
   const text = process.env.RELAY_DATABASE ?? "";
   const url = text === "" ? null : readDatabaseUrl(text);
@@ -64,7 +64,7 @@ function readDatabase(): DatabaseUrl | null {
   return url;
 }
 
-/** One app but where BENCH_APPS says how many: what several nodes share among them. */
+/** The apps that several nodes share: as many as BENCH_APPS says, or one. */
 const apps =
   kind === "calls"
     ? ["local"]

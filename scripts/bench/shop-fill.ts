@@ -1,18 +1,18 @@
 /**
- * Fills a store as a busy shop's would be after a month: a million events of several relays, three in a hundred failed or dead and those in
- * clusters, with their runs; 200,000 people with what they hold, bought, wrote and were mailed; a year of audit. In SQL, since the rows are
- * only read: the dedupe keys alone are missing.
+ * Fills a store like a busy shop's after a month. It has a million events of several relays with their runs; three in a hundred failed or died,
+ * in clusters. It has 200,000 people with their holdings, payments, records and mail, and a year of audit entries. The rows are written in SQL
+ * because they are only read. Only the dedupe keys are missing.
  */
 import { Database } from "bun:sqlite";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 
-/** Of a million events; fewer events have as many fewer. */
+/** Number of people for a million events. Smaller stores have proportionally fewer. */
 const PEOPLE = 200_000;
 const CLUSTER = 40_000;
-/** In a cluster's first part every signup dies and every refund fails. */
+/** Length of the first part of a cluster, in which every signup dies and every refund fails. */
 const CLUSTER_BAD = 4_000;
 
-/** The shop's relays and which of 100 events are theirs. */
+/** The shop's relays, and the range of each 100 events that belongs to each. */
 export const SHOP = {
   "orders-paid": { kind: "receiver", from: 0, to: 40 },
   signups: { kind: "receiver", from: 40, to: 65 },
@@ -23,14 +23,14 @@ export const SHOP = {
   nightly: { kind: "schedule", from: 99, to: 100 },
 } as const;
 
-/** Ids of filled rows: the higher the number, the newer the row. */
+/** Returns the id of a filled row. A higher number means a newer row. */
 export const rowId = (prefix: string, number: number): string =>
   `${prefix}_${number.toString(16).padStart(32, "0")}`;
 const id = (prefix: string, number = "i"): string => `'${prefix}_' || printf('%032x', ${number})`;
 const fail = (code: string, message: string): string =>
   `[{"type":"write_record","outcome":"failed","code":"${code}","message":"${message}"}]`;
 
-/** Person 1 has a story of thousands; the others a few lines each. */
+/** The id of person 1, whose timeline has thousands of entries. The others have a few each. */
 export const BUSY = rowId("per", 1);
 
 export function fillShop(
@@ -64,7 +64,7 @@ export function fillShop(
     return `CASE ${cases.join(" ")} END`;
   };
   const keyOf = (name: string) => keys.find((one) => one.name === name);
-  /** Of a row that is one of so many, evenly over the time. */
+  /** Words that `insert` replaces in its SQL. `AT` becomes the time of a row, spread evenly. */
   const fillIn = { NOW: nowMs, ENV: environmentId, PEOPLE: people };
   const insert = (count: number, into: string, select: string, spread = spreadMs): void => {
     const wanted = Math.max(1, Math.floor(count));
@@ -127,7 +127,7 @@ export function fillShop(
   database.exec("UPDATE capture_switch SET captured = 1; COMMIT");
 }
 
-/** What people have, and what was told and done around it. */
+/** Inserts the holdings of people, their mail, and the audit entries. */
 function fillHoldings(
   insert: (count: number, into: string, select: string, spreadMs?: number) => void,
   { rows, share, people, person }: { rows: number; share: number; people: number; person: string },

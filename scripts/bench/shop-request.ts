@@ -2,10 +2,10 @@
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { BUSY, rowId } from "./shop-fill.ts";
 
-/** A person with an ordinary timeline, in a small shop too. */
+/** A person with an ordinary timeline, also in a small shop. */
 const PERSON = rowId("per", 77);
 
-/** Each page of the dashboard with the requests of its first screen and of its filters. `event`: a dead event's id. */
+/** Lists each page of the dashboard with the requests of its first screen and of its filters. `event` is the id of a dead event. */
 export function listRequests(event: string): [page: string, path: string][] {
   const since = (ms: number): string => `since=${new Date(Date.now() - ms).toISOString()}`;
   const filters = [

@@ -1,5 +1,5 @@
 /**
- * The service on a full shop's store, for the requests of the dashboard. Prints one JSON line, then answers as loop-watch.ts says.
+ * Runs the service on a full shop's store, for the requests of the dashboard. It prints one JSON line, then answers as loop-watch.ts describes.
  *
  * bun scripts/bench/shop-service.ts <data folder> <events> [days they arrived in]
  */
@@ -18,7 +18,7 @@ import { RAISED_LIMITS, serviceConfig } from "../../test/kit/service-config.ts";
 import { answerMeasures } from "./loop-watch.ts";
 import { fillShop, SHOP } from "./shop-fill.ts";
 
-/** What the script says when it is ready. */
+/** The line that the script prints when it is ready. */
 export interface ShopReady {
   url: string;
   key: string;

@@ -1,4 +1,4 @@
-/** A service with a full shop's store in a process of its own, which answers what its thread did. */
+/** A service with a full shop's store in its own process, which reports what its main thread did. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "./measure.ts";
@@ -6,7 +6,7 @@ import { type MeasuredService, startMeasured } from "./measured-service.ts";
 import type { ShopReady } from "./shop-service.ts";
 
 export interface Shop extends MeasuredService<ShopReady> {
-  /** A path below the environment, or a whole one that begins with `/api`. */
+  /** Requests a path below the environment, or a full path that begins with `/api`. */
   ask(path: string): Promise<{ status: number; text: string; ms: number }>;
 }
 
@@ -31,7 +31,7 @@ export async function openShop({ stores, rows }: Pick<Run, "stores" | "rows">): 
   };
 }
 
-/** The newest dead event of the shop, for the page of an event. */
+/** Returns the id of the newest dead event of the shop, for the page of an event. */
 export async function findDeadEvent(shop: Shop): Promise<string> {
   const { items } = JSON.parse((await shop.ask("/events?state=dead&limit=1")).text) as {
     items: { id: string }[];

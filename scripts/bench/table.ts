@@ -1,4 +1,4 @@
-/** The bench's figures as text: a table of columns for the terminal, a Markdown table for the page with figures, and the goals that were missed. */
+/** Formats the bench's figures as text: columns for the terminal, a Markdown table for the page with figures, and the missed goals. */
 import type { Figure } from "./figure.ts";
 
 const COLUMNS = ["what", "value", "limit", "ratio", "cpu", "goal"] as const;
@@ -13,7 +13,7 @@ const HEADS = {
 
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>;
 
-/** Lines with aligned columns; columns that no figure fills are left out. */
+/** Formats figures as lines with aligned columns. It omits columns that no figure fills. */
 export function formatTable(figures: readonly Figure[]): string {
   const rows = rowsOf(figures);
   const columns = COLUMNS.filter((column) => rows.some((row) => row[column] !== undefined));
@@ -29,7 +29,7 @@ export function formatTable(figures: readonly Figure[]): string {
     .join("\n");
 }
 
-/** A table to paste, under the lines that say what it was measured on. */
+/** Formats a Markdown table below the lines that say what it was measured on. */
 export function formatMarkdown(
   head: readonly string[],
   measured: readonly { name: string; figures: readonly Figure[] }[],
@@ -51,7 +51,7 @@ export function formatMarkdown(
   ].join("\n");
 }
 
-/** How many goals are met, and a line for each one that is missed. */
+/** Formats the number of goals that are met, and a line for each missed one. */
 export function formatGoals(figures: readonly Figure[]): string {
   const missed = figures.filter(({ met }) => met === false);
   const goals = figures.filter(({ met }) => met !== undefined).length;

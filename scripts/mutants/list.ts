@@ -1,6 +1,6 @@
 /**
- * The list of mutants: one-line faults of the core that a test must find, in `test/mutants/<area>.json`. A mutant is found by its text, which
- * stands once in its file, so that it survives lines that move.
+ * The list of mutants in `test/mutants/<area>.json`. Each is a one-line fault of the core that a test must find. A mutant is located by its text,
+ * which must occur once in its file, so that it stays valid when lines move.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -9,22 +9,22 @@ export interface Mutant {
   /** The name of its file in `test/mutants`. */
   area: string;
   id: string;
-  /** From the project's root. */
+  /** Relative to the project's root. */
   file: string;
-  /** A part of one line, and what takes its place. */
+  /** A part of one line. `after` replaces it. */
   before: string;
   after: string;
-  /** What goes wrong with it, in a sentence. */
+  /** One sentence that says what goes wrong with the mutant. */
   why: string;
-  /** The tests that are run first, from the project's root. */
+  /** The tests that run first, relative to the project's root. */
   suites: readonly string[];
-  /** Where its suites keep their stores, if that is not SQLite. */
+  /** The store that its suites run on, if it is not SQLite. */
   on?: "postgres";
 }
 
 const MUTANT_FOLDER = "test/mutants";
 
-/** Every mutant of the project in `root`, by area. */
+/** Reads every mutant of the project in `root`, ordered by area. */
 export function readMutants(root: string): Mutant[] {
   const files = [...new Bun.Glob(`${MUTANT_FOLDER}/*.json`).scanSync(root)].sort();
   return files.flatMap((file) => {
@@ -33,7 +33,7 @@ export function readMutants(root: string): Mutant[] {
   });
 }
 
-/** The source with the mutant in it; a sentence where its text does not stand there exactly once. */
+/** Returns the source with the mutant in it. Returns a sentence if its text does not occur exactly once. */
 export function mutate(root: string, { file, before, after }: Mutant): { text: string } | { fault: string } {
   if (!existsSync(join(root, file))) return { fault: `${file} does not exist` };
   const parts = readFileSync(join(root, file), "utf8").split(before);

@@ -1,6 +1,6 @@
 /**
- * Puts each mutant of `test/mutants` into a private copy of the project, one at a time, and runs the tests nearest to it until one fails. Prints
- * a line a mutant and ends with `N killed, N survived`; what survives, or cannot be judged, makes the command fail.
+ * Puts each mutant of `test/mutants` into a private copy of the project, one at a time, and runs its nearest tests until one fails. Prints one
+ * line for each mutant and ends with `N killed, N survived`. The command fails if a mutant survives or cannot be judged.
  *
  * npm run mutants -- [--only <ids or areas>] [--full: survivors meet the whole suite] [--list] [--base <folder>: the source and tests of another
  *   tree] [--table <file>: the results as Markdown]
@@ -35,7 +35,7 @@ if (values.list) {
   process.exit(0);
 }
 
-/** `by`: the test that failed, or why nothing can be said. */
+/** `by` is the test that failed, or the reason why the mutant cannot be judged. */
 interface Verdict {
   mutant: Mutant;
   state: "killed" | "survived" | "not judged";
@@ -54,7 +54,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   });
 process.once("exit", () => tree[Symbol.dispose]());
 
-/** What each suite does without a mutant: the test that fails, or null. */
+/** The result of each suite without a mutant: a failing test, or null. */
 const sound = new Map<string, string | null>();
 const verdicts: Verdict[] = [];
 for (const mutant of mutants) {
@@ -115,7 +115,7 @@ async function withMutant<Result>(
   return result;
 }
 
-/** The test that fails in the suite without a mutant, so that it kills none; null: all pass. */
+/** Returns the test that fails in the suite without a mutant, because such a suite kills none. Returns null if all pass. */
 async function failsAlready(suite: Suite): Promise<string | null> {
   const name = `${suite.file} ${suite.on}`;
   if (!sound.has(name)) sound.set(name, await findFailure(tree, suite));

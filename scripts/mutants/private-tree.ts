@@ -1,14 +1,14 @@
-/** A copy of the project for mutants, so that no fault ever stands in the working tree; all of it is gone when it is disposed. */
+/** A copy of the project for mutants, so that the working tree never contains a fault. Disposal removes all of it. */
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** What no copy needs, where no git says which files are the project's. */
+/** Folders that are not copied if git cannot list the files of the project. */
 const LEFT_OUT = ["node_modules", ".git", "dist", ".relay", "service"];
 
 export interface PrivateTree extends Disposable {
   root: string;
-  /** Where its tests write. */
+  /** The folder that its tests write to. */
   scratch: string;
 }
 
@@ -16,7 +16,7 @@ export function copyTree(project: string): PrivateTree {
   const folder = mkdtempSync(join(tmpdir(), "relay-mutants-"));
   const [root, scratch] = [join(folder, "tree"), join(folder, "tmp")];
   mkdirSync(scratch);
-  // As the folder for temporary files is: PostgreSQL runs as somebody else.
+  // PostgreSQL runs as another user, so the folders need the permissions of the system's temporary folder.
   for (const one of [folder, scratch]) chmodSync(one, 0o711);
   for (const file of listFiles(project)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
@@ -31,7 +31,7 @@ export function copyTree(project: string): PrivateTree {
   };
 }
 
-/** The project's files as they stand, those that are not committed yet too. */
+/** Lists the current files of the project, including uncommitted ones. */
 function listFiles(project: string): string[] {
   const git = Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
     cwd: project,

@@ -1,29 +1,29 @@
-/** Runs tests in a private tree, up to the first that fails. It never judges a mutant. */
+/** Runs tests in a private tree until the first failure. It never judges a mutant. */
 import { join } from "node:path";
 import type { PrivateTree } from "./private-tree.ts";
 
-/** A mutant may make a test loop without end: Bun's own limit of a test ends one that waits, this one that computes. */
+/** The limit of a suite. A mutant can make a test compute forever, which Bun's limit of a test does not end. */
 const SUITE_MS = 10 * 60_000;
 const TEST_MS = 60_000;
 
-/** A file of tests, and where it keeps its stores. */
+/** A file of tests, and the store that it runs on. */
 export interface Suite {
   file: string;
   on: "sqlite" | "postgres";
 }
 
-/** The process that runs now, for whoever has to end it. */
+/** The running process, so that a signal can end it. */
 let running: Bun.Subprocess | null = null;
 
-/** Ends what runs, with all that it started; resolves once it has ended. */
+/** Ends the running process and all processes that it started. Resolves when it has ended. */
 export async function endRunning(): Promise<void> {
   running?.kill("SIGTERM");
   await running?.exited;
 }
 
 /**
- * The first test of the suite that fails twice; null: all pass. A test that a busy machine makes fail once says nothing of a mutant; it is run
- * again by itself, and with the whole suite where it fails only behind the others.
+ * Returns the first test of the suite that fails twice, or null if all pass. One failure on a busy machine proves nothing about a mutant. So the
+ * test runs again by itself, and then with the whole suite if it fails only after the others.
  */
 export async function findFailure(tree: PrivateTree, suite: Suite): Promise<string | null> {
   const first = await findFirstFailure(tree, suite);
@@ -32,7 +32,7 @@ export async function findFailure(tree: PrivateTree, suite: Suite): Promise<stri
   return (await findFirstFailure(tree, suite, name)) ?? (await findFirstFailure(tree, suite));
 }
 
-/** `only`: the end of the name of the tests that are run; all by default. */
+/** `only` is the end of the name of the tests to run. The default is all tests. */
 async function findFirstFailure(
   tree: PrivateTree,
   { file, on }: Suite,
@@ -48,10 +48,10 @@ async function findFirstFailure(
   return NONE_RAN.test(said) ? null : (/^error: .*$/m.exec(said)?.[0] ?? `it ended with ${code}`);
 }
 
-/** Of a name that no test bears, as of a file that cannot be read. */
+/** Printed if no test has the name, for example because the file cannot be read. */
 const NONE_RAN = /regex .* matched 0 tests/;
 
-/** Every test that fails in the whole suite, as the test command names it. */
+/** Lists every test that fails in the whole suite, with the names that the test command prints. */
 export async function listFailures(tree: PrivateTree): Promise<string[]> {
   const { said } = await run(tree, [join("scripts", "test.ts")], {}, Number.POSITIVE_INFINITY);
   const [, list = ""] = /^\d+ failed:\n((?: {2}.*\n)*)/m.exec(said) ?? [];

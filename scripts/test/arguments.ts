@@ -1,24 +1,24 @@
-/** The words after `npm test --` and `npm run test:soak --`. It reads them and decides nothing else. */
+/** Reads the arguments of `npm test` and `npm run test:soak`. It decides nothing else. */
 
 interface TestArguments {
-  /** Parts of paths: a test file runs when its path contains one of them. Empty: every file. */
+  /** Parts of paths. A test file runs if its path contains one of them. Empty means every file. */
   files: string[];
-  /** Passed on to `bun test`, such as `-t` and its pattern. */
+  /** Arguments for `bun test`, for example `-t` and its pattern. */
   passedOn: string[];
-  /** Long rounds instead of the slice of `npm test`. */
+  /** Runs long rounds instead of the few of `npm test`. */
   soak: boolean;
-  /** As many rounds as take an hour instead of the soak's. */
+  /** Runs rounds for an hour, more than the soak's. */
   long: boolean;
-  /** Only the pass on this database; null: both. */
+  /** Limits the run to this database; null for both. */
   store: "sqlite" | "postgres" | null;
-  /** Write what each file took to scripts/test/timings.json. */
+  /** Writes the timing of each file to scripts/test/timings.json. */
   recordTimings: boolean;
 }
 
-/** Options of `bun test` whose value is a word of its own. */
+/** Options of `bun test` that take the next argument as their value. */
 const WITH_VALUE = new Set(["-t", "--test-name-pattern", "--seed", "--rerun-each", "--retry"]);
 
-/** Reads the words; a word with a dot or a slash that is not an option names files. `env` may name the database by TEST_STORE. */
+/** Reads the arguments. An argument with a dot or a slash that is not an option names files. TEST_STORE in `env` can name the database. */
 export function readArguments(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -1,9 +1,9 @@
 /** The outcome of one test file, read from what `bun test` printed on standard error. It runs nothing. */
 
 interface Failure {
-  /** The names of the groups and of the test, joined by " > "; null: an error outside a test. */
+  /** The names of the groups and of the test, joined by " > "; null for an error outside a test. */
   test: string | null;
-  /** What was printed about it. */
+  /** The output about the failure. */
   text: string;
 }
 
@@ -16,12 +16,15 @@ export interface Outcome {
 const RESULT = /^\((pass|fail|skip|todo)\) (.*?)(?: \[[\d.]+m?s\])?$/;
 const HEADING = /^(bun test v|\S+\.test\.tsx?:$)/;
 const RULE = /^-{20,}$/;
-/** The failures are listed once more behind this. */
+/** The output repeats the failures after this line. */
 const REPEATED = /^\d+ tests? failed:$/;
-/** A difference of large values is cut after so many lines. */
+/** A large difference is cut after this many lines. */
 const MAX_LINES = 120;
 
-/** `ended`: how the process ended where that was not with a result, such as "SIGKILL"; null otherwise. Colors are removed before. */
+/**
+ * Reads the outcome. `ended` says how the process ended if it has no result, for example "SIGKILL"; otherwise null. The text must contain no
+ * colors.
+ */
 export function readOutcome(text: string, ended: string | null): Outcome {
   const outcome: Outcome = { passed: 0, skipped: 0, failures: [] };
   const all = text.split("\n");
@@ -61,12 +64,12 @@ function cut(text: string): string {
   );
 }
 
-/** A hook has no name of its own. */
+/** Names a hook, because Bun prints no name for it. */
 function nameTest(name: string): string {
   return name.replace("(unnamed)", "a hook (beforeAll, afterAll, beforeEach or afterEach)");
 }
 
-/** The lines between the two rules after the heading. */
+/** Returns the lines between the two rules after the heading. */
 function readErrorOutside(lines: readonly string[]): string {
   const first = lines.findIndex((line) => RULE.test(line));
   const length = lines.slice(first + 1).findIndex((line) => RULE.test(line));

@@ -1,22 +1,22 @@
 /**
- * The folder that a run's tests write to: in memory where the system has room for that, so that no test's commit waits for a disk. It is removed at the
- * end of the run; the folder of a run that was killed is removed by the next run.
+ * Creates the folder that a run's tests write to. It is in memory if the system has enough, so that no commit waits for a disk. The run removes
+ * it at its end. The next run removes the folder of a killed run.
  */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Where Linux keeps files in memory. */
+/** The folder where Linux stores files in memory. */
 const IN_MEMORY = "/dev/shm";
-/** Clones with everything they install, and a dozen stores. */
+/** Space for clones with all that they install, and a dozen stores. */
 const ROOM_BYTES = 8 * 2 ** 30;
 const PREFIX = "relay-tests-";
 
-/** Makes the folder; its name carries the process id of its run. */
+/** Creates the folder. Its name contains the process id of its run. */
 export function makePlace(): string {
   for (const parent of new Set([IN_MEMORY, tmpdir()])) removeAbandoned(parent);
   const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), `${PREFIX}${process.pid}-`));
-  // As /tmp is: a test that acts as another user reaches its own folder.
+  // These permissions let a test that runs as another user reach its own folder, as in /tmp.
   chmodSync(folder, 0o711);
   return folder;
 }
@@ -25,7 +25,7 @@ export function removePlace(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
-/** Removes the folders of runs whose process is gone. */
+/** Removes the folders of runs whose process has ended. */
 function removeAbandoned(parent: string): void {
   if (!existsSync(parent)) return;
   for (const name of readdirSync(parent)) {
@@ -43,7 +43,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether enough is free, and programs can be started there. */
+/** True if enough memory is free and the folder allows programs to start. */
 function isRoomInMemory(): boolean {
   if (!existsSync(IN_MEMORY)) return false;
   const { bavail, bsize } = statfsSync(IN_MEMORY);

@@ -1,7 +1,7 @@
 /**
- * Which test files run on which database, in which order, and which of them share a process. A file that takes long begins before shorter ones,
- * because a long file at the very end would run by itself. Files that mostly wait have lanes of their own, because several of them at once would
- * leave the processors idle. Short files share processes, because loading the service costs as much as most of them compute.
+ * Plans which test files run on which database, in which order, and which of them share a process. A file that takes long begins before shorter
+ * ones, because a long file at the very end would run by itself. Files that mostly wait have their own lanes, because several of them at once
+ * would leave the processors idle. Short files share processes, because loading the service costs as much as most of them compute.
  */
 import { readFileSync } from "node:fs";
 
@@ -10,30 +10,30 @@ type TestStore = "sqlite" | "postgres";
 export interface Job {
   file: string;
   store: TestStore;
-  /** As measured: seconds of the clock and of the processors. */
+  /** Measured wall-clock time. `coreSeconds` is the measured CPU time. */
   seconds: number;
   coreSeconds: number;
 }
 
-/** What each job took, by `file` or `file (PostgreSQL)`: seconds of the clock, seconds of the processors. */
+/** The timings of each job by `file` or `file (PostgreSQL)`. */
 export type Timings = Record<string, readonly [seconds: number, coreSeconds: number]>;
 
-/** A file that was never measured. */
+/** The assumed timing of a file that was never measured. */
 const UNKNOWN: readonly [number, number] = [3, 2];
-/** From so many seconds on, a file whose processors are busy for less than this share mostly waits. */
+/** A file that takes at least this long mostly waits if its processors are busy for less than the share below. */
 const WAITS_FROM_SECONDS = 5;
 const WAITING_SHARE = 0.35;
-/** A file that computes for less than this shares a process, with others until they compute for so long together. */
+/** A file that computes for less than this shares a process. The files of one process together compute for at most the value below. */
 const SHARES_BELOW_CORE_SECONDS = 6;
 const SHARED_CORE_SECONDS = 24;
-/** These start processes of their own, load one module or count what a whole process does. */
+/** Folders whose files start processes, load one module or count what a whole process does. Each such file needs its own process. */
 const OWN_PROCESS = ["test/crash/", "test/house/", "test/soak/", "test/upgrade/"];
 
 export function nameJob({ file, store }: Pick<Job, "file" | "store">): string {
   return store === "postgres" ? `${file} (PostgreSQL)` : file;
 }
 
-/** Reads the recorded timings; none where the file is absent. */
+/** Reads the recorded timings. Returns none if the file is missing. */
 export function readTimings(path: string): Timings {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Timings;
@@ -42,7 +42,7 @@ export function readTimings(path: string): Timings {
   }
 }
 
-/** The jobs of a run, the longest first. `onPostgres`: the files that run a second time, on PostgreSQL. */
+/** Plans the jobs of a run, longest first. `onPostgres` lists the files that also run on PostgreSQL. */
 export function planJobs(options: {
   files: readonly string[];
   onPostgres: readonly string[];
@@ -67,14 +67,14 @@ export function planJobs(options: {
     .toSorted((one, other) => other.seconds - one.seconds);
 }
 
-/** Whether the job mostly waits for timers, processes or a network. */
+/** Returns true if the job mostly waits for timers, processes or a network. */
 export function mostlyWaits({ seconds, coreSeconds }: Job): boolean {
   return seconds >= WAITS_FROM_SECONDS && coreSeconds < WAITING_SHARE * seconds;
 }
 
 /**
- * Groups jobs of one order into those that share a process. Files of different folders or databases never share one. `isShared`: false gives each
- * file a process of its own.
+ * Groups ordered jobs into those that share a process. Files of different folders or databases never share one. If `isShared` is false, each file
+ * has its own process.
  */
 export function planBatches(jobs: readonly Job[], isShared: boolean): Job[][] {
   const batches: Job[][] = [];

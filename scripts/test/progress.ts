@@ -1,6 +1,6 @@
-/** What a run of the tests prints while it runs: one line for each file that ended, and on a terminal one line more that is updated in place. */
+/** Prints the progress of a test run: one line for each completed file. On a terminal it also updates a last line in place. */
 
-/** The time is told once so much of the work is done. */
+/** The remaining time is shown after this share of the work. */
 const TELLS_FROM_SHARE = 0.03;
 
 interface Ended {
@@ -17,7 +17,7 @@ export class Progress {
   #running: string[] = [];
   readonly #beganMs = performance.now();
 
-  /** `work`: the sum of what the jobs take, in any unit; `terminal`: whether a line can be updated in place. */
+  /** `work` is the sum of the work of all jobs, in any unit. `terminal` is true if a line can be updated in place. */
   constructor(
     readonly total: number,
     readonly work: number,
@@ -30,7 +30,7 @@ export class Progress {
     this.#update();
   }
 
-  /** Prints the line of a file that ended; `work`: its part of the whole. */
+  /** Prints the line of a completed file. `work` is its part of the total work. */
   ended({ name, passed, failed, skipped, seconds }: Ended, work: number): void {
     this.#done += 1;
     this.#workDone += work;
@@ -44,7 +44,7 @@ export class Progress {
     const line = `${place} ${name}: ${counts.filter((part) => part !== "").join(", ")} in ${seconds.toFixed(1)} s`;
     if (!this.terminal) this.write(`${line}${this.#left()}\n`);
     else {
-      // A file without a failure leaves no line behind on a terminal.
+      // On a terminal, a file without a failure prints no permanent line.
       if (failed > 0) this.write(`\r\x1b[K${line}\n`);
       this.#update();
     }
@@ -69,7 +69,7 @@ export class Progress {
   }
 }
 
-/** Milliseconds as "42 s" or "3 min 5 s". */
+/** Formats milliseconds as "42 s" or "3 min 5 s". */
 export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

@@ -1,28 +1,29 @@
-/** Runs test files in one process, one after another, and ends whatever they started. */
+/** Runs test files in one process, one after another, and ends all processes that they started. */
 
 import { readFileSync } from "node:fs";
 import { type Outcome, readOutcome } from "./outcome.ts";
 import type { Job } from "./plan.ts";
 
 /**
- * A function is compiled anew in every process, and few are called as often there as would pay for the optimizing compiler, which takes a tenth of what
- * most files cost. It begins after ten times as many calls as by default; without it, files that compute much take a fifth longer.
+ * Each process compiles its functions again, and calls few of them often enough to justify the optimizing compiler. That compiler takes a tenth
+ * of the time of most files. With these values it starts after ten times as many calls as by default. Without it, files that compute much take a
+ * fifth longer.
  */
 const LATE_COMPILER = Object.fromEntries(
   ["AfterWarmUp", "AfterLongWarmUp", "Soon"].map((when) => [`BUN_JSC_thresholdForOptimize${when}`, "10000"]),
 );
-/** One test may take so long, on the slowest machine. */
+/** The limit of one test, on the slowest machine. */
 const TEST_TIMEOUT_MS = 600_000;
-/** A process that printed nothing for so long does not end by itself. */
+/** A process that printed nothing for this long is hung. */
 const SILENCE_MS = 900_000;
 const RELEVANT_OUTPUT_LINES = 30;
-/** A pattern of names that matches no test is no failure of a file. */
+/** Not a failure: the pattern of names matches no test of a file. */
 const NOTHING_TO_RUN = /matched 0 tests|did not match any test/;
-/** In /proc/<pid>/stat behind the name: utime, stime, cutime and cstime begin at this field (proc(5)). */
+/** Index in /proc/<pid>/stat after the name where utime, stime, cutime and cstime begin (proc(5)). */
 const USER_TIME = 11;
 const TICKS_PER_SECOND = 100;
 const HEADING = /^(\S+\.test\.tsx?):$/;
-/** Behind this line, the output lists the failures once more. */
+/** The output repeats the failures after this line. */
 const REPEATED = /^\d+ tests? failed:$/;
 
 export interface JobResult extends Outcome {
@@ -33,7 +34,7 @@ export interface JobResult extends Outcome {
 }
 
 interface BatchOptions {
-  /** Words for `bun test`. */
+  /** Arguments for `bun test`. */
   words: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   onBegan(job: Job): void;
@@ -43,9 +44,7 @@ interface BatchOptions {
 
 const running = new Set<Bun.Subprocess>();
 
-/**
- * Runs files of one database in one process, one after another. Where a file ends the process, the files behind it run in another one.
- */
+/** Runs files of one database in one process, one after another. If a file ends the process, the files after it run in another one. */
 export async function runBatch(jobs: readonly Job[], options: BatchOptions): Promise<void> {
   for (let left = jobs; left.length > 0 && !options.isStopped(); ) {
     const ran = await runProcess(left, options);
@@ -53,7 +52,7 @@ export async function runBatch(jobs: readonly Job[], options: BatchOptions): Pro
   }
 }
 
-/** Resolves with the files that ran: all, or those until the one that ended the process. */
+/** Runs files in one process. Resolves with the files that ran: all, or those up to the one that ended the process. */
 async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<Set<Job>> {
   const child = startProcess(jobs, options);
   running.add(child);
@@ -77,7 +76,7 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
     beganMs = performance.now();
     options.onBegan(job);
   };
-  /** `total`: the core-seconds of the process so far. */
+  /** `total` is the core-seconds of the process so far. */
   const end = (total: number, signal: string | null, failure: string | null): void => {
     const outcome = readOutcome(said, signal);
     if (failure !== null) outcome.failures.push({ test: null, text: failure });
@@ -129,7 +128,7 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
     isExplained ? null : `The process ended with code ${code}.\n${said.trim()}`,
   );
   if (signal === null && isExplained) {
-    // A pattern of names that matches no test of a file prints nothing about the file.
+    // Bun prints nothing about a file in which the pattern of names matches no test.
     for (const job of jobs.filter((one) => !results.has(one))) {
       begin(job);
       end(used, null, null);
@@ -156,7 +155,7 @@ function startProcess(jobs: readonly Job[], { words, env }: BatchOptions) {
   );
 }
 
-/** Adds to the first failure what the file printed and which files ran in its process before. */
+/** Adds the output of the file to the first failure, and the files that ran before it in the same process. */
 function addOutput({ failures }: Outcome, output: string, before: readonly Job[]): void {
   const [first] = failures;
   if (first === undefined) return;
@@ -173,7 +172,7 @@ function addOutput({ failures }: Outcome, output: string, before: readonly Job[]
     first.text += `\n\nIn the same process ran before: ${before.map(({ file }) => file).join(" ")}`;
 }
 
-/** The core-seconds so far of a process and of the processes that it started and that ended; null where the system does not say. */
+/** Returns the core-seconds so far of a process and of its ended children, or null if the system does not report them. */
 function readCoreSeconds(pid: number): number | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
@@ -184,7 +183,7 @@ function readCoreSeconds(pid: number): number | null {
   }
 }
 
-/** Ends every process that runs, with whatever it started; a signal handler calls it. */
+/** Ends every running process and all processes that it started. A signal handler calls it. */
 export function endJobs(): void {
   for (const child of running) child.kill("SIGTERM");
 }

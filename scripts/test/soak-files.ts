@@ -1,9 +1,9 @@
 /**
- * The test files that only the soak runs, each group with its reason. The other files of `test/` run in `npm test`, which has to end within minutes.
- * A file that is named on the command line runs in both.
+ * Lists the test files that only the soak runs, each group with its reason. The other files of `test/` run in `npm test`, which must end within
+ * minutes. A file that the command line names runs in both.
  */
 
-/** The rounds of these files exist only for the soak. */
+/** The folder of files that have rounds only for the soak. */
 export const SOAK_FOLDER = "test/soak/";
 
 const GROUPS: readonly (readonly [why: string, files: readonly string[]])[] = [
@@ -120,10 +120,10 @@ const GROUPS: readonly (readonly [why: string, files: readonly string[]])[] = [
   ],
 ];
 
-/** The files of the table. */
+/** The files of all groups. */
 export const SOAK_FILES: readonly string[] = GROUPS.flatMap(([, files]) => files);
 
-/** Whether `npm test` without arguments leaves the file out on SQLite. */
+/** Returns true if `npm test` without arguments leaves the file out on SQLite. */
 export function isSoakFile(file: string): boolean {
   return file.startsWith(SOAK_FOLDER) || SOAK_FILES.includes(file);
 }

@@ -19,9 +19,9 @@ import {
 } from "./sentences.ts";
 
 export interface Finding extends Sentence {
-  /** The place of the table below. */
+  /** The name of the place in the table below. */
   place: string;
-  /** The words that were found. */
+  /** The matched words. */
   found: string;
   instead: string;
 }
@@ -30,11 +30,11 @@ interface Place {
   name: string;
   files: readonly string[];
   read(path: string, text: string): Sentence[];
-  /** Whether long sentences are findings. */
+  /** True if long sentences are findings. */
   isShort: boolean;
 }
 
-/** Where people read, from what users see to what developers see. */
+/** The places where people read, from those for users to those for developers. */
 const PLACES: readonly Place[] = [
   {
     name: "documentation",
@@ -69,7 +69,7 @@ export const CLEAN_PLACES: readonly string[] = ["documentation", "architecture",
 /** Files that quote what they forbid. */
 const QUOTES_RULES = /^scripts\/words\/|^test\/house\/words|named-command\.ts$/;
 
-/** The findings of all places, in their order. `read` gives the text of a file. */
+/** Lists the findings of all places in their order. `read` returns the text of a file. */
 export function listFindings(read: (path: string) => string): Finding[] {
   return PLACES.flatMap((place) =>
     sentencesOf(place, read).flatMap((sentence) =>
@@ -78,7 +78,7 @@ export function listFindings(read: (path: string) => string): Finding[] {
   );
 }
 
-/** What is wrong with a sentence. `isShort`: a long sentence is wrong too. */
+/** Lists the findings of a sentence. If `isShort` is true, a long sentence is a finding too. */
 export function checkSentence(sentence: Sentence, isShort: boolean): { found: string; instead: string }[] {
   const text = withoutCode(sentence.text);
   const isQuestion = text.endsWith("?");
@@ -90,7 +90,7 @@ export function checkSentence(sentence: Sentence, isShort: boolean): { found: st
   return found;
 }
 
-/** A line for each place: sentences, those with a finding, their share, and the median of their words. */
+/** Formats a line for each place: the number of sentences, those with a finding, their share, and the median of their words. */
 export function measure(read: (path: string) => string): string {
   const rows = PLACES.map((place) => {
     const all = sentencesOf(place, read);

@@ -1,9 +1,12 @@
-/** The words and openings that no text for people contains, each with its replacement. Source: the project's glossary in CONTRIBUTING.md. */
+/**
+ * The words and openings that no text for people may contain, each with its replacement. They come from the project's glossary in
+ * CONTRIBUTING.md.
+ */
 
 export interface WordRule {
   /** Matches the word in a sentence. */
   pattern: RegExp;
-  /** What to write, for the message. */
+  /** The replacement that the message suggests. */
   instead: string;
 }
 
@@ -46,7 +49,7 @@ export const BANNED_WORDS: readonly WordRule[] = [
   rule("e-mail(s|ed|ing)?", "email"),
 ];
 
-/** Openings that name no subject. They are matched at the start of a sentence. */
+/** Openings that name no subject. They match only at the start of a sentence. */
 export const BANNED_OPENINGS: readonly WordRule[] = [
   opening("(What|Whatever) (?!happens|happened|changed|to )[a-z]+ [a-z]", "name the subject"),
   opening("(Those|Whoever|Whose|Wherever)", "name the subject"),
@@ -58,7 +61,7 @@ export const BANNED_OPENINGS: readonly WordRule[] = [
   ),
 ];
 
-/** British forms; codes and fields of the specification keep theirs. */
+/** British forms. Codes and fields of the specification keep their spelling. */
 export const BRITISH: readonly WordRule[] = [
   rule("cancelled", "canceled"),
   rule("cancelling", "canceling"),
@@ -73,9 +76,9 @@ export const BRITISH: readonly WordRule[] = [
   rule("whilst|amongst|towards", "while, among, toward"),
 ];
 
-/** The longest sentence of the dashboard and the documentation, in words. */
+/** Maximum number of words of a sentence in the dashboard and the documentation. */
 export const MAX_SENTENCE_WORDS = 30;
-/** The median of their sentences, in words, is at most this. */
+/** Maximum of the median number of words of those sentences. */
 export const MAX_MEDIAN_WORDS = 16;
 
 function rule(words: string, instead: string): WordRule {

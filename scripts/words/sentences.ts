@@ -1,4 +1,4 @@
-/** Reads the sentences that people read out of Markdown, JSON and TypeScript. It judges nothing. */
+/** Extracts the sentences that people read from Markdown, JSON and TypeScript. It judges nothing. */
 
 export interface Sentence {
   /** Relative to the project's root. */
@@ -8,17 +8,17 @@ export interface Sentence {
 }
 
 const CODE_BLOCK = /^(```|~~~)/;
-/** Between two sentences: an end mark, a blank and a capital or a quotation mark. */
+/** The blank between two sentences. An end mark precedes it; a capital or a quotation mark follows. */
 const END = /(?<=[.!?:][)"”]?)\s+(?=["“([*]*(?:[A-Z]|`))/;
 const STRING = /"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
 const COMMENT = /\/\*\*?([\s\S]*?)\*\/|(?<=^|\s)\/\/ ?(.*)$/gm;
 const TEST_NAME = /\b(?:test|describe|it)(?:\.each\([\s\S]*?\))?\(\s*"((?:[^"\\\n]|\\.)*)"/g;
-/** A string with so many words is one for people. */
+/** A string with at least this many words is text for people. */
 const MIN_WORDS = 3;
 const NO_PROSE =
   /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|PRAGMA|FROM|WHERE|ORDER BY|VALUES)\b|^[.#/\w-]+$|[{};]\s*$|^\s*[a-z-]+:\s|=>|&&|\|\|/;
 
-/** The sentences of a page of Markdown, without code blocks, tables' rules, its head and inline code. */
+/** Reads the sentences of a Markdown page without code blocks, rules of tables, front matter and inline code. */
 export function readMarkdown(path: string, text: string): Sentence[] {
   const found: Sentence[] = [];
   let isCode = false;
@@ -57,7 +57,7 @@ export function readMarkdown(path: string, text: string): Sentence[] {
   return found;
 }
 
-/** The string literals of a source that are written for people, without SQL, selectors and code. */
+/** Reads the string literals of a source that are text for people, without SQL, selectors and code. */
 export function readStrings(path: string, source: string): Sentence[] {
   const code = source.replace(COMMENT, (comment) => comment.replace(/[^\n]/g, " "));
   return [...code.matchAll(STRING)].flatMap((match) => {
@@ -72,7 +72,7 @@ export function readStrings(path: string, source: string): Sentence[] {
   });
 }
 
-/** The texts between the elements of HTML. Elements within a sentence, such as `<b>`, do not end it. */
+/** Returns the texts between the elements of HTML. Elements within a sentence, such as `<b>`, do not end it. */
 function splitMarkup(text: string): string[] {
   return text
     .replace(/<\/?(?:a|b|code|em|i|kbd|span|strong)\b[^>]*>/g, "")
@@ -80,7 +80,7 @@ function splitMarkup(text: string): string[] {
     .map((part) => part.trim());
 }
 
-/** The comments of a source. */
+/** Reads the comments of a source. */
 export function readComments(path: string, source: string): Sentence[] {
   return [...source.matchAll(COMMENT)].flatMap((match) => {
     const text = (match[1] ?? match[2] ?? "")
@@ -95,7 +95,7 @@ export function readComments(path: string, source: string): Sentence[] {
   });
 }
 
-/** The names of a file's tests. */
+/** Reads the names of a file's tests. */
 export function readTestNames(path: string, source: string): Sentence[] {
   return [...source.matchAll(TEST_NAME)].flatMap((match) =>
     countWords(match[1] ?? "") < MIN_WORDS
@@ -104,7 +104,7 @@ export function readTestNames(path: string, source: string): Sentence[] {
   );
 }
 
-/** The strings of a JSON value, each with the line at which it stands in the text. */
+/** Reads the strings of a JSON value, each with its line in the text. */
 export function readJsonStrings(path: string, text: string): Sentence[] {
   return [...text.matchAll(/"(?:[^"\\\n]|\\.)*"(\s*:)?/g)].flatMap(([match, isKey], index, all) => {
     if (isKey !== undefined) return [];
@@ -117,7 +117,7 @@ export function countWords(text: string): number {
   return text.split(/\s+/).filter((word) => /[A-Za-z]/.test(word)).length;
 }
 
-/** A sentence without inline code, quoted field names and links' targets, which nobody rewrites. */
+/** Returns a sentence without inline code, quoted field names and links' targets, which are not prose. */
 export function withoutCode(text: string): string {
   return text
     .replace(/`[^`]*`/g, "X")

@@ -1,6 +1,6 @@
 /**
- * The documentation of this program: what people wrote, and what the registries of every room say. It stands over them all, so that no room
- * needs to know that it is documented.
+ * Puts the documentation of this program together from the written pages and the registries of all modules. It is above all of them, so that no
+ * module depends on its documentation.
  */
 
 import { systemClock } from "../base/clock.ts";
@@ -28,7 +28,7 @@ import { listSenderPages, listSenders } from "../interfaces/docs/sender-page.ts"
 import { writeSettings } from "../interfaces/docs/setting-part.ts";
 import { readWrittenPages } from "../interfaces/docs/written.ts";
 
-/** What stands where a written page asks for it. */
+/** The texts that replace the placeholders of written pages. */
 const FILLS: Readonly<Record<string, () => string>> = {
   "definition-fields": writeDefinitionFields,
   triggers: writeTriggers,
@@ -66,7 +66,7 @@ function readMetrics() {
 
 let manual: Docs | undefined;
 
-/** Put together once, when it is first asked for. */
+/** Returns the documentation. The first call creates it. */
 export function readManual(): Docs {
   manual ??= new Docs([
     ...readWrittenPages(FILLS),

@@ -1,11 +1,11 @@
-/** What is told of a migration while a start makes it: to whoever asks on the port, and every few seconds to the log. */
+/** Reports the progress of a migration during a start: to callers of the port, and every few seconds to the log. */
 import { type Clock, Loop } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { SCHEMA_VERSION } from "../store/migrate/migrations.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import type { EarlyPort } from "./readiness.ts";
 
-/** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */
+/** The interval of log lines for steps that report no rows: the copy, and a single long statement. Moved rows are logged once a second. */
 const STILL_EVERY_MS = 5_000;
 const NOT_BEGUN =
   "It waits for the database, which an earlier start's process may still have, or looks at what is to be done.";
@@ -17,7 +17,7 @@ interface ToldDeps {
 }
 
 export class ToldMigration {
-  /** Where it is answered. */
+  /** The port that answers during the migration. */
   readonly port: number;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -27,7 +27,7 @@ export class ToldMigration {
   #step: { name: string; sinceMs: number } | null = null;
   #wasTold = false;
 
-  /** Tells of it from now on. `aside`: what is done before a step begins, in a sentence; null: nothing of the kind. */
+  /** Starts to report. `aside` returns a sentence about work before the first step, or null. */
   constructor({ clock, log, early }: ToldDeps, from: number, aside: () => string | null) {
     this.#clock = clock;
     this.#log = log;
@@ -58,7 +58,7 @@ export class ToldMigration {
     this.#log.info("the database is being brought to this version's schema", progress);
   };
 
-  /** The port is answered as before. */
+  /** Stops the log lines. The port still answers as before. */
   stop(): Promise<void> {
     return this.#still.stop();
   }

@@ -1,7 +1,7 @@
 /**
- * Brings a used database to this version's schema before a server opens it, in a process of its own: the copy that is made first and a
- * migration's statements hold a thread for seconds or minutes, and the port is answered meanwhile. That process ends with the server, and
- * may be killed at any moment, as a start may.
+ * Brings a used database to this version's schema before a server opens it, in a separate process. The copy before it and the statements of a
+ * migration block a thread for seconds or minutes, and the port must answer in that time. The process ends with the server. It can be killed at
+ * any moment, as a start can.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,16 +19,16 @@ import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/sqlite.ts";
 import { DatabaseTransferred, requireNotTransferred } from "../store/transfer/mark.ts";
 
-/** What this program is called with to be that process; no command of the command line. */
+/** The argument that makes this program that process. It is not a command of the command line. */
 export const MIGRATION_WORD = "--bring-database-to-schema";
 
-/** A line of that process. */
+/** A line that the process prints. */
 type Line =
   | { begins: Parameters<MigrationWatch["onMigrate"]> }
   | { progress: Parameters<MigrationProgress>[0] }
   | { failed: Failure };
 
-/** `refused`: what a person has to mend. */
+/** `refused` names the kind of a failure that a person must fix; null for other failures. */
 interface Failure {
   message: string;
   code: string;
@@ -38,8 +38,8 @@ interface Failure {
 export type MigrationWatch = Pick<Required<SqliteOptions>, "onMigrate" | "onMigrationProgress">;
 
 /**
- * The schema of a used database that has to be brought to this version's; null: there is none, or what opens it says what is wrong. What `look`
- * refuses is refused; an earlier schema that it cannot ask is asked afterwards.
+ * Returns the schema of a used database that must be migrated to this version's. Returns null if there is none, or if opening the database will
+ * report a problem. A refusal of `look` is thrown. If `look` cannot read an earlier schema, the checks run after the migration.
  */
 export async function findDueMigration(
   file: string,
@@ -58,7 +58,7 @@ export async function findDueMigration(
   return from !== null && from < SCHEMA_VERSION ? from : null;
 }
 
-/** Ends when the database is migrated; throws what the process failed with, or where `stopped` ends it. */
+/** Resolves when the database is migrated. Throws the failure of the process, or an error if `stopped` ends it. */
 export async function migrateBeside(
   file: string,
   { onMigrate, onMigrationProgress }: MigrationWatch,
@@ -95,9 +95,9 @@ export async function migrateBeside(
   throw new Error(`The database could not be brought to this version's schema: ${words}`);
 }
 
-/** The process that `migrateBeside` starts; answers its exit code. */
+/** Runs in the process that `migrateBeside` starts. Returns its exit code. */
 export async function runMigration(file: string): Promise<number> {
-  // A signal to the whole group is for the server, which ends this process.
+  // A signal to the process group is for the server, which ends this process.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
   process.stdin.on("end", () => process.exit(1)).resume();
   const say = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -115,7 +115,7 @@ export async function runMigration(file: string): Promise<number> {
   }
 }
 
-/** What is done of a copy that is being made in `backups/`; null: none is. */
+/** Returns the bytes that are copied so far into `backups/`, or null if no copy is in progress. */
 export function readCopyBytes(file: string): number | null {
   const folder = join(dirname(file), "backups");
   try {

@@ -1,6 +1,6 @@
 /**
- * Opening a data directory for a server: its lock, its database, the runner's lease, its master key, and what an earlier process left
- * unfinished. What is missing or somebody else's is refused in a sentence before anything but the schema and the lease is changed.
+ * Opens a data directory for a server: its lock, its database, the runner's lease, its master key, and the unfinished work of an earlier process.
+ * It rejects missing files and files of another server with a sentence. Before that it changes only the schema and the lease.
  */
 import { statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -37,25 +37,28 @@ import type { EarlyPort } from "./readiness.ts";
 
 interface OpenData {
   store: Store;
-  /** What happens by itself here: it writes nothing once another server has its lease. */
+  /** The leases for background work. It writes nothing after another server took its lease. */
   leases: LeaseManager;
   sealer: Sealer;
 }
 
 interface OpenDeps {
   log: Log;
-  /** Told the size of every committed group. */
+  /** Receives the size of every committed group. */
   onGroup: (size: number) => void;
-  /** Of several nodes: told how long a group waited for their lock, and whom to ask for this one's connections. */
+  /**
+   * Receives how long a group waited for the lock, on a database with several nodes. `observePool` receives a function that reads the pool of
+   * connections.
+   */
   onLock: (waitedMs: number) => void;
   observePool: (pool: () => { connections: number; waitingReads: number }) => void;
-  /** Answers while the database is migrated. */
+  /** Answers on the port while the database is migrated. */
   early: EarlyPort;
-  /** Ends a migration. */
+  /** Ends a migration when it resolves. */
   stopped: Promise<unknown> | undefined;
 }
 
-/** Closing it is put on `started`. */
+/** Opens the data and adds its closing to `started`. */
 export async function openData(
   config: ServiceConfig,
   deps: OpenDeps,
@@ -79,7 +82,7 @@ export async function openData(
     await rekeyFingerprints(tx, sealer);
     await updateAllRuleProblems(tx, sealer, clock.now());
   });
-  // Of several nodes, who takes an environment ends its mails.
+  // With several nodes, the node that takes an environment ends its interrupted mails.
   const interrupted = leases.holdsAll
     ? await store.write("app", (tx) => endInterruptedMails(tx, clock.now()))
     : { unknown: 0, notLeft: 0 };
@@ -88,7 +91,7 @@ export async function openData(
   return { store, leases, sealer };
 }
 
-/** The database file of the data directory. */
+/** Opens the database file of the data directory. */
 async function openEmbedded(
   config: ServiceConfig,
   deps: OpenDeps,
@@ -98,10 +101,10 @@ async function openEmbedded(
   const { log, onGroup } = deps;
   const { clock, dataDir } = config;
   requireDatabaseFile(dataDir);
-  // Before the copy of a migration, so that starts that are killed while they make one leave one part of it, and not one each.
+  // This precedes the copy of a migration, so that killed starts leave one partial copy at most, not one each.
   removePartialFiles(dataDir);
   const file = join(dataDir, "relay.db");
-  // What a person got wrong is refused before it as well as after.
+  // A mistake of the operator must be refused before the migration as well as after it.
   const schema = await findDueMigration(file, async (tx) => {
     await requireMasterKey(tx, config);
     await requireMode(tx, config);
@@ -122,7 +125,7 @@ async function openEmbedded(
   return { store, leases };
 }
 
-/** A PostgreSQL database, which other nodes may have open too. */
+/** Opens a PostgreSQL database, which other nodes can have open too. */
 async function openShared(
   config: ServiceConfig,
   database: DatabaseUrl,
@@ -145,7 +148,7 @@ async function openShared(
   started.defer(() => store.close());
   deps.observePool(() => store.pool);
   await store.read((tx) => requireMasterKey(tx, config));
-  // Leases are real time under any clock, as nodes and their database share that alone.
+  // Leases use real time under any clock, because real time is all that nodes and their database share.
   const leases = new NodeLeaseManager({ store, clock: systemClock, log, baseUrl: config.baseUrl });
   started.defer(() => leases.release());
   return { store, leases };
@@ -153,7 +156,7 @@ async function openShared(
 
 const OTHERS_MIGRATE = "It waits for another node, which is bringing it there.";
 
-/** As `migrateAnswering`, where whoever opens the database migrates it. */
+/** Answers on the port like `migrateAnswering`, for a database that is migrated when it is opened. */
 async function migrateSharedAnswering<Opened>(
   config: ServiceConfig,
   { log, early, stopped }: OpenDeps,
@@ -185,14 +188,14 @@ async function migrateSharedAnswering<Opened>(
   }
 }
 
-/** An earlier schema that cannot be asked is asked once it is this one. */
+/** Throws only refusals and an unavailable store. An earlier schema may lack what the check reads, so the check runs again after the migration. */
 async function refuseOnly(asked: Promise<unknown>): Promise<void> {
   await asked.catch((error: unknown) => {
     if (error instanceof Refusal || error instanceof StoreUnavailable) throw error;
   });
 }
 
-/** Receivers are told to send again meanwhile, and whoever asks how far it is. */
+/** Migrates in a separate process while the port answers: receivers answer that the sender must retry, and other requests get the progress. */
 async function migrateAnswering(
   file: string,
   from: number,
@@ -224,10 +227,10 @@ function tellTrouble(log: Log, trouble: string | null): void {
   else log.error("the database is not where it was opened", { cause: trouble });
 }
 
-/** Local development runs this one app. */
+/** The only app of local development. */
 export const LOCAL_APP = "local";
 
-/** Refuses with `database_refused`. */
+/** Refuses with `database_refused` a data directory of the other mode. */
 export async function requireMode(
   tx: Reader,
   { mode, dataDir }: Pick<ServiceConfig, "mode" | "dataDir">,
@@ -243,7 +246,7 @@ export async function requireMode(
   );
 }
 
-/** Makes local development's app with its one environment, unless it is there. */
+/** Creates local development's app with its one environment if it does not exist. */
 async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
   const exists = await store.read((tx) => findApp(tx, LOCAL_APP));
   if (exists !== null) return;
@@ -253,8 +256,8 @@ async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
 }
 
 /**
- * null when there is nothing to open: a server that has an owner. Of several nodes each prints a set-up link when it starts, and whichever of them
- * somebody finds in a log works, until there is an owner.
+ * Creates the link that opens the dashboard. Returns null for a server that has an owner. Each of several nodes prints a set-up link when it
+ * starts. All of them work until there is an owner.
  */
 export async function makeSigninLink(
   { store, leases }: Pick<OpenData, "store" | "leases">,
@@ -269,7 +272,7 @@ export async function makeSigninLink(
     return signinLinkUrl(baseUrl, "local", token);
   }
   if ((await store.read(listOwners)).length > 0) return null;
-  // In one transaction: an owner made on the command line meanwhile must not be followed by a set-up link.
+  // One transaction for both, so that no set-up link is created after the command line created an owner.
   const made = await store.write("app", async (tx) =>
     (await listOwners(tx)).length > 0
       ? null

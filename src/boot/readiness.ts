@@ -1,7 +1,7 @@
 /**
- * What the port says of the service: while a start waits for its disk or its database or migrates that, whether it is ready, and its graceful end.
- * A start that cannot go on for want of either is tried until it succeeds, and senders are told meanwhile to send again; it waits only for what
- * mends by itself or by making room, and never for what a person got wrong.
+ * Answers on the port before the service does, says whether the service is ready, and ends it gracefully. A start that lacks its disk or its
+ * database retries until it succeeds, and receivers answer that senders must retry. It waits only for problems that resolve automatically or with
+ * more space on the disk. It never waits for a mistake of the operator.
  */
 import { statfsSync } from "node:fs";
 import { type Clock, sleep, systemClock, waitAtMost } from "../base/clock.ts";
@@ -17,13 +17,13 @@ import { adviseOn, LET_GO } from "../store/postgres/connection-advice.ts";
 import { isAway } from "../store/postgres/error.ts";
 
 const TRY_EVERY_MS = 2_000;
-/** What a start may wait for, and what is said of it meanwhile. */
+/** The resources that a start can wait for, each with the sentence for callers. */
 const WAITS = {
   disk: "The service waits for its disk before it can start: the server's log says what the database failed with.",
   database:
     "The service waits for its database before it can start: the server's log says what stands against it.",
 } as const;
-/** A start is through in less; a start that is not is told of. */
+/** A start normally takes less time. After it, the log and the port say that the start is slow. */
 const SLOW_MS = 5_000;
 const SLOW = {
   file: "The service is starting and reads its database: the disk is slow or busy, or the last run left a long log to read.",
@@ -33,10 +33,10 @@ const SLOW = {
 const NOT_RECORDED =
   "The service cannot use its database yet, so nothing was recorded: send the request again.";
 
-/** Full disks, failing ones, quotas and size limits, and another process's lock on the database. */
+/** Errors of full or failing disks, quotas, size limits and another process's lock on the database. A start retries after them. */
 const MENDS = /^(SQLITE_(FULL|IOERR|BUSY|LOCKED)|ENOSPC$|EDQUOT$|EFBIG$|EIO$)/;
 
-/** The port while the service cannot listen on it yet: receivers are told to send again. */
+/** Holds the port until the service listens on it. Receivers answer that senders must retry. */
 export class EarlyPort {
   readonly #host: string;
   #port: number;
@@ -49,7 +49,7 @@ export class EarlyPort {
     this.#port = port;
   }
 
-  /** Answers from now on, not ready for this `problem`, on the port of this number. Throws where it cannot be listened on. */
+  /** Starts to answer that the service is not ready because of `problem`. Returns the port. Throws if it cannot listen. */
   open(problem: () => string): number {
     this.#isFreed = false;
     this.#problem = problem;
@@ -63,17 +63,17 @@ export class EarlyPort {
     return this.#port;
   }
 
-  /** The same where nobody answers there yet, and the service does not begin to; null: somebody does. */
+  /** Opens the port like `open`, unless it is open or was freed for the service. Returns null then. */
   openIfSilent(problem: () => string): number | null {
     return this.#isFreed || this.#server !== null ? null : this.open(problem);
   }
 
-  /** Whether the service answers on the port itself. */
+  /** True if the port was freed, so that the service itself answers on it. */
   get isFreed(): boolean {
     return this.#isFreed;
   }
 
-  /** Frees the port, and answers its number. */
+  /** Frees the port and returns its number. */
   async free(): Promise<number> {
     this.#isFreed = true;
     await this.#server?.stop(true);
@@ -83,8 +83,8 @@ export class EarlyPort {
 }
 
 /**
- * Starts with `startOnce`, again and again where only room is wanting or the database is away; the port is answered meanwhile. Throws what the
- * start failed with, also where `stopped` ends the waiting.
+ * Starts with `startOnce`, and retries while the disk or the database is missing. The port answers in that time. Throws the failure of the start
+ * if no retry can help, or when `stopped` resolves.
  */
 export async function startOnceItCan<Started>(
   config: Pick<ServiceConfig, "host" | "port" | "dataDir" | "database" | "clock">,
@@ -124,7 +124,7 @@ export async function startOnceItCan<Started>(
 
 function tellSlow(early: EarlyPort, log: Log, place: keyof typeof SLOW): void {
   const advice = place === "server" ? { todo: LET_GO } : {};
-  // At its last steps the service itself answers there.
+  // The service itself answers on the port during the last steps of a start.
   if (early.isFreed) {
     log.warn("the start takes its time", { cause: SLOW[place], ...advice });
     return;
@@ -134,15 +134,15 @@ function tellSlow(early: EarlyPort, log: Log, place: keyof typeof SLOW): void {
     if (port !== null)
       log.warn("the start takes its time; receivers answer 503 until it is through", { port, ...advice });
   } catch {
-    // Where the port is taken, the start says so when it comes to that.
+    // If the port is taken, the start reports it when it needs the port.
   }
 }
 
-/** What a start that failed with this may wait for; null: nothing that passes. */
+/** Returns the resource that a start can wait for after this failure, or null if the failure is not temporary. */
 function whatIsWanting(error: unknown, dataDir: string): keyof typeof WAITS | null {
   if (isAway(error)) return "database";
   const code = fileErrorCode(error);
-  // A disk that has no entry left for a file looks like one that must not be opened.
+  // A disk without free inodes causes the same error as a file that cannot be opened.
   if (MENDS.test(code) || (code.startsWith("SQLITE_CANTOPEN") && isFull(dataDir))) return "disk";
   const cause = error instanceof Error ? error.cause : undefined;
   return cause === undefined ? null : whatIsWanting(cause, dataDir);
@@ -157,7 +157,7 @@ function isFull(dataDir: string): boolean {
   }
 }
 
-/** Resolves when the start is to be tried again; false where it was told to stop instead. */
+/** Resolves with true when the next try is due, and with false when the start must stop. */
 async function untilNextTry(
   { clock }: Pick<ServiceConfig, "clock">,
   stopped: Promise<unknown>,
@@ -179,11 +179,11 @@ function answer(request: Request, problem: string): Response {
 }
 
 const READY_KEPT_MS = 1_000;
-/** Balancers ask with a time-out of their own, often five seconds, and write down no reason then. */
+/** The limit for an answer. Balancers have their own timeout, often five seconds, and log no reason then. */
 const ANSWER_WITHIN_MS = 3_000;
 const SILENT =
   "The store has given no answer for three seconds: it is cut off, or has much to do. Where that lasts, look at the disk or the database server that it is on.";
-/** For so long a node that ends goes on: balancers ask every few seconds. */
+/** A node that ends still serves requests for this time, because balancers check every few seconds. */
 export const LEAVE_MS = 4_000;
 const LEAVING = "This node ends: the others take its calls.";
 const TAKEN_OVER =
@@ -200,9 +200,9 @@ interface ReadyDeps {
 type Readiness = Awaited<ReturnType<HttpDeps["checkReady"]>>;
 
 interface ReadyCheck {
-  /** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
+  /** Checks that a write reaches the disk and that the runner reaches the store. It checks at most once a second, because anyone may ask. */
   ask(): Promise<Readiness>;
-  /** Where other nodes live: says from now on that this one is not ready, and resolves when a balancer has had the time to hear it. */
+  /** Reports this node as not ready if other nodes are live. Resolves after balancers had time to see it. */
   leave(): Promise<void>;
 }
 
@@ -217,7 +217,7 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };
     }
-    // The database may take this write and none that needs new room.
+    // The database can accept this write and still have no space for others.
     if (store.trouble !== null) return { ready: false, problem: store.trouble };
     const held = leases.count();
     if (runner.alive && held !== null) {
@@ -226,7 +226,7 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
     }
     return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
   };
-  /** At most one at a time, however long it takes. */
+  /** Starts a check. Only one runs at a time, however long it takes. */
   const begin = (at: number): NonNullable<typeof last> => {
     const looking = look();
     let isOver = false;
@@ -235,7 +235,7 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
     };
     looking.then(end, end);
     const inTime = async (): Promise<Readiness> => {
-      // Real time under any clock.
+      // The limit is real time under any clock.
       await waitAtMost(systemClock, ANSWER_WITHIN_MS, looking);
       return isOver ? await looking : { ready: false, problem: SILENT };
     };
@@ -251,7 +251,7 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
     async leave() {
       if (leases.holdsAll || leases.nodes.live < 2) return;
       isLeaving = true;
-      // Real time under any clock, which is what balancers live by.
+      // The wait is real time under any clock, because balancers use real time.
       await sleep(systemClock, LEAVE_MS);
     },
   };
@@ -259,7 +259,7 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
 
 const STOP_WAIT_MS = 10_000;
 
-/** Takes no new connection and answers what was accepted; what is still open after a while is cut off. */
+/** Stops new connections and completes accepted requests. It closes connections that are still open after a while. */
 export async function stopListening(
   server: { stop(now: boolean): Promise<void> } | null,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** CPU of one outbound call, the product's and a bare keep-alive client's, as medians of turns. */
+/** Measures the CPU time of one outbound call, of the product and of a bare keep-alive client, as medians of turns. */
 import { compareAmounts, median } from "../figure.ts";
 import type { Measure } from "../measure.ts";
 import { start } from "../process.ts";

@@ -1,6 +1,6 @@
 /**
- * The requests of the dashboard's pages on a full shop's store: the first screen and every filter, each with the CPU that it takes of the
- * service's main thread and the longest stretch in which the event loop did not turn.
+ * Measures the requests of the dashboard's pages on a full shop's store: the first screen and every filter. Each request has the CPU time of the
+ * service's main thread and the longest time for which it blocked the event loop.
  */
 import { compareWithBar, type Figure, median } from "../figure.ts";
 import type { Measure, Run } from "../measure.ts";
@@ -31,7 +31,7 @@ export const dashboard: Measure = {
   },
 };
 
-/** Of each page the request with the most CPU and the one with the longest stretch, and every request over a bar. */
+/** Returns for each page the request with the most CPU time, the one with the longest block, and every request over a bar. */
 function foldPages(times: readonly Times[]): Figure[] {
   const pages = [...new Set(times.map(({ page }) => page))];
   return pages.flatMap((page) => {

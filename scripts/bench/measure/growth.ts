@@ -1,4 +1,4 @@
-/** Ingestion, memory and the list of events on a store that years of use have filled, next to an empty one. */
+/** Measures ingestion, memory and the list of events on a store that years of use have filled, next to an empty one. */
 import { loadAlternately } from "../alternate-load.ts";
 import { type Listed, listEvents } from "../event-list.ts";
 import { compareAmounts, compareRates, type Figure, median } from "../figure.ts";

@@ -1,4 +1,4 @@
-/** How many webhooks a second the receiver stores at full load, next to bare servers that take turns with it. */
+/** Measures how many webhooks a second the receiver stores at full load, next to bare servers that take turns with it. */
 import { join } from "node:path";
 import { compareAmounts, compareRates, type Figure } from "../figure.ts";
 import { BARE_PATHS, type Loaded, loadWarm } from "../full-load.ts";
@@ -17,7 +17,7 @@ interface Ingested extends Loaded {
   residentMiB: number;
 }
 
-/** The relays are paused, so only the receiver works. */
+/** Measures the receiver without runs: the relays are paused. */
 async function product(run: Run): Promise<Ingested> {
   using folder = scratch();
   await using server = await start<ProductReady>("product.ts", folder.path, "4", SECRET, "paused");

@@ -1,6 +1,6 @@
 /**
- * How long each route's worst calls block the event loop, on a store as full as years of use make it: every receiver waits meanwhile. A call
- * misses its bar only when the best of several tries does.
+ * Measures how long each route's worst calls block the event loop on a store as full as years of use make it. Every receiver waits during that
+ * time. A call misses its bar only when the best of several tries does.
  */
 import type { FilledAccess } from "../../../test/kit/filled-service.ts";
 import {
@@ -17,7 +17,7 @@ import type { Measure, Run } from "../measure.ts";
 import { type MeasuredService, slownessFor, startMeasured } from "../measured-service.ts";
 import { scratch } from "../process.ts";
 
-/** Milliseconds for which no request may block the event loop. */
+/** Maximum of milliseconds for which a request may block the event loop. */
 const BAR_MS = 25;
 const SHOWN = 8;
 const TRIES = 6;
@@ -40,7 +40,7 @@ export const lag: Measure = {
   },
 };
 
-/** How many calls met the bar, the worst of these, and every call that missed it. */
+/** Returns figures for the share of calls that met the bar, the slowest calls, and every call that missed it. */
 function foldCalls(figures: readonly Figure[]): Figure[] {
   const sorted = figures.toSorted((one, other) => Number(other.ratio) - Number(one.ratio));
   const missed = figures.filter(({ met }) => met === false).length;
@@ -53,7 +53,7 @@ function foldCalls(figures: readonly Figure[]): Figure[] {
   return [all, ...sorted.filter((figure, at) => at < SHOWN || figure.met === false)];
 }
 
-/** The best of several tries, until one meets the bar. */
+/** Returns the best of several tries, until one meets the bar. */
 async function bestOf(
   service: MeasuredService<unknown>,
   what: string,
@@ -83,7 +83,7 @@ function measureCall(
     const asked = call.ask(turn);
     if (asked === undefined) return false;
     const { isExpected, status, text } = await ask(asked);
-    // A later try does not find what an earlier one used up.
+    // A later try can fail because an earlier one used up what it needs.
     if (turn === 0 && !isExpected)
       throw new Error(`${call.name} got status ${status}: ${text.slice(0, 500)}`);
     return true;

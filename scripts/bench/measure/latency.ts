@@ -1,18 +1,18 @@
-/** How soon after an event arrives its endpoint URL is called on an idle server, next to that server's own response. */
+/** Measures the time from an event's arrival to the call of its endpoint URL on an idle server, next to that server's own response. */
 import { compareAmounts, type Figure, median, quantile } from "../figure.ts";
 import type { Measure } from "../measure.ts";
 import { type ProductReady, SECRET, scratch, start } from "../process.ts";
 
 interface Latency {
-  /** From the first byte of the request sent to the first byte at the endpoint URL. */
+  /** Milliseconds from the first byte of the request to the first byte at the endpoint URL. */
   called: number[];
-  /** From the same moment to the response of the receiver. */
+  /** Milliseconds from the first byte of the request to the response of the receiver. */
   answered: number[];
 }
 
 interface Counts {
   calls: number;
-  /** Starts in addition to the one that continues: one first call says more about the machine's moment than about the service. */
+  /** Starts before the one that gets all further calls. A single first call says more about the machine's state than about the service. */
   moreStarts: number;
 }
 
@@ -41,7 +41,10 @@ export const latency: Measure = {
   },
 };
 
-/** One webhook at a time, the first one after each start apart. `cpuMicros`: of the service for one event, from the socket to the result. */
+/**
+ * Sends one webhook at a time. The first one after each start counts separately. `cpuMicros` is the service's CPU for one event, from the socket
+ * to the result.
+ */
 async function callOneByOne({
   calls,
   moreStarts,
@@ -75,7 +78,7 @@ async function callOneByOne({
   };
   const first: Latency = { called: [], answered: [] };
   const rest: Latency = { called: [], answered: [] };
-  // The first start creates the relay. Later starts are ordinary ones.
+  // The first start creates the relay and is not measured.
   await (await startProduct())[Symbol.asyncDispose]();
   for (let index = 0; index < moreStarts; index++) {
     await using server = await startProduct();

@@ -1,4 +1,4 @@
-/** Pages of the write-ahead log that the commit of one event takes when no other event shares it. */
+/** Measures how many pages of the write-ahead log the commit of one event takes when no other event shares it. */
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { Measure } from "../measure.ts";
 import { type ProductReady, SECRET, scratch, start } from "../process.ts";
 
 const EVENTS = 40;
-/** Far enough apart that no two share a commit. */
+/** Milliseconds between two events, so that no two share a commit. */
 const APART_MS = 50;
 const MOST_PAGES = 5;
 
@@ -34,7 +34,7 @@ export const lone: Measure = {
   },
 };
 
-/** Pages of each commit in a write-ahead log, in the order of https://www.sqlite.org/fileformat2.html#the_write_ahead_log. */
+/** Lists the number of pages of each commit in a write-ahead log. Format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log. */
 function listCommits(file: string): number[] {
   const log = readFileSync(file);
   const [header, head] = [32, 24];
@@ -43,7 +43,7 @@ function listCommits(file: string): number[] {
   const commits: number[] = [];
   let pages = 0;
   for (let at = header; at + frame <= log.length; at += frame) {
-    // Frames from before the log restarted.
+    // The remaining frames are from before the log restarted.
     if (!log.subarray(at + 8, at + 16).equals(salt)) break;
     pages += 1;
     if (log.readUInt32BE(at + 4) === 0) continue;

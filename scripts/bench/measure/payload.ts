@@ -1,4 +1,7 @@
-/** How soon a hostile payload can be used in the browser: 5 MB, 10,000 keys, deep nesting and markup, from the key press to the folded tree. */
+/**
+ * Measures how soon a hostile payload is usable in the browser, from the key press to the folded tree. It has 5 MB, 10,000 keys, deep nesting and
+ * markup.
+ */
 import { openDashboard } from "../../../test/kit/browser.ts";
 import { findBrowser } from "../../../test/kit/browser-program.ts";
 import { readHostileEvent, sendHostileEvent } from "../../../test/kit/hostile-event.ts";
@@ -10,7 +13,7 @@ import { LeftOut, type Measure } from "../measure.ts";
 const BAR_MS = 1_000;
 const TRIES = 5;
 
-/** Where it is shown: in the panel next to the list, and on a page of its own where the window is too narrow for a panel. */
+/** The places that show the payload: in the panel next to the list, or on its own page if the window is too narrow for a panel. */
 const PLACES = [
   { name: "in the panel next to the list", key: "j", width: 1_280 },
   { name: "on its own page", key: "Enter", width: 1_100 },
@@ -19,7 +22,7 @@ const PLACES = [
 export const payload: Measure = {
   name: "payload",
   what: "how soon a payload that was made to break the page can be used in the browser",
-  // The browser alone has more processes than there are processors.
+  // The browser needs more processes than there are processors.
   pinned: false,
   async measure({ tiny }) {
     const program = await findBrowser();

@@ -1,4 +1,4 @@
-/** How many webhooks a second one node and three nodes store on PostgreSQL. */
+/** Measures how many webhooks a second one node and three nodes store on PostgreSQL. */
 import type { Measure } from "../measure.ts";
 import { ingestOnPostgres, measureOnPostgres } from "../postgres.ts";
 

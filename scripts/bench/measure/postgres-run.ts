@@ -1,4 +1,4 @@
-/** How many events a second are received and done on PostgreSQL, by one node and by three. */
+/** Measures how many events a second one node and three nodes receive and complete on PostgreSQL. */
 import type { Measure } from "../measure.ts";
 import { drainOnPostgres, measureOnPostgres } from "../postgres.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A flood of rejected requests: how many of 10,000 sent a second the server rejects, its CPU for each, and how long an accepted request takes
- * during the flood, next to the same server at rest.
+ * Measures a flood of rejected requests: how many of 10,000 a second the server rejects, and its CPU for each. It also measures how long an
+ * accepted request takes during the flood, next to the same server at rest.
  */
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ interface Flood {
   seconds: number;
 }
 
-/** Milliseconds that an accepted request takes, again and again until `ended`. */
+/** Sends accepted requests until `ended` resolves. Returns the milliseconds of each. */
 async function accept({ port, paths: [path] }: ProductReady, ended: Promise<unknown>): Promise<number[]> {
   const took: number[] = [];
   let isOver = false;
@@ -53,7 +53,7 @@ async function flood({ port }: ProductReady, path: string, seconds: number): Pro
 interface Kind {
   why: string;
   pathOf(ready: ProductReady): string;
-  /** The cap of unverified requests a minute; empty: raised. */
+  /** The cap of unverified requests a minute; an empty text raises it. */
   cap: string;
 }
 

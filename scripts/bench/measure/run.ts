@@ -1,4 +1,4 @@
-/** How many events a second are received and done, by four relays and by fifty. The bare limit runs between them in each round. */
+/** Measures how many events a second four relays and fifty relays receive and complete. The bare limit runs between them in each round. */
 import { type Drained, drainBare, drainProduct, restOf } from "../drain.ts";
 import { compareRates } from "../figure.ts";
 import type { Measure } from "../measure.ts";

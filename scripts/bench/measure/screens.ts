@@ -1,6 +1,6 @@
 /**
- * The dashboard in a browser on a full shop's store: from navigation to painted content for the first screens, and what an open page costs the
- * page and the service while a thousand events a second arrive.
+ * Measures the dashboard in a browser on a full shop's store. It times the first screens from navigation to painted content. It also measures
+ * what an open page costs the page and the service while a thousand events a second arrive.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,11 +20,11 @@ const TASK_BAR_MS = 100;
 const SOON_BAR_MS = 2_500;
 const LIVE_SECONDS = 15;
 const RATE = 1_000;
-/** Of the main thread. A service that only receives events has that much less for them. */
+/** Largest share of the service's main thread that an open page may take, because it is lost for receiving events. */
 const MOST_SHARE = 0.05;
 const HIDDEN_MS = 5_000;
 
-/** Each first screen with the element that is its content. */
+/** Each first screen with the selector of its content. */
 const SCREENS = (event: string): [name: string, path: string, content: string][] => [
   ["Home", "", "main .figures .figure"],
   ["Events", "events", "main [data-row]"],
@@ -36,7 +36,7 @@ const SCREENS = (event: string): [name: string, path: string, content: string][]
 export const screens: Measure = {
   name: "screens",
   what: "the dashboard in a browser: first screens, and pages that stay open under load",
-  // The browser alone has more processes than there are processors.
+  // The browser needs more processes than there are processors.
   pinned: false,
   async measure(run) {
     await using stack = new AsyncDisposableStack();
@@ -86,7 +86,7 @@ declare global {
   var seen: Seen;
 }
 
-/** Runs in the page: notes when the content was first painted, and how long the longest task was. */
+/** Runs in the page. Records when the content was first painted and how long the longest task was. */
 function watchPage(content: string): void {
   const seen: Seen = { paintedMs: null, longestMs: 0, tasks: 0 };
   globalThis.seen = seen;
@@ -98,7 +98,7 @@ function watchPage(content: string): void {
   }).observe({ type: "longtask" });
   const look = (): void => {
     if (document.querySelector(content) === null) requestAnimationFrame(look);
-    // The frame after the one that drew it.
+    // The content is painted when the next frame begins.
     else
       requestAnimationFrame(() => {
         seen.paintedMs = performance.now();
@@ -143,7 +143,7 @@ async function measureScreen(
   return compareWithBar(what, median(painted), SCREEN_BAR_MS, median(slowness));
 }
 
-/** A page that stays open while events arrive, and the service without and with it. */
+/** Measures a page that stays open while events arrive, and the service without and with it. */
 async function measureLive(
   shop: Shop,
   context: BrowserContext,
@@ -194,7 +194,7 @@ async function measureLive(
   return figures;
 }
 
-/** From a webhook's arrival to its row on the open list of events, the best of a few. */
+/** Measures the time from a webhook's arrival to its row on the open list of events. Returns the best of several tries. */
 async function measureSoon(shop: Shop, page: Page, tiny: boolean): Promise<Figure> {
   const port = Number(new URL(shop.ready.url).port);
   const newest = page.locator("main [data-row]").first();
@@ -221,7 +221,7 @@ async function measureSoon(shop: Shop, page: Page, tiny: boolean): Promise<Figur
   return compareWithBar(what, Math.min(...took), SOON_BAR_MS, median(slowness));
 }
 
-/** Requests that a hidden page makes. A headless page is never covered, so a script tells it that it is. */
+/** Counts the requests of a hidden page. A headless page is never covered, so a script marks it as hidden. */
 async function askedHidden(page: Page, tiny: boolean): Promise<number> {
   await page.evaluate(() => {
     Object.defineProperty(document, "hidden", { get: () => true });

@@ -1,4 +1,7 @@
-/** Whether comparing a secret tells a guesser how much of the guess is right: a guess that is wrong in its first character takes as long as one that is wrong in its last. */
+/**
+ * Measures whether the time to compare a secret reveals how much of a guess is right. A guess that is wrong in its first character must take as
+ * long as one that is wrong in its last.
+ */
 import { createHmac } from "node:crypto";
 import type { ReceivedRequest, Verifier } from "../../../src/rules/verify/contract.ts";
 import { sharedToken } from "../../../src/rules/verify/shared-token.ts";
@@ -10,7 +13,7 @@ import type { Measure } from "../measure.ts";
 const CALLS = 100_000;
 const TINY_CALLS = 1_000;
 const TRIES = 3;
-/** A larger difference of the medians could be told over a network after very many guesses. */
+/** The largest allowed difference of the medians. A larger one could be measured over a network with very many guesses. */
 const MOST_SHARE = 0.05;
 const BODY = '{"id":"evt_1"}';
 
@@ -67,7 +70,7 @@ function bestOf(
   };
 }
 
-/** Median microseconds of a call of each kind. The two take turns, so that a slow moment strikes both. */
+/** Returns the median microseconds of each kind of call. The two take turns, so that a slow moment affects both. */
 function timeBoth(
   calls: number,
   verifier: Verifier,

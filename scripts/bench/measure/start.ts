@@ -1,4 +1,4 @@
-/** From the start of `relay serve` to its first response, the responses after it, and resident memory, on a small and on a filled store. */
+/** Measures the start of `relay serve` on a small and on a filled store: the time to its first response, the next responses, and resident memory. */
 import { join } from "node:path";
 import { compareAmounts, type Figure, median, quantile } from "../figure.ts";
 import { fillStore } from "../fill-store.ts";
@@ -21,13 +21,13 @@ interface Calls extends Pick<ProductReady, "paths" | "key"> {
 
 interface StartTurn {
   firstMs: number;
-  /** CPU of all threads until then. */
+  /** CPU time of all threads until the first response. */
   cpuMs: number;
   /** Milliseconds of each response in the seconds after the first. */
   responses: number[];
 }
 
-/** Starts a server and calls it from its first response on, without waiting for the responses in between. */
+/** Starts a server and sends requests from its first response on, without waiting for the responses in between. */
 async function startOn(command: Command, { paths, key, watchedMs }: Calls): Promise<StartTurn> {
   const begun = performance.now();
   await using server = launch(command, {
@@ -61,7 +61,7 @@ async function startOn(command: Command, { paths, key, watchedMs }: Calls): Prom
   return { firstMs, cpuMs, responses };
 }
 
-/** Resident memory of a server that no client calls. */
+/** Measures the resident memory of a server that gets no requests. */
 async function residentIdle(command: Command, idleMs: number): Promise<number> {
   await using server = launch(command, {});
   await firstResponse(server);
@@ -81,7 +81,7 @@ async function firstResponse(server: Started<number>): Promise<void> {
   }
 }
 
-/** Starts of the bare server and of the service on a small store, in turns. */
+/** Starts the bare server and the service on a small store, in turns. */
 async function startInTurns(
   bare: Command,
   small: Command,

@@ -1,4 +1,4 @@
-/** Events received and done for a minute: work that the service cannot keep up with shows as a queue. */
+/** Measures events received and completed for a minute. If the service cannot keep up, a queue remains. */
 import { drainBare, drainProduct, restOf } from "../drain.ts";
 import { compareRates } from "../figure.ts";
 import type { Measure } from "../measure.ts";

@@ -1,4 +1,7 @@
-/** Texts that strangers choose to cost much: how long it takes to read, map, preview, place and mail them. Work that grows faster than the text misses its bar. */
+/**
+ * Measures how long the service takes to read, map, preview, place and mail texts that an attacker chose to be slow. Work that grows faster than
+ * the text misses its bar.
+ */
 
 import { parseJson, writeJson } from "../../../src/base/json.ts";
 import { previewOf } from "../../../src/engine/event/preview.ts";
@@ -53,7 +56,7 @@ export const text: Measure = {
   },
 };
 
-/** The best of several tries, until one meets the bar. The first call is not timed: the runtime compiles the code then. */
+/** Returns the best of several tries, until one meets the bar. The first call is not timed, because the runtime compiles the code then. */
 function bestOf(tries: number, what: string, barMs: number, work: () => unknown): Figure {
   work();
   let best: Figure | null = null;

@@ -1,7 +1,7 @@
 /**
- * What the service tells of itself: whether the process is up and can do its work now, and what changed in each release, open to anyone; and
- * the metrics in Prometheus' text format, open to this machine's own callers. Anyone else needs a secret key,
- * of whatever environment, or an owner's session. What came through a proxy is never this machine's own, wherever the proxy stands.
+ * Routes about the service itself. Anyone can read whether the process is up, whether it is ready, and the changes of each release. Callers on
+ * this machine can read the metrics in Prometheus' text format. Other callers need a secret key of any environment, or an owner's session. A
+ * request through a proxy is never a call of this machine, wherever the proxy runs.
  */
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -17,7 +17,10 @@ const LOOPBACK_SOURCE = /^(127\.|0:0:0:0::\/64$)/;
 const LOOPBACK_HOST = /^(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d{1,5})?$/i;
 const PROXY_HEADERS = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
-/** By address, by the name it was called under (a page whose name was pointed here carries its own), and through nobody. */
+/**
+ * Returns true if the address and the Host are this machine's and there was no proxy. The Host matters because a page with a rebound DNS name
+ * sends its own.
+ */
 function isOwnMachine(request: Request, source: string): boolean {
   return (
     LOOPBACK_SOURCE.test(source) &&
@@ -51,7 +54,7 @@ export const aboutRoutes = [
     answer: Type.Object({
       ready: Type.Boolean(),
       problem: Type.Optional(Type.String()),
-      /** Where several nodes serve one database: which answers, and what it holds. */
+      /** The node that answers and the number of its leases, if several nodes serve one database. */
       node: Type.Optional(Type.String()),
       holds: Type.Optional(
         Type.Object({ house: Type.Boolean(), environments: Type.Integer(), takeovers: Type.Integer() }),

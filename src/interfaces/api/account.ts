@@ -1,6 +1,6 @@
 /**
- * Owners of this server, all alike, and where each is signed in: an owner sees and ends their own sessions alone. A new one is made with a
- * one-time link that the inviting owner hands on; nobody sets another's password once there is one.
+ * Owners of this server, who all have the same rights, and their sessions. An owner sees and ends only their own sessions. A new owner sets their
+ * password with a one-time link that the inviting owner passes on. No owner can set another owner's password once it exists.
  */
 import { Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -43,7 +43,7 @@ async function audit(
   await writeAudit(tx, { environmentId: SERVER_SCOPE, nowMs, by: `owner:${owner.email}`, ...entry });
 }
 
-/** Who asks may have been removed since their session was looked at: then they decide nothing more. */
+/** Refuses an owner who was removed after their session was checked. */
 async function requireStill(tx: Reader, owner: Owner): Promise<void> {
   if ((await findOwnerById(tx, owner.id)) !== null) return;
   throw new Refusal(

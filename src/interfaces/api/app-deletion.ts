@@ -1,4 +1,4 @@
-/** The end of an app, for owners alone: what would go is told first, and the app's id is typed once more. */
+/** Deletion of an app by an owner. The owner first sees what is deleted with it, and then types the app's id to confirm. */
 import { Type } from "typebox";
 import { fields } from "../../base/schema.ts";
 import { appContentsView, countApp, deleteApp } from "../../engine/maintenance/app-removal.ts";

@@ -1,6 +1,6 @@
 /**
- * Apps: the owners' list, and making one; and an environment's API keys: list, mint (the token is shown once, here), revoke. A key may read
- * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
+ * Apps, which owners list and create, and the API keys of an environment. A key's token is shown once, when it is created. A key can only list
+ * keys. If it could create one, that key would outlive its own revocation. If it could revoke, it could lock the owner's servers out.
  */
 import { Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -36,7 +36,7 @@ import { identifyKey, readBearer, requireOwnerActor } from "../http/admission.ts
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
 
-/** What the audit keeps of a key: never its token or hash. */
+/** Returns the fields of a key for the audit, which never has its token or hash. */
 function auditedKey({ kind, name, hint, origins }: ApiKey) {
   return { kind, name, hint, origins };
 }

@@ -1,4 +1,4 @@
-/** Approvals of what is carried into production: asked for with a key or in the dashboard, decided by a signed-in owner, used once by who asked. */
+/** Approvals of changes to production. A key or the dashboard requests one, a signed-in owner decides, and the requester uses it once. */
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import type { RefusalCode } from "../../base/refusal-code.ts";
@@ -89,7 +89,7 @@ export const approvalRoutes = [
       const { deps } = call;
       const target = await findTarget(call, { to: "production" });
       const rows = await deps.store.read((tx) => listOpenApprovals(tx, target.id));
-      // A key learns nothing of who else asks.
+      // A key must not see requests of other callers.
       const alive = rows.filter(
         (row) =>
           deps.approvals.remainingMs(row) > 0 && (call.actor.kind === "owner" || row.askedBy === call.by),
@@ -191,7 +191,7 @@ export const approvalRoutes = [
   }),
 ];
 
-/** Says yes in the transaction that finds both sides as they were shown; else it is void from then on. */
+/** Approves in the transaction that finds both sides unchanged since they were shown. Otherwise the approval becomes void. */
 async function approve(call: Asking, row: Approval, change: Change): Promise<void> {
   requireState("pending", row);
   try {
@@ -210,7 +210,7 @@ async function approve(call: Asking, row: Approval, change: Change): Promise<voi
   }
 }
 
-/** What is thrown where a side is not as it was shown. */
+/** Codes of refusals that mean that a side changed since it was shown. */
 const MOVED: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "version_conflict",
   "invalid_definition",
@@ -218,7 +218,7 @@ const MOVED: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 ]);
 const MOVED_WORDS = "Development or production changed after this was asked for.";
 
-/** The approval and the environment it is for, for owners and for who asked. */
+/** Returns the approval and its environment, for owners and for the requester. */
 async function requireSeen(
   { deps, actor, by }: Asking,
   id: string,
@@ -234,7 +234,7 @@ async function requireSeen(
   });
 }
 
-/** The approval as it stands now: one whose time is over has ended. */
+/** Returns the approval in its current state. It ends one that has expired. */
 async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Approval> {
   if (!isOpen(row) || deps.approvals.remainingMs(row) > 0) return row;
   return await deps.store.write("dashboard", async (tx) => {
@@ -243,7 +243,7 @@ async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Appro
   });
 }
 
-/** As `settleTime`; and where a side moved since it was asked for it is void, though both are not looked at with every call. */
+/** Does the same as `settleTime`, and makes an approval void if a side changed since the request. It does not compare both sides at every call. */
 async function look(call: Asking, asked: Approval): Promise<Approval> {
   const row = await settleTime(call, asked);
   const { deps } = call;
@@ -265,12 +265,12 @@ async function endVoid({ deps, nowMs }: Asking, row: Approval, why: string): Pro
   });
 }
 
-/** Its time may end between two looks at it. Refuses with `approval_expired`. */
+/** Refuses with `approval_expired` an approval that expired since it was last read. */
 function requireTime({ deps }: Asking, row: Approval): void {
   if (deps.approvals.remainingMs(row) === 0) requireState("pending", { ...row, state: "expired", why: null });
 }
 
-/** What it carries: the files that were sent, or what stands in development now. */
+/** Reads the files of the request, or the current definitions of development. */
 async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approval): Promise<Files> {
   const whole = await deps.store.read((tx) => requireApprovalWithPlan(tx, id));
   if (whole.files !== null) return (await readSent(whole.files, false, nowMs)).files;

@@ -1,4 +1,4 @@
-/** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
+/** The audit, standing problems, alerts, and recent requests to receivers that became no event. */
 import { Type } from "typebox";
 import { type Page, readPageRequest } from "../../base/page.ts";
 import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../../base/schema.ts";
@@ -17,10 +17,10 @@ import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
-/** Any name that is called, of a relay or not. */
+/** A name in a called URL, whether or not a relay has it. */
 const calledName = exactText(63, "the name in the called URL");
 
-/** Each with the page that explains its code, where the caller is one who is told of pages. */
+/** Adds to each item the page that explains its code, for callers who may see documentation links. */
 function withDocs<Item extends { code: string }>(
   { deps, request }: { deps: HttpDeps; request: Request },
   { items, next }: Page<Item>,

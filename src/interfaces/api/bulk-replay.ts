@@ -1,4 +1,4 @@
-/** Bulk replays: what one would do, beginning one, how far it is, and stopping it. */
+/** Bulk replays: planning, starting, reading the progress of and stopping one. */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { fields, readTime } from "../../base/schema.ts";
@@ -22,10 +22,10 @@ import { lookUpNames } from "../../engine/event/filter-lookup.ts";
 import type { Store } from "../../store/port.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
-/** As it is asked for: a person by address or id, times as the other lists take them. */
+/** The filter as the caller sends it: a person by address or id, and times in the format of other lists. */
 const asked = {
   ...bulkFilter,
-  // It is kept as it was asked for.
+  // The stored filter has the name as the caller sent it, so its length is bounded here.
   relay: Type.Optional(Type.String({ maxLength: 200, description: "a relay's name" })),
   person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
   since: Type.Optional(Type.String()),

@@ -1,6 +1,6 @@
 /**
- * The client library itself, for pages of any origin, and what it does for a person: signing in and out, what they may know of themselves,
- * their records, and where they go to pay. Their writes are the app's own, so they fire data_change.
+ * The client library, for pages of any origin, and its operations for a person: sign-in and sign-out, their own data, their records, and payment
+ * links. Their writes count as writes of the app, so they fire data_change.
  */
 import { Type } from "typebox";
 import library from "../../../client/g.js" with { type: "text" };
@@ -40,7 +40,7 @@ const HEADERS = {
   etag: ETAG,
 };
 
-/** Attributes stay inside: what an app notes about its people is not always for their eyes. */
+/** A person as clients see them. Attributes stay private, because an app's notes about people may not be for them to read. */
 const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
 
 const email = Type.String({ description: "an e-mail address" });
@@ -114,7 +114,7 @@ export const clientRoutes = [
       const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
       const holding = { environmentId, personId, entitlement, nowMs };
       const { granted, until, grants } = await checkAccess(tx, holding);
-      // Who granted and why are words for the app's owner.
+      // The grantor and the reason of a grant are only for the app's owner.
       const shown = grants.map(({ source, grantedAt, expiresAt }) => ({ source, grantedAt, expiresAt }));
       return { granted, until, grants: shown };
     },

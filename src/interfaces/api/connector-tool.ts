@@ -1,6 +1,6 @@
 /**
- * The connector's tools: each is a name and a sentence over a route of the API, whose schemas say what it takes. A call of one is a call of its
- * route, by the same caller, so that no tool knows, may or answers anything that the API does not.
+ * The tools of the connector. Each is a name and a description for a route of the API, whose schemas define its input. A tool call is a call of
+ * its route by the same caller. So no tool can read, do or return more than the API.
  */
 import type { TObject, TSchema } from "typebox";
 import { checkInput } from "../../base/check-shape.ts";
@@ -17,12 +17,12 @@ import { testEventRoutes } from "./test-event.ts";
 export interface Tool {
   name: string;
   title: string;
-  /** For the model that chooses: what it tells or does. */
+  /** Says what the tool does, for the model that selects tools. */
   description: string;
   route: Route;
-  /** Whether it changes anything; those can be switched off. */
+  /** True if the tool changes data. Such tools can be switched off. */
   writes: boolean;
-  /** A write whose effects cannot be taken back. */
+  /** True for a write whose effects cannot be undone. */
   destructive: boolean;
 }
 
@@ -36,7 +36,7 @@ const OFFERED = [
   ...aboutRoutes,
 ];
 
-/** `route`: its method and path, where `{E}` stands for the environment. */
+/** Defines a tool. `route` is the route's method and path, with `{E}` for the environment. */
 function tool(
   route: string,
   name: string,
@@ -175,12 +175,12 @@ export const TOOLS: readonly Tool[] = [
 const NO_FIELDS: TObject = fields({});
 const OF_ADDRESS = /:([a-zA-Z]+)/g;
 
-/** The names in the route's path that a caller of the tool gives. */
+/** Lists the names in the route's path that a caller of the tool gives. */
 function givenNames({ path }: Route): string[] {
   return [...path.replace(E, "").matchAll(OF_ADDRESS)].map(([, name = ""]) => name);
 }
 
-/** The JSON Schema of what the tool takes: the path's names, the query and the body, side by side. */
+/** Returns the JSON Schema of the tool's input: path parameters, query and body as one object. */
 export function inputSchema({ route }: Tool) {
   const parts = [route.query, route.body].filter((part): part is TObject => part !== null && isObject(part));
   const names = givenNames(route);
@@ -200,11 +200,11 @@ function isObject(schema: TSchema): boolean {
 }
 
 /**
- * What a call of the tool is as a call of its route: its path's values, its query, and the fields of its body. Refuses with `invalid_input` what no
- * path or query can hold, such as the null of a client that names every field.
+ * Places the arguments of a tool in its route: path parameters, query and body. Refuses with `invalid_input` a value that no path or query can
+ * have, for example the null of a client that names every field.
  */
 export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
-  // Without a prototype, so that a name of Object's own is a field like any other, and refused as such.
+  // Without a prototype, a name that Object defines is a field like any other, and is refused as one.
   const params: Record<string, string> = Object.create(null);
   const asked: Record<string, string> = Object.create(null);
   const body: Record<string, unknown> = Object.create(null);
@@ -220,7 +220,7 @@ export function placeArguments({ route }: Tool, given: Readonly<Record<string, u
     if (Object.hasOwn(querySchema.properties, name)) asked[name] = readWord(name, value);
     else body[name] = value;
   }
-  // An address of thousands of names costs far more to make than to refuse.
+  // A URL with thousands of names is far more expensive to create than to refuse.
   if (route.method === "GET") checkInput(querySchema, { ...asked, ...body });
   return { params, query: new URLSearchParams(asked), body };
 }

@@ -1,7 +1,7 @@
 /**
- * The connector: the Model Context Protocol over streamable HTTP, at `{E}/mcp`, one message a call and no session between them. Who may call is
- * admitted as on every route of the environment. What comes back is marked as data and bounded; a refusal keeps its body. The protocol's own
- * modules are loaded when the first client connects.
+ * The connector: the Model Context Protocol over streamable HTTP, at `{E}/mcp`. It handles one message per request and has no sessions. It admits
+ * callers like every route of the environment. It marks results as data and limits their size. A refusal has its usual body. The protocol's
+ * modules load when the first client connects.
  */
 import { Type } from "typebox";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -18,10 +18,10 @@ import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute } from "../http/route.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";
 
-/** What a result may hold as text; beyond it texts are cut shorter and shorter, then lists, and at last the result is a text itself. */
+/** Maximum size of a result as text. A longer one gets shorter texts step by step, then shorter lists, and in the end becomes one cut text. */
 const MAX_RESULT_CHARS = 60_000;
 const ALL = Number.POSITIVE_INFINITY;
-/** Characters of a text, items of a list. */
+/** Steps of cutting: the maximum of characters of a text and of items of a list. */
 const CUTS: readonly [number, number][] = [
   ...([4_000, 1_000, 200] as const).map((chars): [number, number] => [chars, ALL]),
   ...([8, 3] as const).map((items): [number, number] => [1_000, items]),
@@ -68,7 +68,7 @@ export const connectorRoutes = [
   }),
 ];
 
-/** A page that is not the service's own is answered nothing, whoever's key it has. A session's was looked at with the session. */
+/** Refuses a request of a page of another origin, even with a valid key. The session check already covers requests with a session. */
 function requireOwnPage({ baseUrl }: HttpDeps, { headers }: Request): void {
   const origin = headers.get("origin");
   if (origin === null || !headers.has("authorization") || origin === URL.parse(baseUrl())?.origin) return;
@@ -78,7 +78,7 @@ function requireOwnPage({ baseUrl }: HttpDeps, { headers }: Request): void {
   );
 }
 
-/** In pieces, each a stretch of the loop: together they take more than a tenth of a second. */
+/** Imports the modules in parts that each yield the event loop. Together they take more than a tenth of a second. */
 async function loadPieces() {
   await import("@modelcontextprotocol/sdk/server/zod-compat.js");
   await yieldToEventLoop();
@@ -97,7 +97,7 @@ async function loadPieces() {
 
 let loading: ReturnType<typeof loadPieces> | null = null;
 
-/** Once; clients that come together wait for the same. */
+/** Loads the protocol once. Concurrent clients wait for the same load. */
 function loadProtocol() {
   loading ??= loadPieces().catch((error: unknown) => {
     loading = null;
@@ -106,10 +106,13 @@ function loadProtocol() {
   return loading;
 }
 
-/** JSON-RPC's own number for it; the protocol's reader would tell its own list of what it missed, as a fault of the server. */
+/**
+ * The code of JSON-RPC for bad parameters. The protocol's own parser would report them as a fault of the server, with its internal list of
+ * problems.
+ */
 const INVALID_PARAMS = -32_602;
 
-/** What is wrong with the parameters of a request that this server takes, in one sentence; null: nothing. */
+/** Returns one sentence about what is wrong with the parameters of a request, or null. */
 function findBadParams({ method, params = {} }: JsonObject): string | null {
   const given = isJsonObject(params) ? params : {};
   const isMissing = (name: string): boolean => typeof given[name] !== "string";
@@ -168,13 +171,13 @@ function describeTool(tool: Tool) {
   return { name, title, description, inputSchema: inputSchema(tool), annotations };
 }
 
-/** The message without what `readArguments` reads: the protocol's own reader would look at every one of thousands of them. */
+/** Removes the arguments, which `readArguments` reads. The protocol's own parser would check each of thousands of them. */
 function withoutArguments(body: Json): Json {
   if (!isJsonObject(body) || !isJsonObject(body.params) || body.params.arguments === undefined) return body;
   return { ...body, params: { ...body.params, arguments: {} } };
 }
 
-/** As they were sent: the protocol's own reader knows no integer beyond a double. */
+/** Reads the arguments from the parsed body, because the protocol's own parser does not preserve integers beyond a double. */
 function readArguments(body: Json): Record<string, unknown> {
   const params = isJsonObject(body) ? body.params : null;
   const given = isJsonObject(params) ? params.arguments : null;
@@ -192,7 +195,7 @@ async function callTool(message: Message, name: string, given: Readonly<Record<s
   return { content: [content(DATA_MARK), content(bound(text))] };
 }
 
-/** The answer of the tool's route to the same caller. Refuses a tool that there is not, or that is switched off here. */
+/** Returns the response of the tool's route to the same caller. Refuses a tool that does not exist or is switched off. */
 async function serveTool(
   { deps, request, source, environment, tools }: Message,
   name: string,
@@ -215,7 +218,7 @@ async function serveTool(
   const reads = route.method === "GET";
   const sent = reads ? {} : { body: writeJson(body as Json) };
   const inner = new Request(url, { method: route.method, headers, ...sent });
-  // What stands in no path of the network may name a person in any way.
+  // The inner path never reaches the network or a log, so the id can be any name of a person, even a token.
   if (route.path.startsWith(PERSON_PATH) && params.id !== undefined) {
     const named = params.id;
     const person = await deps.store.read((tx) => requirePersonNamed(tx, environment.id, named));
@@ -225,7 +228,7 @@ async function serveTool(
   return await route.serve(deps, { request: inner, params: { ...params, ...place }, source });
 }
 
-/** The JSON text, its texts cut where the whole is long, and its lists where that is not enough; always JSON. */
+/** Limits a JSON text: it cuts texts first, then lists. The result is always JSON. */
 function bound(text: string): string {
   if (text.length <= MAX_RESULT_CHARS) return text;
   const value = parseJson(text);

@@ -1,6 +1,6 @@
 /**
- * The documentation over HTTP: to a browser as pages, to a program as Markdown (an error's code and what was found as JSON), and the JSON
- * Schemas for editors. Open to anyone, as nothing in it is anybody's; it needs no scripts.
+ * The documentation over HTTP, and the JSON Schemas for editors. Browsers get pages. Programs get Markdown, or JSON for error codes and search
+ * results. Anyone can read it, because it has no private data. It needs no scripts.
  */
 import { Type } from "typebox";
 import icon from "../../../web/icon.svg" with { type: "text" };
@@ -33,7 +33,7 @@ function toFile(name: string, contentType: string, text: string): PageFile {
   return makeFile({ name, contentType, bytes: encoder.encode(text) });
 }
 
-/** What the pages load; their names hold their content or stay the same. */
+/** The files that pages load. Their names contain a hash of the content, or their content rarely changes. */
 const ASSETS: Readonly<Record<string, () => { file: PageFile; cacheControl: string }>> = {
   [LOOK_FILE]: () => ({ file: toFile(LOOK_FILE, "text/css; charset=utf-8", LOOK), cacheControl: FOREVER }),
   [THEME_FILE]: () => ({
@@ -43,7 +43,7 @@ const ASSETS: Readonly<Record<string, () => { file: PageFile; cacheControl: stri
   "icon.svg": () => ({ file: toFile("icon.svg", "image/svg+xml", icon), cacheControl: "no-cache" }),
 };
 
-/** Pages and assets as files, made once: a page's text never changes while the process lives. */
+/** Pages and assets as files. Each is created once, because a page's text never changes while the process runs. */
 const files = new Map<string, { file: PageFile; cacheControl: string }>();
 
 function keepFile(key: string, make: () => { file: PageFile; cacheControl: string }) {
@@ -52,7 +52,7 @@ function keepFile(key: string, make: () => { file: PageFile; cacheControl: strin
   return known;
 }
 
-/** Schemas for editors, at the address of the page that explains them too, for a program that asks for no text. */
+/** Schemas for editors. The page that explains a schema also returns it to a program that does not accept text. */
 const SCHEMAS: Readonly<Record<string, () => object>> = {
   definition: makeDefinitionSchema,
   catalog: makeCatalogSchema,
@@ -65,7 +65,7 @@ function schemaOf(name: string): object {
   return known;
 }
 
-/** A page by its id, as the caller takes it. */
+/** Answers a page by its id, in the format that the caller accepts. */
 async function answerPage(deps: HttpDeps, request: Request, id: string): Promise<Response> {
   const docs = await deps.readManual();
   if (takes(request, "text/html") && !id.endsWith(".md")) return answerHtml(docs, request, id);
@@ -88,7 +88,7 @@ function answerHtml(docs: Docs, request: Request, id: string): Response {
   return answerFile(request, file, cacheControl);
 }
 
-/** Read when asked for, and kept by the browser alone. */
+/** Answers a screenshot. It is read at each request, and only the browser caches it. */
 async function answerScreen(request: Request, name: string, path: string): Promise<Response> {
   const file = makeFile({ name, contentType: "image/png", bytes: await Bun.file(path).bytes() });
   return answerFile(request, file, "no-cache");

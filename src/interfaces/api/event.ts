@@ -1,4 +1,4 @@
-/** Events, one with its runs, the plan of a replay, the replay itself, a retry that does not wait, and expunging. */
+/** Routes of events: the list, one event with its runs, the plan of a replay, the replay, an immediate retry, and expunging. */
 import { type Static, Type } from "typebox";
 import { MAX_ACTIONS_PER_RELAY } from "../../base/limit.ts";
 import { readPageRequest } from "../../base/page.ts";
@@ -19,7 +19,7 @@ import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute } from "../http/route.ts";
 
-/** The event as a caller is shown it: each result with a code has the page that explains it, where the caller is one who is told of pages. */
+/** Returns the event for a caller. Each result with a code gets the page that explains it, for callers who may see documentation links. */
 function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, event: EventView): EventView {
   const runs = event.runs.map((run) => {
     const results = run.results.map((result) => {
@@ -31,7 +31,7 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
   return { ...event, runs };
 }
 
-/** What the list is asked by, but for the state. */
+/** The filters of the list, except the state. */
 const eventFilter = {
   relay: Type.Optional(
     Type.String({ maxLength: 63, description: "the name of a relay that is here or was" }),

@@ -1,6 +1,6 @@
 /**
- * The files that records may hold: uploaded as raw bytes, always handed out as a download, never as a page. A key is the app; what an owner does
- * is audited.
+ * Files of records. They are uploaded as raw bytes and always returned as a download, never as a page. A key acts as the app. The changes of an
+ * owner are audited.
  */
 import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../../base/limit.ts";

@@ -1,4 +1,4 @@
-/** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
+/** The holdings of a person: entitlements to check, grants to add and end manually, and credits to add or spend manually under an idempotency key. */
 import { Type } from "typebox";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { readPageRequest } from "../../base/page.ts";
@@ -92,7 +92,7 @@ export const grantRoutes = [
         return await listHolders(tx, { environmentId, entitlement: undefined, nowMs }, page);
       const known = await findEntitlement(tx, environmentId, name);
       const held = await listHolders(tx, { environmentId, entitlement: known?.key ?? name, nowMs }, page);
-      // What left the catalog may be held still.
+      // A person can still have an entitlement that the catalog no longer lists.
       if (known === null && held.items.length === 0 && held.next === null && page.after === null)
         throw new Refusal("invalid_input", formatEntitlementUnknown(name));
       return held;

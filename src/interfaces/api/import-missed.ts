@@ -1,4 +1,4 @@
-/** Importing what a provider lists and never delivered: a plan of a batch of lines, or the batch itself. */
+/** Imports missed events, which a provider lists and never delivered. A request contains a batch of lines and imports or previews it. */
 import { Type } from "typebox";
 import { MAX_MANAGEMENT_BODY_BYTES } from "../../base/limit.ts";
 import { fields, oneOf } from "../../base/schema.ts";

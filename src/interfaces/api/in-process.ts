@@ -5,13 +5,13 @@ import type { HttpDeps } from "../http/deps.ts";
 import type { Route } from "../http/route.ts";
 import { ROUTES } from "./route-list.ts";
 
-/** The request's address; its caller in caps and logs. */
+/** The origin of the request's URL. SOURCE is its caller in caps and logs. */
 const ORIGIN = "http://localhost";
 const SOURCE = "127.0.0.1";
 
 export interface InnerRequest {
   method: string;
-  /** With the query. */
+  /** The path with its query. */
   path: string;
   body: string | Uint8Array | null;
   mediaType: string;
@@ -33,7 +33,7 @@ export async function serveInProcess(
   return await route.serve(deps, { request, params, source: SOURCE });
 }
 
-/** The route with the fewest parameters: a literal segment takes precedence over a parameter. */
+/** Returns the route with the fewest parameters, because a literal segment takes precedence over a parameter. */
 function findRoute(method: string, pathname: string): Route | null {
   const matching = ROUTES.filter((route) => route.method === method && matchesPath(route.path, pathname));
   const countParams = ({ path }: Route): number => path.split(":").length;

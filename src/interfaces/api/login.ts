@@ -1,6 +1,6 @@
 /**
- * Signing a command in through the dashboard (in the manner of RFC 8628): the command begins a login and polls, an owner looks at it by the code
- * that the command shows, and allows or denies it. The key that comes of it is the owner's, of one environment, with an end, told once.
+ * Sign-in of a command through the dashboard, similar to RFC 8628. The command begins a login and polls. An owner finds it by the code that the
+ * command shows, and allows or denies it. The resulting key belongs to the owner, is for one environment and expires. Its token is returned once.
  */
 import { Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -60,7 +60,7 @@ export const loginRoutes = [
       interval: Type.Integer({ description: "seconds between two polls" }),
     }),
     async handle({ deps, body, source, nowMs }) {
-      // Nobody could sign in to answer it.
+      // Without cookies no owner could sign in to allow the login.
       requireCookieHome(deps.config);
       await deps.loginCap.countLogin(source);
       const { machine, account = "", days } = body;
@@ -182,7 +182,7 @@ function digestOf(deps: HttpDeps): (text: string) => Uint8Array {
   return (text) => deps.sealer.digest(text);
 }
 
-/** A code that there is not counts as a guess. */
+/** Finds a waiting login by its code. An unknown code counts as a guess. */
 async function findWaiting(deps: HttpDeps, owner: Owner, given: string, nowMs: number): Promise<Login> {
   await deps.loginCap.countTry(owner.id);
   try {
@@ -245,7 +245,7 @@ async function makeKey(tx: Writer, login: Login, nowMs: number) {
   };
 }
 
-/** Whoever fetches a key a second time lost the answer of the first, or is not who fetched it then: either way nobody is to use it. */
+/** Revokes a key that is fetched a second time. The caller either lost the first response or is a different caller, so the key is not safe. */
 async function endTwiceFetched(tx: Writer, login: Login, nowMs: number): Promise<null> {
   const [environmentId, keyId] = [login.environmentId ?? 0, login.keyId ?? ""];
   try {

@@ -1,7 +1,7 @@
 /**
- * Mail that was sent, or in local development kept: the mailbox; sending again by hand, a test of the settings, and the domain mail is sent
- * from. And who wants no more mail of kind event: the page and the one-click address that such a mail carries, open to whoever holds it; and
- * for owners who they are, and taking it back. Opening the page changes nothing, because mail scanners open every address. Source: RFC 8058.
+ * Mail: the list (the mailbox in local development), manual resending, a test of the settings, and the sender domain. It also has the opt-out
+ * from mail of kind event, by a page and a one-click URL in each such mail. Anyone with the URL can use them. Owners can see and undo opt-outs.
+ * Opening the page changes nothing, because mail scanners open every URL. Source: RFC 8058.
  */
 import { Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
@@ -47,10 +47,10 @@ function handDeps({ store, clock, mailer, config }: HttpDeps): ManualMailDeps {
   return { store, clock, mailer, local: config.mode === "local" };
 }
 
-/** A one-click body is one short field. */
+/** Maximum size of a one-click body, which has one short field. */
 const MAX_CLICK_BYTES = 1024;
 
-/** Whose mail the token stops, and the app's name. Refuses with `not_found`. */
+/** Returns the person whose mail the token stops, and the app's name. Refuses with `not_found`. */
 async function requireStop(
   tx: Reader,
   deps: HttpDeps,
@@ -86,7 +86,7 @@ async function showStop(tx: Reader, stop: MailStop) {
   return { mailStop: { person: stop.personId, stoppedAt: toIsoOrNull(await findMailStop(tx, stop)) } };
 }
 
-/** The owner who asks, in the dashboard or by the key of a login. */
+/** Returns the email address of the owner who calls, from the dashboard or with the key of a login. */
 function ownerOf(actor: Actor): string | undefined {
   if (actor.kind === "owner") return actor.email;
   return actor.kind === "key" ? (actor.owner ?? undefined) : undefined;

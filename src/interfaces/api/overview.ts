@@ -1,4 +1,4 @@
-/** An environment at a glance, and of every environment how much needs somebody. */
+/** The overview of an environment, and how many problems need attention in every environment. */
 import { Type } from "typebox";
 import { fields, readTime } from "../../base/schema.ts";
 import type { AttentionContext } from "../../insight/overview/attention.ts";
@@ -14,7 +14,7 @@ function serverOf({ config }: HttpDeps) {
   return { dataDir, backupEveryMs: backup?.everyMs ?? null, backsUp: mode === "server" && database === null };
 }
 
-/** Where what needs somebody in the environment is read from. */
+/** Returns what is needed to list the problems of the environment. */
 export function needContext(deps: HttpDeps, environment: EnvironmentCall["environment"]): AttentionContext {
   return { environment, server: serverOf(deps), clock: deps.clock };
 }

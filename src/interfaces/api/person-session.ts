@@ -1,6 +1,6 @@
 /**
- * Sessions of an app's people, as the app's own server sees them: a page sends its session's token to that server, and the server asks here
- * whose it is. The route never starts or ends a session.
+ * Checks sessions of an app's people for the app's own server. A page sends its session's token to that server, which asks here whose it is. The
+ * route never starts or ends a session.
  */
 import { Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -36,7 +36,7 @@ export const personSessionRoutes = [
       });
       if (found === null) return { person: null, expiresAt: null };
       const { session, person } = found;
-      // A session lasts from its last use, and this is one.
+      // A session expires some time after its last use, and this request is a use.
       const expiresAt = isPersonSessionExtensionDue(session, nowMs)
         ? await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs))
         : session.expiresAt;

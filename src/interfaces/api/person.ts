@@ -1,7 +1,7 @@
 /**
- * People: the list, inviting, one with their plan and tokens, changing, erasing; and the store account tokens that the app files for them, so
- * that a store's purchase finds its person. The audit gets a token's fingerprint alone. A token is taken in the body, where no proxy or log on
- * the way keeps it; the older routes that name one in their path stay.
+ * People: list, invite, show with plan and tokens, change, and erase. It also has the store account tokens that the app files for people, so that
+ * a purchase in a store finds its person. The audit gets only a token's fingerprint. The token is in the body, where no proxy or log stores it.
+ * The older routes with the token in their path remain.
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
@@ -50,21 +50,21 @@ import type { Writer } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
 
-/** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
+/** Steps of an erasure within the request, for some thousand rows of the person. The sweep erases the rest later. */
 const STEPS_IN_A_REQUEST = 25;
 
-/** A person with what they have now. */
+/** A person with their current holdings. */
 const personNow = Type.Object({
   person: personView,
   access: accessView,
   credits: Type.Integer(),
   plan: textOrNull,
-  /** The active one; null on the default plan. */
+  /** The active subscription; null on the default plan. */
   subscription: orNull(subscriptionView),
   tokens: Type.Array(tokenView),
-  /** Since when they take no event mail. */
+  /** When the person stopped event mail; null if they receive it. */
   mailStoppedAt: timeOrNull,
-  /** The id of somebody else with this address in the other spelling of its domain, whom an erasure of this person leaves as they are. */
+  /** The id of another person with this address in the other spelling of its domain. An erasure of this person does not affect them. */
   namesake: textOrNull,
 });
 export type PersonNow = Static<typeof personNow>;
@@ -75,7 +75,7 @@ const IN_PATH = "a path stands in the logs of whatever it passes, so send the to
 
 type TokenCall = Pick<EnvironmentCall, "change"> & { deps: HttpDeps };
 
-/** The token of a call, and how the audit names it. */
+/** Returns the token of a request with the function that makes its fingerprint for the audit. */
 function given({ deps }: TokenCall, personId: string, token: string) {
   return { personId, token, fingerprint: (text: string) => deps.sealer.fingerprint(text) };
 }
@@ -89,7 +89,7 @@ function remove(tx: Writer, call: TokenCall, personId: string, token: string): P
   return removeTokenManually(tx, call.change, given(call, personId, token));
 }
 
-/** What names people by itself would leave the other filters unheard. */
+/** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
 function refuseBeside(field: "find" | "email"): Refusal {
   const message = `\`${field}\` stands alone, and others of q, email, find, status and access are given with it: leave them out, or ${field}.`;
   return new Refusal("invalid_input", message, { problems: [{ field, message }] });
@@ -154,7 +154,7 @@ export const personRoutes = [
     summary:
       "Shows one person with what they have now: access with the grants behind it, credits, plan, store account tokens, and whether mail may go.",
     answer: personNow,
-    // Each part may be long: the loop turns between them.
+    // Each part can take long, so the handler yields the event loop between them.
     async handle({ deps, environmentId, params, nowMs }) {
       const personId = params.id;
       const held = await deps.store.read(async (tx) => {

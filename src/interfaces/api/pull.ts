@@ -1,4 +1,4 @@
-/** The other way of sync: what stands in an environment as files would say it, and that a laptop's files hold it. */
+/** The reverse of sync: returns the contents of an environment as files, and records that a local folder has them. */
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
@@ -10,7 +10,7 @@ import {
 } from "../../operator/sync/deployed-state.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
-/** Each is looked at in the one transaction. */
+/** Maximum of items in a request, because one transaction checks them all. */
 const MAX_PULLED = 100;
 
 export const pullRoutes = [

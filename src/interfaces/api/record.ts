@@ -1,6 +1,7 @@
 /**
- * Collections, the shapes of what the app stores, and their records. A key is the app, so its writes fire data_change and say so on the record; an owner edits at the dashboard,
- * which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
+ * Collections, which define the shape of the app's data, and their records. A key acts as the app: its writes fire data_change, and the record
+ * names it. An owner's edits at the dashboard also fire data_change and are audited. The audit has only field names, because it outlives an
+ * erasure.
  */
 import { Type } from "typebox";
 import type { Json } from "../../base/json.ts";
@@ -43,12 +44,12 @@ const written = {
   to: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
 };
 
-/** What the change broke of the relays. */
+/** The effects of the change on relays. */
 const followed = { warnings: Type.Array(warningView), ...savedFile };
 
 const MAX_SOUGHT_CHARS = 200;
 
-/** A key is the app, and what it writes is told on the record alone. */
+/** Audits the change of an owner. A key acts as the app, and only the record names it. */
 async function auditOwner(
   tx: Writer,
   { actor, change }: Pick<EnvironmentCall, "actor" | "change">,
@@ -59,7 +60,10 @@ async function auditOwner(
 
 type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
 
-/** Deletes the records in steps, so that a large collection holds nobody up; cut off in the middle, it has fewer records and stands. */
+/**
+ * Deletes the records in steps, so that a large collection does not block other requests. If it is interrupted, the collection remains with fewer
+ * records.
+ */
 async function emptyCollection({ deps, environment, origin }: CollectionCall, name: string): Promise<number> {
   for (let deleted = 0; ; await yieldToEventLoop()) {
     const step = await deps.store.write(origin, (tx) => deleteRecordsOf(tx, environment.id, name));

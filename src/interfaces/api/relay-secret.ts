@@ -1,4 +1,4 @@
-/** The secrets of a relay: the sender's, the one before it while both verify, and the one that its own calls are signed with. */
+/** The secrets of a relay: the sender's, the previous one during the overlap period, and the one that signs the relay's own calls. */
 import { Type } from "typebox";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../../base/limit.ts";
 import { fields, orNull, time } from "../../base/schema.ts";

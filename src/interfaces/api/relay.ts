@@ -1,4 +1,7 @@
-/** Relays: the list, making, saving, pausing, trying now, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
+/**
+ * Relays: list, create, save, pause, retry now, delete, and the state of each with its recent requests. It also has the check of a definition
+ * without a save, and templates.
+ */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { makePage, type PageRequest, readPageRequest } from "../../base/page.ts";
@@ -61,7 +64,7 @@ export function relayContext({
     actor,
     nowMs,
     limits,
-    // Read when a secret is sealed: a command that seals none may have no master key.
+    // A getter, because a command that seals no secret may have no master key.
     get sealer() {
       return deps.sealer;
     },
@@ -79,7 +82,7 @@ function viewContext({
   return { environment, nowMs, baseUrl: deps.baseUrl(), ...sealer };
 }
 
-/** Before a save that may give a relay of the environment, or this one, another trigger: what its schedule missed is recorded, in steps. */
+/** Records the missed ticks of schedules, in steps, before a save that can change triggers of the environment or of one relay. */
 export async function settleBefore(
   { deps, nowMs }: { deps: HttpDeps; nowMs: number },
   environmentId: number,
@@ -89,7 +92,7 @@ export async function settleBefore(
   if (deps.scheduler.trustsClock()) await recordMissedTicks(deps.store, settling);
 }
 
-/** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
+/** A save through the API counts as an edit in the dashboard, so a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
 
 const checkedView = Type.Object({
@@ -98,10 +101,10 @@ const checkedView = Type.Object({
 });
 export type CheckedDefinition = Static<typeof checkedView>;
 
-/** When calls last verified by which of two secrets; null: none did since the server started or the relay was last changed. */
+/** When requests last verified with each of two secrets. Null means none since the server started or the relay was last changed. */
 const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
 
-/** null: one secret alone verifies. */
+/** Returns the use of both secrets, or null if only one verifies. */
 async function secretUseOf({ relays, store, hasMasterKey }: HttpDeps, { id, secret }: RelayView) {
   if (!hasMasterKey) return null;
   const overlap = (await relays.current()).findRelay(id)?.receiver?.overlap ?? null;

@@ -1,4 +1,4 @@
-/** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
+/** Every route of the service except the receiver's, one line for each resource. The server, OpenAPI and tests use this list. */
 
 import type { Route } from "../http/route.ts";
 import { aboutRoutes } from "./about.ts";

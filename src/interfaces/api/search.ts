@@ -1,4 +1,4 @@
-/** Finding what a text names, of whatever kind, for the dashboard's field that finds anything. */
+/** Finds events, records and people by a text, for the dashboard's search field. */
 import { Type } from "typebox";
 import { fields, oneOf } from "../../base/schema.ts";
 import { findEventSeq } from "../../engine/event/event.ts";

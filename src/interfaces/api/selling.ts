@@ -1,6 +1,6 @@
 /**
- * The catalog: products, plans, and access slugs, the entitlements that are neither; and what was sold of it: receipts with their refunds,
- * payments that the app's own processor took and its server tells of, and subscriptions.
+ * The catalog: products, plans, and access slugs, which are entitlements of neither. It also has the sales: receipts with their refunds, payments
+ * that the app's server reports from its own processor, and subscriptions.
  */
 import { Type } from "typebox";
 import { MAX_REF_CHARS } from "../../base/limit.ts";
@@ -43,7 +43,7 @@ import {
 import type { Reader } from "../../store/port.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
-/** The version a deletion was decided on; absent deletes whatever is there. */
+/** The version that the caller read before the deletion. If it is absent, any version is deleted. */
 const versionQuery = fields({
   version: Type.Optional(Type.String({ description: "the version you read" })),
 });
@@ -54,10 +54,10 @@ function readVersion(text: string | undefined): number | undefined {
   throw new Refusal("invalid_input", "version is not valid: write the version you read, an integer.");
 }
 
-/** What the change broke of the relays. */
+/** The effects of the change on relays. */
 const followed = { warnings: Type.Array(warningView), ...savedFile };
 
-/** What a change answers: all of them, by name. */
+/** The answer to a change: all slugs by name. */
 const slugs = Type.Object({ items: Type.Array(accessSlugView), ...followed });
 const title = Type.Optional(Type.String());
 const forceQuery = fields({ force: Type.Optional(oneOf(["true", "false"])) });
@@ -70,7 +70,7 @@ async function showSlugs(tx: Reader, environmentId: number) {
   return { items: await listAccessSlugs(tx, environmentId) };
 }
 
-/** Slugs and their titles, for the audit's before and after. */
+/** Returns slugs and their titles, for the audit's before and after. */
 async function readTitles(tx: Reader, environmentId: number): Promise<Record<string, string>> {
   const entries = await listAccessSlugs(tx, environmentId);
   return Object.fromEntries(entries.map(({ slug, title }) => [slug, title]));

@@ -1,4 +1,4 @@
-/** Senders: providers whose recipe is known, as a list that can be searched, and one whole with what a relay from it begins with. */
+/** Senders, the providers with a known recipe: a searchable list, and one sender with the start of a relay for it. */
 import { Type } from "typebox";
 import { makePage, readPageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -7,7 +7,7 @@ import { requireRelay } from "../../rules/relay/relay.ts";
 import { listSender, senderLine, senderView, viewSender } from "../../rules/senders/sender-view.ts";
 import { environmentRoute, openRoute } from "../http/route.ts";
 
-/** They are loaded with the first question. */
+/** The registry loads at the first request. */
 const readSenders = () => import("../../rules/senders/registry.ts");
 
 export const senderRoutes = [

@@ -1,4 +1,4 @@
-/** The server itself, to its owners: how it was started and how that is changed, the limits in force, and its backups. */
+/** The server, for its owners: its configuration and how to change it, the limits in force, and its backups. */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { sayHowElse } from "../../base/database-url.ts";
@@ -15,18 +15,18 @@ import { readPage } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
 
-/** Backups listed; the rest are in the folder. */
+/** Maximum number of listed backups. The folder has the others too. */
 const MAX_LISTED = 50;
 
 const limitView = Type.Object({
   name: Type.String(),
   value: Type.Integer(),
-  /** What it is unless raised. */
+  /** The default of the limit. */
   usual: Type.Integer(),
-  /** The variable that raises it at a start. */
+  /** The environment variable that raises the limit. */
   variable: Type.String(),
   counts: Type.String(),
-  /** What hitting it looks like. */
+  /** What happens when the limit is reached. */
   hit: Type.String(),
 });
 
@@ -34,14 +34,14 @@ const serverView = Type.Object({
   version: Type.String(),
   mode: oneOf(["local", "server"]),
   baseUrl: Type.String(),
-  /** false: made from the address and port that are listened on. */
+  /** False if the base URL is derived from the host and the port. */
   baseUrlGiven: Type.Boolean(),
   host: Type.String(),
   trustedProxies: Type.Array(Type.String()),
   allowPrivate: Type.Array(Type.String()),
   concurrency: Type.Integer(),
   dataDir: Type.String(),
-  /** PostgreSQL, its password masked; null: relay.db of the data directory. */
+  /** The PostgreSQL URL with its password masked; null for relay.db in the data directory. */
   database: orNull(Type.String()),
   limits: Type.Array(limitView),
 });
@@ -74,15 +74,15 @@ const askedBackup = Type.Object({ name: Type.String(), startedAt: time });
 
 const backupsView = Type.Object({
   folder: Type.String(),
-  /** PostgreSQL, where copies are made by its own means and none here; null: relay.db of the data directory. */
+  /** The PostgreSQL URL; such a database has its own means of backup. Null for relay.db in the data directory. */
   database: orNull(Type.String()),
-  /** How often the server makes one by itself, in hours, and how many of these it keeps; null: it makes none. */
+  /** The hours between automatic backups and how many of them remain; null without automatic backups. */
   schedule: orNull(Type.Object({ everyHours: Type.Number(), keep: Type.Integer() })),
-  /** The newest fifty files of the folder, the newest first. */
+  /** The newest files of the folder, newest first, at most MAX_LISTED. */
   files: Type.Array(Type.Object({ name: Type.String(), at: time, bytes: Type.Integer() })),
-  /** The one that an owner asked for and that is being made. */
+  /** The backup that an owner requested and that is in progress. */
   running: orNull(askedBackup),
-  /** Why the last one that an owner asked for was not made; null: it was, or none was asked for since the start. */
+  /** The failure of the last backup that an owner requested. Null if it succeeded, or if none was requested since the start. */
   failed: orNull(Type.Object({ ...askedBackup.properties, message: Type.String() })),
 });
 export type BackupsView = Static<typeof backupsView>;
@@ -108,18 +108,18 @@ const nodeView = Type.Object({
   host: Type.String(),
   pid: Type.Integer(),
   version: Type.String(),
-  /** Where it listens itself, behind the public address. */
+  /** The URL that the node itself listens on, behind the public address. */
   url: orNull(Type.String()),
   startedAt: time,
-  /** When it showed up last, by the database's clock. */
+  /** When the node last reported, by the database's clock. */
   seenAt: time,
-  /** Whether that was lately. */
+  /** True if the node reported recently. */
   live: Type.Boolean(),
-  /** Whether it gave this answer. */
+  /** True if this node gave the answer. */
   answers: Type.Boolean(),
-  /** Whether it does what is done once for all environments: retries, change capture, cleaning up, alert mails. */
+  /** True if the node runs the work of all environments: retries, change capture, maintenance, alert mails. */
   house: Type.Boolean(),
-  /** Those whose events and schedules it runs. */
+  /** The environments whose events and schedules the node runs. */
   environments: Type.Array(Type.Object({ app: Type.String(), environment: Type.String() })),
 });
 export type NodesView = Static<typeof nodeView>[];

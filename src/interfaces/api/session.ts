@@ -1,4 +1,4 @@
-/** The session: who is signed in and what they may open, a new password, signing out. */
+/** The session: the signed-in owner with the apps they can open, a new password, and sign-out. */
 import { type Static, Type } from "typebox";
 import { servesCookies } from "../../base/config.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -94,7 +94,7 @@ export const sessionRoutes = [
     }),
     answer: null,
     async handle({ deps, owner, request, source, body, headers, nowMs }) {
-      // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
+      // The session counts as the device, so that guesses by strangers cannot keep the owner from a new password.
       const place = { kind: "device", name: owner.sessionId } as const;
       await deps.signinCap.countAttempt(source, owner.email, place);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));

@@ -1,4 +1,4 @@
-/** An environment's settings, shown and changed: what they are is setting/'s. */
+/** Shows and changes an environment's settings, which settings/settings.ts defines. */
 import { Type } from "typebox";
 import { warningView } from "../../base/schema.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";

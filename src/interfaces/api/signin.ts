@@ -1,4 +1,4 @@
-/** Signing in: with e-mail and password, by a one-time link, and for the first time. Every way ends in a fresh session's cookie. */
+/** Sign-in with email and password, by a one-time link, and for the first time. Each creates a new session with its cookie. */
 import { Type } from "typebox";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -38,11 +38,11 @@ import {
 import type { HttpDeps } from "../http/deps.ts";
 import { openRoute } from "../http/route.ts";
 
-/** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
+/** The owner of the local dashboard if none was set up. Local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";
 
 const password = Type.String({ description: "a password of 10 to 256 characters" });
-/** Bounded, as attempts are counted by it: a window's name must not be as long as a body may be. */
+/** Bounded, because attempts are counted by email address, and a counter's name must be short. */
 const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" });
 const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
 const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
@@ -52,7 +52,7 @@ interface SignedIn {
   email: string;
 }
 
-/** A call of one of these routes. */
+/** A request to one of these routes. */
 interface SigninCall {
   deps: HttpDeps;
   request: Request;
@@ -60,14 +60,14 @@ interface SigninCall {
   nowMs: number;
 }
 
-/** Starts the owner's session in the transaction, and makes the network known; the answer is what the cookie needs. */
+/** Starts the owner's session in the transaction and records the network as known. Returns what the cookie needs. */
 async function startSession(
   tx: Writer,
   owner: SignedIn,
   how: string,
   { deps, request, source, nowMs }: SigninCall,
 ) {
-  // Local development has no password to guess.
+  // Only a server has passwords to guess, so only a server records known networks.
   if (deps.config.mode === "server") {
     const networkDigest = digestNetwork(deps, owner.email, source);
     await recordOwnerNetwork(tx, { ownerId: owner.id, networkDigest, nowMs });
@@ -85,15 +85,15 @@ async function startSession(
 
 function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<ReturnType<typeof startSession>>) {
   headers.append("set-cookie", writeSessionCookie(deps, started.session.token, started.session.expiresAt));
-  // Local development has no password to guess.
+  // Only a server has passwords to guess, so only a server sets the cookie of a known device.
   if (deps.config.mode === "server")
     headers.append("set-cookie", writeDeviceCookie(deps, started.owner.email));
   return { owner: { email: started.owner.email } };
 }
 
 /**
- * The owner that an e-mail and password belong to. The attempt is counted before the password is looked at, and only once it has a slot
- * among those whose password will be: what is turned away as too much opens no window.
+ * Returns the owner of an email address and password. The attempt counts before the password is checked, but only after it has a slot among the
+ * checks. So a request that is refused as excess does not count.
  */
 async function checkPassword(
   { deps, request, source, nowMs }: SigninCall,
@@ -110,7 +110,7 @@ async function checkPassword(
   return owner;
 }
 
-/** The device, or else the network, that the account signed in from before; null where both are new to it. */
+/** Returns the device that the account signed in from before, or else the network; null if both are new to it. */
 async function findKnownPlace(
   { deps, request, source, nowMs }: SigninCall,
   account: string,
@@ -148,7 +148,7 @@ export const signinRoutes = [
         deps,
         headers,
         await deps.store.write("dashboard", async (tx) => {
-          // While the password waited for its turn it may have been changed, or its owner removed.
+          // The password may have been changed, or its owner removed, while the check waited for its slot.
           const now = await findOwnerByEmail(tx, owner.email);
           if (!hasSamePassword(now, owner)) throw refuseWrong(deps, source);
           return await startSession(tx, owner, "password", { deps, request, source, nowMs });
@@ -227,7 +227,7 @@ export const signinRoutes = [
   }),
 ];
 
-/** Looks at the link without using it. Only one that does not work is counted, and refused as too many. */
+/** Checks the link without using it. Only invalid links count, and too many of them are refused. */
 async function isLinkLive(
   deps: HttpDeps,
   source: string,
@@ -241,7 +241,7 @@ async function isLinkLive(
   return false;
 }
 
-/** Looks at the link before the costly hash; the transaction uses it up later. */
+/** Checks the link before the expensive hash. The transaction uses it later. */
 async function requireLink(
   deps: HttpDeps,
   source: string,

@@ -1,6 +1,6 @@
 /**
- * What changes in an environment, as server-sent events: one answer that goes on until its reader leaves, its session or key ends, or the
- * service does. Each message says what kinds of things changed; one without any, every few seconds, says that the service is there.
+ * Streams the changes of an environment as server-sent events. A stream lasts until its reader leaves, its session or key ends, or the service
+ * stops. Each message lists the kinds of things that changed. An empty list every few seconds shows that the service is up.
  */
 import { Type } from "typebox";
 import { CHANGE_KINDS, type ChangeKind } from "../../platform/audit/live-changes.ts";
@@ -9,18 +9,18 @@ import { DATA_HEADERS } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute } from "../http/route.ts";
 
-/** Well within what servers and proxies between allow a connection to be silent. */
+/** Interval of messages, well below the time after which servers and proxies close a silent connection. */
 const BEAT_MS = 15_000;
-/** A reader that takes nothing for so many beats is gone. */
+/** A reader that reads nothing for this many beats is treated as gone. */
 const MAX_MISSED = 4;
-/** Messages that may wait for a slow reader; what changes meanwhile is told with the next one. */
+/** Messages that can wait for a slow reader. Later changes are part of the next message. */
 const MAX_WAITING = 4;
 
 const HEADERS = {
   ...DATA_HEADERS,
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
-  // A proxy that gathers answers would keep them all.
+  // Tells a proxy not to buffer the stream, because it would hold all messages.
   "x-accel-buffering": "no",
 };
 
@@ -41,7 +41,7 @@ class ChangeStream {
     this.#admission = watchAdmission(deps, request, environmentId);
   }
 
-  /** Throws the refusal where too many are open. */
+  /** Opens the stream. Throws the refusal if too many are open. */
   open(): ReadableStream<Uint8Array> {
     this.#leave = this.#deps.liveChanges.follow(this.#environmentId, {
       caller: this.#admission.caller,
@@ -94,7 +94,7 @@ class ChangeStream {
     try {
       controller?.close();
     } catch {
-      // Its reader has left already.
+      // The reader has already left.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Sync: what a set of definition files and a catalog would change in an environment, and the carrying out of exactly that in development. Into
- * production it is told here, and carried out with an approval alone (approval.ts).
+ * Sync: previews what a set of definition files and a catalog would change in an environment, and applies exactly that in development. For
+ * production it only previews. Applying needs an approval (approval.ts).
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
@@ -21,7 +21,7 @@ import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
 import { relayContext, settleBefore } from "./relay.ts";
 
-/** What is to be carried, and to where. */
+/** The files to sync, and the target environment. */
 export const wanted = {
   relays: Type.Optional(
     Type.Array(Type.Unknown(), {
@@ -107,7 +107,7 @@ export function viewCarried({ plan, changes, entries, warnings }: PlanResult, of
 
 type WantedCall = Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number };
 
-/** The environment that is carried into: the one in the path, or production where that is named. */
+/** Returns the target environment: the one in the path, or production if the body names it. */
 export async function findTarget(
   { deps, environment }: WantedCall,
   { to, prune }: Pick<Wanted, "to" | "prune">,
@@ -129,7 +129,7 @@ export async function findTarget(
     : await deps.store.read((tx) => requireEnvironment(tx, appId, "production"));
 }
 
-/** The plan, with what each of its saves would refuse and warn of. */
+/** Returns the plan, with the refusals and warnings of each of its saves. */
 export async function tellWanted(call: WantedCall, target: Environment, body: Wanted) {
   const { files, warnings, sent } = await readWanted(call, body);
   const wish = { files, replacesEdited: body.replaceEdited === true };
@@ -143,7 +143,7 @@ export async function tellWanted(call: WantedCall, target: Environment, body: Wa
   return { told, warnings, sent };
 }
 
-/** What is to be carried: the files that were sent, or what stands in development. */
+/** Reads the files to sync: those in the body, or the current state of development. */
 async function readWanted(
   { deps, environment, nowMs }: WantedCall,
   { relays, catalog = null, prune = false, from }: Wanted,
@@ -161,7 +161,7 @@ async function readWanted(
   return { ...(await readSent(sent, prune, nowMs)), sent };
 }
 
-/** The set, each file of it checked as every save does. Refuses with `invalid_definition` and every problem. */
+/** Checks every file of the set like a save. Refuses with `invalid_definition` and every problem. */
 export async function readSent(
   { relays, catalog }: SentFiles,
   prune: boolean,

@@ -1,4 +1,4 @@
-/** A test event by hand, in local development and development alone. */
+/** Sends a manual test event, only in local development and in development. */
 import { sendTestEvent, testEventInput, testEventView } from "../../insight/simulate/test-event.ts";
 import { environmentRoute } from "../http/route.ts";
 

@@ -1,23 +1,23 @@
 /**
- * What the API's pages show of each route besides what the route says itself: names, a body, and the status where it is not the route's own.
- * The tests send every one of them to a server with a small shop in it.
+ * The examples of the API's pages: names, a body, and the status if it differs from the route's own. The tests send every example to a server
+ * with a small shop.
  */
 import type { JsonObject } from "../../base/json.ts";
 import { EXAMPLE_RELAY } from "./example-relay.ts";
 
 export interface ApiExample {
-  /** For the names in its path. */
+  /** Values of the names in the path. */
   params?: Readonly<Record<string, string>>;
-  /** Who asks, where it is not who may ask by itself. */
+  /** The caller, if it is not the route's usual one. */
   as?: "owner" | "live";
   query?: string;
   headers?: readonly string[];
   body?: JsonObject;
-  /** The bytes of a route that takes them raw. */
+  /** The body of a route that takes raw bytes. */
   raw?: string;
-  /** What this very example is answered, where the route's own status needs more than a line can show. */
+  /** The status of this example, if a success needs more than one line can show. */
   status?: number;
-  /** Why. */
+  /** The reason for the status. */
   note?: string;
 }
 
@@ -26,7 +26,7 @@ const PERSON = { id: "$PERSON" };
 const EVENT = { id: "$EVENT" };
 const ONCE = "The link or code is one that somebody was given, so this line alone is refused.";
 
-/** The order within a page where it is not the code's: what takes away comes last. */
+/** The routes whose order in a page differs from the code's. Deletions come last. */
 export const ORDER: readonly string[] = [
   "POST {E}/relays/:name/resume",
   "POST {E}/relays/:name/retry",

@@ -1,6 +1,6 @@
 /**
- * The API as its own routes tell it: a page a resource, each route with who may call it, what it takes, and a line for curl that the tests
- * run in the order of the pages, with the status that stands in its tag.
+ * The pages of the API, made from its routes: one page for each resource. Each route has its callers, its input, and a curl command. The tests
+ * run these commands in the order of the pages and expect the status in the block's tag.
  */
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { type ApiExample, EXAMPLES, ORDER } from "./api-example.ts";
@@ -8,7 +8,7 @@ import { writeTable } from "./markdown.ts";
 import type { DocPage } from "./page.ts";
 import { asSchema, writeBlock, writeFields, writeFolded } from "./schema-table.ts";
 
-/** What is read of a route; the list of routes fits it. */
+/** The parts of a route that the pages use. The elements of the list of routes have this shape. */
 interface DocumentedRoute {
   who: "environment" | "owner" | "caller" | "open" | "client" | "person";
   method: string;
@@ -41,10 +41,10 @@ const HEADERS: Readonly<Record<DocumentedRoute["who"], readonly string[]>> = {
   person: ['-H "X-App-Key: $APP_KEY"', '-H "Authorization: Bearer $PERSON_SESSION"', '-H "Origin: $PAGE"'],
 };
 
-/** Where an example is asked by somebody else. */
+/** The headers of examples with an unusual caller. */
 const AS = { owner: HEADERS.owner, live: ['-H "Authorization: Bearer $LIVE_KEY"'] } as const;
 
-/** The resource that a route is of, as its page is called. */
+/** Returns the resource of a route, which is the name of its page. */
 function resourceOf({ path }: Pick<DocumentedRoute, "path">): string {
   if (path.startsWith(PLACE)) {
     const [, first = ""] = path.slice(PLACE.length).split("/");
@@ -143,7 +143,7 @@ export function listApiPages(routes: readonly DocumentedRoute[]): DocPage[] {
   }));
 }
 
-/** As the examples are run: first what others need, last what takes away. */
+/** Orders routes for running the examples: prerequisites come first, deletions last. */
 function orderRoutes(routes: readonly DocumentedRoute[]): DocumentedRoute[] {
   const rank = (route: DocumentedRoute): number => {
     const at = ORDER.indexOf(keyOf(route));
@@ -152,12 +152,12 @@ function orderRoutes(routes: readonly DocumentedRoute[]): DocumentedRoute[] {
   return routes.toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** `POST {E}/relays`. */
+/** Returns the key of a route, for example `POST {E}/relays`. */
 function keyOf({ method, path }: Pick<DocumentedRoute, "method" | "path">): string {
   return `${method} ${path.replace(PLACE, "{E}")}`;
 }
 
-/** The list of all routes, with the page of each. */
+/** Lists all routes, with the page of each. */
 export function listRoutes(routes: readonly DocumentedRoute[]): string {
   return Object.entries(TITLES)
     .map(([name, [title, summary]]) => {
@@ -192,7 +192,7 @@ function fieldsOf(schema: object | null): string | null {
   return isJsonObject(properties) && Object.keys(properties).length > 0 ? writeFields(asSchema(plain)) : null;
 }
 
-/** A shell fills in nothing between single quotes: the variable stands between two texts. */
+/** Moves each variable out of the single quotes, in which a shell does not expand it. */
 function splice(text: string): string {
   return text.replaceAll(/\$[A-Z_]+/g, (name) => `'${name}'`);
 }

@@ -1,4 +1,4 @@
-/** What catalog.json may say, from its own schema. */
+/** Documents the fields of catalog.json from its schema. */
 import { makeCatalogSchema } from "../../operator/sync/catalog-file.ts";
 import { asSchema, type FieldSchema, writeFields } from "./schema-table.ts";
 
@@ -26,12 +26,12 @@ export function writeCatalogFields(): string {
     .join("\n\n");
 }
 
-/** What stands under each name. */
+/** Returns the schema of the entries of a map by name. */
 function entryOf(schema: FieldSchema | undefined): FieldSchema | undefined {
   return Object.values(schema?.patternProperties ?? {})[0];
 }
 
-/** Of a field that is its type alone or a rule: the rule. */
+/** Returns the rule of a field that takes either a type name or a rule. */
 function ruleOf(schema: FieldSchema | undefined): FieldSchema | undefined {
   return schema?.anyOf?.find(({ properties }) => properties !== undefined);
 }

@@ -1,8 +1,8 @@
-/** The command line as its own registry tells it: every command with its options and examples, and every variable. */
+/** Documents the command line from its registry: every command with its options and examples, and every variable. */
 import { writeTable } from "./markdown.ts";
 import { writeBlock } from "./schema-table.ts";
 
-/** What is read of a command; the registry of commands fits it. */
+/** The parts of a command that the pages use. The elements of the registry of commands have this shape. */
 interface DocumentedCommand {
   words: readonly string[];
   summary: string;
@@ -20,7 +20,7 @@ interface DocumentedOption {
   help: string;
 }
 
-/** From so many commands on an option is told once, over them all. */
+/** An option of at least this many commands is documented once for all of them. */
 const MANY = 8;
 
 export function writeCommands(commands: readonly DocumentedCommand[]): string {
@@ -33,7 +33,7 @@ export function writeCommands(commands: readonly DocumentedCommand[]): string {
   ].join("\n\n");
 }
 
-/** Options that many commands have in the same words. */
+/** Lists options that many commands have with the same text. */
 function listShared(commands: readonly DocumentedCommand[]): readonly DocumentedOption[] {
   const counted = new Map<string, { option: DocumentedOption; count: number }>();
   for (const option of commands.flatMap(({ options }) => options)) {
@@ -79,7 +79,7 @@ function tell({ help, env, otherwise }: DocumentedOption): string {
   return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
 }
 
-/** Every variable that an option reads, once. */
+/** Lists every environment variable that an option reads, once. */
 export function writeVariables(commands: readonly DocumentedCommand[]): string {
   const known = new Map<string, DocumentedOption>();
   for (const { options } of commands)

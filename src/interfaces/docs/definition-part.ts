@@ -1,4 +1,4 @@
-/** What the definition's own schema says of it, for its page: fields, triggers, schemes and actions, each with its examples. */
+/** Documents the definition from its schema: fields, triggers, schemes and actions, each with examples. */
 
 import type { Json } from "../../base/json.ts";
 import { ACTIONS } from "../../rules/action/registry.ts";
@@ -18,7 +18,7 @@ function readSchema(): FieldSchema {
   return asSchema(makeDefinitionSchema());
 }
 
-/** The variant of `schema` whose discriminator is this word. */
+/** Returns the variant of `schema` whose discriminator has this value. */
 function variantOf(schema: FieldSchema | undefined, field: string, word: string): ObjectSchema {
   return schema?.oneOf?.find(({ properties }) => properties?.[field]?.const === word) ?? {};
 }
@@ -40,7 +40,7 @@ export function writeTriggers(): string {
   }).join("\n\n");
 }
 
-/** The names in a map that mean something. */
+/** Documents the names in a map that have a meaning. */
 export function writeKnownNames(): string {
   const map = variantOf(readSchema().properties?.trigger, "kind", "receiver").properties?.map;
   const rows = Object.entries(map?.["x-known-names"] ?? {}).map(([name, meaning]) => [
@@ -86,7 +86,7 @@ export function writeActions(): string {
   }).join("\n\n");
 }
 
-/** What a template may read, by trigger. */
+/** Documents what a template may read, by trigger. */
 export function writeTemplatePaths(): string {
   const schema = readSchema().properties?.trigger;
   const rows = TRIGGERS.map(({ kind }): Json[] => {

@@ -1,13 +1,10 @@
-/**
- * The whole documentation: its pages in their order, what stands beside each, and the search through them. Nothing is rendered before it is
- * asked for, and nothing twice.
- */
+/** The complete documentation: its ordered pages, their HTML, and the search. A page is rendered once, at its first request. */
 import { renderIndex, renderMissing, renderPage, renderSearch } from "./layout.ts";
 import { type DocPage, GROUPS } from "./page.ts";
 import { type Hit, SearchIndex } from "./search.ts";
 
 export class Docs {
-  /** By group and order; a page's children follow it. */
+  /** The pages by group and order. A page's children follow it. */
   readonly pages: readonly DocPage[];
   readonly #byId: ReadonlyMap<string, DocPage>;
   readonly #html = new Map<string, string>();
@@ -31,7 +28,7 @@ export class Docs {
     return this.#byId.get(id) ?? null;
   }
 
-  /** The page as HTML, or null where there is none. "" is the list of all pages. */
+  /** Renders the page as HTML, or returns null if it does not exist. "" is the list of all pages. */
   html(id: string): string | null {
     const known = this.#html.get(id);
     if (known !== undefined) return known;
@@ -42,7 +39,7 @@ export class Docs {
     return made;
   }
 
-  /** What stands for an address without a page. */
+  /** Renders the page for an unknown address. */
   missingHtml(): string {
     return renderMissing(this.pages);
   }
@@ -52,7 +49,7 @@ export class Docs {
     return this.#index.find(query);
   }
 
-  /** What was found, as a page. */
+  /** Renders the results of a search as a page. */
   searchHtml(query: string): string {
     return renderSearch(this.pages, query, this.search(query));
   }

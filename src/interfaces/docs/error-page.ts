@@ -1,9 +1,9 @@
-/** A page for each code that anything says anywhere, from the registries of codes. */
+/** Documents every code, one page for each, from the registries of codes. */
 import { explainCode, listCodes } from "../../base/result-code.ts";
 import { writeTable } from "./markdown.ts";
 import type { DocPage } from "./page.ts";
 
-/** A row each. */
+/** Lists the codes as a table. */
 export function listErrors(): string {
   const rows = listCodes().map((code) => {
     const known = explainCode(code);

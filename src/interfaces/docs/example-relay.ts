@@ -1,4 +1,4 @@
-/** The relay of the API's examples: right in every small shop. */
+/** The relay of the API's examples, which is valid in every small shop. */
 import type { JsonObject } from "../../base/json.ts";
 
 export const EXAMPLE_RELAY: JsonObject = {

@@ -1,6 +1,6 @@
 /**
- * A page's Markdown as HTML, by `marked`. Markup within Markdown is shown as text, so that nothing a registry or a recipe says can be more
- * than words; every heading has an anchor, every link its address below /docs.
+ * Renders a page's Markdown as HTML with `marked`. It escapes markup in the Markdown, so that texts of a registry or a recipe cannot add
+ * elements. Every heading gets an anchor, and every link its address below /docs.
  */
 import { Marked, type Token, type Tokens } from "marked";
 import { resolveLink } from "./link.ts";
@@ -14,10 +14,10 @@ export function escapeHtml(text: string): string {
     .replaceAll('"', "&quot;");
 }
 
-/** An address within a sentence of a registry is a word, and no link. */
+/** Prevents automatic links: an address in a sentence of a registry stays text. */
 const PLAIN_ADDRESSES = { url: () => undefined };
 
-/** HTML of a page's Markdown. */
+/** Renders the Markdown of a page. */
 export function renderHtml(text: string): string {
   const nameAnchor = anchorNamer();
   const marked = new Marked({
@@ -53,7 +53,7 @@ export function renderHtml(text: string): string {
   return marked.parse(text, { async: false });
 }
 
-/** A fenced block; the first word of its tag is its language, the second what it is. */
+/** Renders a fenced block. The first word of its tag is the language, the second its kind. */
 function renderCode(code: string, tag: string): string {
   const [language = "", kind = ""] = tag.split(" ");
   const shown = language === "json" ? markJson(code) : escapeHtml(code);
@@ -63,7 +63,7 @@ function renderCode(code: string, tag: string): string {
 
 const JSON_TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null|-?\d[\d.eE+-]*)\b/g;
 
-/** JSON with its names, texts and values told apart. */
+/** Marks the names, texts and values of JSON. */
 function markJson(code: string): string {
   let marked = "";
   let at = 0;
@@ -77,7 +77,7 @@ function markJson(code: string): string {
   return marked + escapeHtml(code.slice(at));
 }
 
-/** Every address that the Markdown links to. */
+/** Lists every address that the Markdown links to. */
 export function listLinks(text: string): string[] {
   const marked = new Marked({ gfm: true, tokenizer: PLAIN_ADDRESSES });
   const links: string[] = [];

@@ -1,20 +1,23 @@
-/** The pages as a browser shows them: the frame, the navigation, one page, the list of pages, what a search found. Plain HTML that needs no script. */
+/**
+ * Renders the pages for browsers: the frame, the navigation, a page, the list of pages, and search results. They are plain HTML and need no
+ * script.
+ */
 import { escapeHtml, renderHtml } from "./html.ts";
 import { DOCS_PATH, pathOf } from "./link.ts";
 import { LOOK_PATH, THEME_PATH } from "./look.ts";
 import { type DocPage, GROUPS, splitSections } from "./page.ts";
 import { type Hit, MAX_HITS, MAX_QUERY_CHARS, markWords, wordsOf } from "./search.ts";
 
-/** More children than this are found on their parent's page, and not in the navigation. */
+/** If a page has more children, only the page itself lists them, not the navigation. */
 const MAX_LISTED_CHILDREN = 80;
 
 interface Shown {
   title: string;
-  /** What the search field holds. */
+  /** The content of the search field. */
   query?: string;
   navigation: string;
   main: string;
-  /** What is on this page. */
+  /** The contents of the page, shown next to it. */
   beside?: string;
 }
 
@@ -83,7 +86,7 @@ function linkTo({ id, title }: DocPage): string {
   return `<a href="${pathOf(id)}">${escapeHtml(title)}</a>`;
 }
 
-/** The page before and the page after, among those of one floor. */
+/** Links the previous and the next page with the same parent. */
 function turnPages(pages: readonly DocPage[], page: DocPage): string {
   const row = pages.filter(({ parent }) => parent === page.parent);
   const at = row.indexOf(page);
@@ -146,7 +149,7 @@ function tellCount(query: string, hits: readonly Hit[]): string {
     : `${hits.length === MAX_HITS ? `The first ${MAX_HITS}` : hits.length} places for ${quoted}.`;
 }
 
-/** The page that stands for an address without one. */
+/** Renders the page for an unknown address. */
 export function renderMissing(pages: readonly DocPage[]): string {
   const main = `<article><h1>There is no such page</h1><p class="summary">Search for it above, or <a href="${DOCS_PATH}">look at all pages</a>.</p></article>`;
   return frame({ title: "No such page · Relay Service docs", navigation: navigate(pages, null), main });

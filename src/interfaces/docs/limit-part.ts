@@ -1,11 +1,11 @@
-/** Every cap with its number: the fixed ones with their words, and the ones that a server's variables raise. */
+/** Documents every limit with its number: the fixed ones with their texts, and those that environment variables raise. */
 import * as LIMITS from "../../base/limit.ts";
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
 import { writeTable } from "./markdown.ts";
 
 const { DEFAULT_LIMITS, RETRY_DELAYS_MS } = LIMITS;
 
-/** Units, and what another line tells. */
+/** Units, and limits that another part documents. */
 type NotTold =
   | "MINUTE_MS"
   | "HOUR_MS"
@@ -20,7 +20,7 @@ type NotTold =
 
 type Told = Exclude<keyof typeof LIMITS, NotTold>;
 
-/** By what they bound, in the order of the page. A new constant of base/limit.ts has a line here, or the types complain. */
+/** The texts, grouped by what they limit, in the order of the page. The type requires a text for every new constant of base/limit.ts. */
 const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
   Definitions: {
     MAX_ACTIONS_PER_RELAY: "Actions of a relay.",
@@ -150,7 +150,7 @@ const VALUES: ReadonlyMap<string, unknown> = new Map(Object.entries(LIMITS));
 
 const KIB = 1024;
 
-/** The number with the unit that its name ends with. */
+/** Formats the number with the unit that its name ends with. */
 function tellValue(name: string, value: number): string {
   if (name.endsWith("_MS")) return tellTime(value);
   if (name.includes("SECONDS") && !name.includes("BYTES")) return tellTime(value * 1_000);
@@ -171,7 +171,7 @@ function tellTime(ms: number): string {
   return `${(ms / size).toLocaleString("en")} ${unit}${ms === size ? "" : "s"}`;
 }
 
-/** The waits between attempts. */
+/** Documents the waits between delivery attempts. */
 export function writeRetries(): string {
   return `The waits between attempts are ${RETRY_DELAYS_MS.map(tellTime).join(", ")}.`;
 }
@@ -185,5 +185,5 @@ export function writeRaisableLimits(): string {
   return writeTable(["variable", "default", "what it counts, and what is over it"], rows);
 }
 
-/** Every constant that a line tells of; for the test that none is left out. */
+/** Every constant that has a text, so that a test can check that none is missing. */
 export const TOLD_LIMITS: readonly string[] = Object.values(WORDS).flatMap((words) => Object.keys(words));

@@ -1,4 +1,4 @@
-/** Lists that need nothing but a table: what the audit tells, and the metrics by their names. */
+/** Documents lists that need only a table: the actions of the audit, and the metrics by name. */
 import { AUDIT_ACTIONS } from "../../platform/audit/audit-action.ts";
 import { writeTable } from "./markdown.ts";
 
@@ -7,7 +7,7 @@ export function writeAuditActions(): string {
   return writeTable(["action", "what it tells"], rows);
 }
 
-/** What is read of a metric; the metrics' own list fits it. */
+/** The parts of a metric that the page uses. The elements of the metrics' list have this shape. */
 interface DocumentedMetric {
   name: string;
   help: string;

@@ -1,4 +1,4 @@
-/** How the documentation looks: the dashboard's colours and faces, the pages' own rules, and the theme that was chosen in the dashboard. */
+/** The style of the documentation: the dashboard's colors and fonts, the pages' own rules, and the theme that the user chose in the dashboard. */
 import { createHash } from "node:crypto";
 import frame from "../../../web/style/docs/frame.css" with { type: "text" };
 import lists from "../../../web/style/docs/list.css" with { type: "text" };
@@ -8,7 +8,7 @@ import { pathOf } from "./link.ts";
 
 export const LOOK = [tokens, frame, text, lists].join("\n");
 
-/** The choice is kept by web/shell/theme.ts. Without this script, and where none is kept, the pages follow the system. */
+/** Applies the stored choice of web/shell/theme.ts. Without this script or a stored choice, the pages follow the system's theme. */
 export const THEME = `{
   const follow = () => {
     let kept = null;
@@ -23,7 +23,7 @@ export const THEME = `{
 }
 `;
 
-/** Named by their content, so that browsers keep them for good. */
+/** Names a file by its content, so that browsers can cache it permanently. */
 const nameFile = (name: string, text: string, ending: string): string =>
   `${name}-${createHash("sha256").update(text).digest("hex").slice(0, 12)}.${ending}`;
 export const LOOK_FILE = nameFile("look", LOOK, "css");

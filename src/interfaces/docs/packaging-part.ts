@@ -1,4 +1,4 @@
-/** The files of packaging/, as the pages on installing show them: the same bytes that lie there. */
+/** The files of packaging/ for the pages on installation, byte for byte. */
 import caddyfile from "../../../packaging/Caddyfile" with { type: "text" };
 import caddyfileNodes from "../../../packaging/Caddyfile.nodes" with { type: "text" };
 import composePostgres from "../../../packaging/compose.postgres.yaml" with { type: "text" };
@@ -11,7 +11,7 @@ import relaySysusers from "../../../packaging/relay.sysusers" with { type: "text
 
 const show = (text: string) => (): string => `\`\`\`text file\n${text.trimEnd()}\n\`\`\``;
 
-/** By the name that a page asks for. */
+/** The files by the name of the placeholder in a page. */
 export const PACKAGING_FILLS = {
   caddyfile: show(caddyfile),
   "caddyfile-nodes": show(caddyfileNodes),

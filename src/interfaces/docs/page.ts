@@ -1,9 +1,9 @@
 /**
- * A page of the documentation: Markdown with a head that says where it stands, and the sections that its headings make of it. A page is
- * written by hand in docs/, or made from a registry; both are the same from here on.
+ * A page of the documentation: Markdown with front matter that says its place, and the sections of its headings. A page is handwritten in docs/,
+ * or made from a registry. Both have the same type.
  */
 
-/** In the order in which the pages stand. */
+/** The groups of pages, in their order. */
 export const GROUPS = [
   "Start",
   "Relays",
@@ -15,25 +15,25 @@ export const GROUPS = [
 type Group = (typeof GROUPS)[number];
 
 export interface DocPage {
-  /** What stands behind `/docs/`: `first-hour`, `errors/bad_signature`. */
+  /** The path below `/docs/`, for example `first-hour` or `errors/bad_signature`. */
   id: string;
   title: string;
-  /** One sentence for lists. */
+  /** One sentence that describes the page in lists. */
   summary: string;
   group: Group;
-  /** Within its group. */
+  /** The position within the group. */
   order: number;
-  /** The page it belongs to, as a sender's does to the list of senders; it is listed there and not in the navigation. */
+  /** The parent page, for example the list of senders for a sender. Only the parent lists the page, not the navigation. */
   parent?: string;
-  /** Markdown without a first heading. */
+  /** Markdown without the first heading. */
   text: string;
 }
 
-/** A heading and what stands under it, up to the next one. */
+/** A heading and the text up to the next one. */
 export interface Section {
-  /** The text of the heading; the page's title for what stands before the first. */
+  /** The text of the heading, or the page's title for the text before the first heading. */
   title: string;
-  /** What stands behind the `#`; "" for what stands before the first heading. */
+  /** The part after the `#`, or "" for the text before the first heading. */
   anchor: string;
   depth: number;
   text: string;
@@ -41,7 +41,7 @@ export interface Section {
 
 const HEAD = /^---\n([\s\S]*?)\n---\n/;
 
-/** The page that a file of docs/ writes. Throws, naming the file, where its head lacks something. */
+/** Reads the page from a file of docs/. Throws an error that names the file if its front matter is incomplete. */
 export function readPage(id: string, file: string): DocPage {
   const head = HEAD.exec(file);
   const words = new Map(
@@ -60,7 +60,7 @@ export function readPage(id: string, file: string): DocPage {
 const FENCE = /^\s*(```|~~~)/;
 const HEADING = /^(#{2,4}) (.+)$/;
 
-/** The page by its headings. */
+/** Splits the page by its headings. */
 export function splitSections({ title, text }: Pick<DocPage, "title" | "text">): Section[] {
   const nameAnchor = anchorNamer();
   const sections: Section[] = [{ title, anchor: "", depth: 1, text: "" }];
@@ -77,7 +77,10 @@ export function splitSections({ title, text }: Pick<DocPage, "title" | "text">):
   return sections;
 }
 
-/** Names the anchors of one page, in the order of its headings: as Git hosts do, so that a link works there too. */
+/**
+ * Returns a function that names the anchors of one page in the order of its headings. The names match those of Git hosts, so that a link works
+ * there too.
+ */
 export function anchorNamer(): (heading: string) => string {
   const taken = new Map<string, number>();
   return (heading) => {
@@ -92,7 +95,7 @@ export function anchorNamer(): (heading: string) => string {
   };
 }
 
-/** A line of Markdown without its marks: what a heading is called. */
+/** Returns a line of Markdown without its marks, for the text of a heading. */
 export function plainWords(line: string): string {
   return line
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -101,7 +104,7 @@ export function plainWords(line: string): string {
     .trim();
 }
 
-/** The list of all pages as Markdown. */
+/** Lists all pages as Markdown. */
 export function listPages(pages: readonly DocPage[]): string {
   const groups = GROUPS.map((group) => {
     const own = pages.filter((page) => page.group === group && page.parent === undefined);

@@ -1,7 +1,7 @@
-/** A page's Markdown as a terminal shows it: no marks but those that a reader needs, links as their words with where they lead. */
+/** Formats a page's Markdown for a terminal. It omits marks that a reader does not need, and shows links as text with their target. */
 import { resolveLink } from "./link.ts";
 
-/** Before each line of an example. */
+/** The indentation of each line of an example. */
 export const CODE_INDENT = "    ";
 
 const FENCE = /^\s*(```|~~~)/;
@@ -40,7 +40,7 @@ function plainLine(line: string): string {
     : words;
 }
 
-/** Another page is named by what `relay docs` takes. */
+/** Shows the target of a link, except for pages of the documentation, which `relay docs` finds by their name. */
 function showLink(words: string, href: string): string {
   const to = resolveLink(href);
   return to.startsWith("#") || to.startsWith("/docs") ? words : `${words} (${to})`;

@@ -1,15 +1,15 @@
 /**
- * Every rule of a definition beyond the fields' own shapes, each with what breaks it. The sentence that stands beside it is the refusal's own:
- * it is asked of the product when the page is made, and never written down.
+ * Documents every rule of a definition that the schemas of fields do not express, each with a definition that breaks it. The error message comes
+ * from the validator when the page is made, so it cannot be outdated.
  */
 import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import { checkDefinition } from "../../rules/relay/definition.ts";
 import { writeBlock, writeJsonBlock } from "./schema-table.ts";
 
 interface RuleExample {
-  /** The rule, in a sentence. */
+  /** One sentence with the rule. */
   rule: string;
-  /** What breaks it: it replaces these parts of a definition that is right. */
+  /** The parts of a valid definition that are replaced to break the rule. */
   broken: JsonObject;
 }
 
@@ -17,7 +17,7 @@ const RECIPE = { scheme: "signature", header: "X-Signature" };
 const GRANT = { type: "grant_access", entitlement: "access:members" };
 const NOTICE = { type: "call_url", url: "https://example.com/notice" };
 
-/** A definition that is right, and that an example of a rule replaces parts of. */
+/** A valid definition. The examples of rules replace parts of it. */
 export const RIGHT: JsonObject = {
   name: "orders",
   trigger: {
@@ -185,7 +185,7 @@ const RULES: Readonly<Record<string, readonly RuleExample[]>> = {
   ],
 };
 
-/** A right definition with the broken parts in it; a trigger of the same kind keeps what is not broken. */
+/** Returns the valid definition with the broken parts. A trigger of the same kind retains its other fields. */
 export function breakRule(broken: JsonObject): JsonObject {
   const right = RIGHT.trigger as JsonObject;
   const { trigger } = broken;
@@ -193,13 +193,13 @@ export function breakRule(broken: JsonObject): JsonObject {
   return { ...RIGHT, ...broken, trigger: "kind" in trigger ? trigger : { ...right, ...trigger } };
 }
 
-/** The refusal's sentences for a definition. */
+/** Returns the messages of the validator for a definition. */
 export function sayProblems(definition: Json): string[] {
   const checked = checkDefinition(definition);
   return "problems" in checked ? checked.problems.map(({ message }) => message) : [];
 }
 
-/** The rules of these headings, each with what breaks it and what is said to that. */
+/** Documents the rules of a heading, each with an example that breaks it and the resulting message. */
 export function writeRules(heading: string): string {
   return (RULES[heading] ?? [])
     .map(({ rule, broken }) =>

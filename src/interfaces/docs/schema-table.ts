@@ -1,4 +1,4 @@
-/** What a JSON Schema says of an object's fields, as a table, and examples as blocks that the tests run. */
+/** Writes the fields of a JSON Schema as a table, and examples as blocks that the tests run. */
 import type { JsonObject } from "../../base/json.ts";
 import { writeTable } from "./markdown.ts";
 
@@ -26,7 +26,7 @@ export function asSchema(schema: JsonObject): FieldSchema {
   return schema as FieldSchema;
 }
 
-/** A row a field: its name, whether it must be there, what it is and what it takes. */
+/** Writes a row for each field: its name, if it is required, and what it takes. */
 export function writeFields({ properties = {}, required = [] }: ObjectSchema): string {
   const rows = Object.entries(properties).map(([name, field]) => [
     `\`${name}\``,
@@ -60,7 +60,7 @@ function tellType({ type, const: constant, anyOf, items }: FieldSchema): string 
   return words[type ?? ""] ?? "any JSON";
 }
 
-/** A fenced block; `kind` says to the tests what it is. */
+/** Writes a fenced block. `kind` tells the tests what it is. */
 export function writeBlock(kind: string, text: string): string {
   return `\`\`\`${kind}\n${text}\n\`\`\``;
 }
@@ -71,7 +71,7 @@ export function writeJsonBlock(kind: string, value: unknown): string {
 
 const LINE_CHARS = 84;
 
-/** JSON as a person writes it: what fits a line stands on one. */
+/** Writes JSON in a readable form: a value that fits on a line is on one line. */
 export function writeFolded(value: unknown, indent = ""): string {
   const flat = JSON.stringify(value, null, 1)?.replaceAll(/\n\s*/g, " ") ?? "null";
   if (flat.length + indent.length <= LINE_CHARS || typeof value !== "object" || value === null) return flat;

@@ -1,4 +1,4 @@
-/** The pictures of the page on the dashboard, as files beside the code or within the executable: nothing of them is read before somebody asks. */
+/** The screenshots for the page about the dashboard, as files next to the code or in the executable. A screenshot is read when it is requested. */
 import audit from "../../../docs/screens/audit.png" with { type: "file" };
 import calls from "../../../docs/screens/calls.png" with { type: "file" };
 import definition from "../../../docs/screens/definition.png" with { type: "file" };
@@ -15,7 +15,7 @@ import selling from "../../../docs/screens/selling.png" with { type: "file" };
 import settings from "../../../docs/screens/settings.png" with { type: "file" };
 import test from "../../../docs/screens/test.png" with { type: "file" };
 
-/** Where each lies, by the last part of its address. */
+/** The path of each file, by the last part of its address. */
 export const SCREENS: Readonly<Record<string, string>> = {
   "audit.png": audit,
   "calls.png": calls,

@@ -1,6 +1,6 @@
 /**
- * Finds sections of the documentation by words. Every word must stand in the section or in the names over it; what stands in a title counts
- * more than what stands in the text. It is a walk over all sections, whose number only a release changes.
+ * Finds sections of the documentation by words. Every word must be in the section, its title or the title of its page. A word in a title counts
+ * more than one in the text. The search scans all sections, whose number changes only with a release.
  */
 import type { DocPage, Section } from "./page.ts";
 import { splitSections } from "./page.ts";
@@ -14,14 +14,14 @@ const EXCERPT_CHARS = 220;
 export interface Hit {
   page: DocPage;
   section: Section;
-  /** Some of its text, from where the first word stands. */
+  /** Part of the section's text, from its first found word. */
   excerpt: string;
 }
 
 interface Indexed {
   page: DocPage;
   section: Section;
-  /** In lower case. */
+  /** The page's title and id. It is in lower case, like `title` and `body`. */
   pageName: string;
   title: string;
   body: string;
@@ -48,7 +48,7 @@ export class SearchIndex {
     );
   }
 
-  /** Best first. No words find nothing. */
+  /** Returns the best matches first, and none for an empty query. */
   find(query: string): Hit[] {
     const words = wordsOf(query);
     if (words.length === 0) return [];
@@ -61,10 +61,10 @@ export class SearchIndex {
   }
 }
 
-/** What begins a command or an entry; what is indented or only closes belongs to the line before. */
+/** The first line of a command or an entry. A line that is indented further or only closes brackets belongs to the line before. */
 const BEGINS = /^ {4}[^\s}\])]/;
 
-/** The lines of a text in one: commands stay apart from each other and from what stands around them. */
+/** Joins the lines of a text into one, with a separator between commands and the text around them. */
 function runTogether(text: string): string {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   return lines
@@ -78,7 +78,7 @@ function runTogether(text: string): string {
     .join(" ");
 }
 
-/** The words that are looked for, each once. */
+/** Returns the distinct words of a query. */
 export function wordsOf(query: string): string[] {
   const words =
     query
@@ -88,7 +88,7 @@ export function wordsOf(query: string): string[] {
   return [...new Set(words)].slice(0, MAX_WORDS);
 }
 
-/** 0 where a word stands nowhere. */
+/** Returns 0 if a word is not found. */
 function scoreOf({ pageName, title, body, section }: Indexed, words: readonly string[]): number {
   let score = 0;
   for (const word of words) {
@@ -99,7 +99,7 @@ function scoreOf({ pageName, title, body, section }: Indexed, words: readonly st
     if (found === 0) return 0;
     score += found;
   }
-  // A page's beginning says most of what the page is about.
+  // The beginning of a page says best what the page is about.
   return score + (section.anchor === "" && words.every((word) => pageName.includes(word)) ? 30 : 0);
 }
 
@@ -113,7 +113,7 @@ function excerptOf({ body, shown }: Indexed, words: readonly string[]): string {
   return `${from > 0 ? "… " : ""}${whole}${isCut ? " …" : ""}`;
 }
 
-/** The text in pieces: those that are one of the words, and those between. */
+/** Splits the text into found words and the parts between them. */
 export function markWords(text: string, words: readonly string[]): { text: string; isFound: boolean }[] {
   if (words.length === 0) return [{ text, isFound: false }];
   const longestFirst = words.toSorted((one, other) => other.length - one.length);

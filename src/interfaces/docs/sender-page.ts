@@ -1,4 +1,4 @@
-/** A page for each sender that the service knows, from its one file. */
+/** Documents each known sender on its own page, from its one file. */
 import { SENDERS } from "../../rules/senders/registry.ts";
 import type { Sender } from "../../rules/senders/sender.ts";
 import {

@@ -1,4 +1,4 @@
-/** An environment's settings, from the shape that a change of them is checked by. */
+/** Documents an environment's settings from the schema that validates a change of them. */
 import type { JsonObject } from "../../base/json.ts";
 import { settingsInput } from "../../rules/settings/settings.ts";
 import { asSchema, type FieldSchema, writeFields } from "./schema-table.ts";

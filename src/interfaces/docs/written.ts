@@ -1,6 +1,6 @@
 /**
- * The pages that people wrote, in docs/ of the repository: one file a page, one line here. The executable carries their text. Where a page
- * has `<!-- fill: name -->`, what a registry says stands in its place.
+ * The handwritten pages of docs/ in the repository: one line for each file. The executable contains their text. A text from a registry replaces
+ * each `<!-- fill: name -->`.
  */
 import actions from "../../../docs/actions.md" with { type: "text" };
 import api from "../../../docs/api.md" with { type: "text" };
@@ -65,7 +65,7 @@ const FILES: Readonly<Record<string, string>> = {
 
 const FILL = /^<!-- fill: ([a-z-]+) -->$/gm;
 
-/** Throws where a page asks for what no registry gives. */
+/** Reads the pages. Throws if a placeholder has no text. */
 export function readWrittenPages(fills: Readonly<Record<string, () => string>>): DocPage[] {
   return Object.entries(FILES).map(([id, file]) => {
     const page = readPage(id, file);

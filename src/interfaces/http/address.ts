@@ -1,19 +1,18 @@
 /**
- * The address that a request names, its query, which Host and path it may carry, what is said where nothing is, and where the call came from. What could
- * be read in two ways, here and in a proxy before it, is refused before any rule reads it. In local development only loopback names reach the
- * service, so that a web page whose name was pointed at this machine (DNS rebinding) gets nothing. X-Forwarded-For is believed only as far as
- * the configured proxies wrote it.
+ * Reads the address of a request: its Host, path, query and source address. It refuses anything that this service and a proxy could read
+ * differently before any rule uses it. In local development only loopback names reach the service, so that a web page whose name points at this
+ * machine (DNS rebinding) gets nothing. X-Forwarded-For counts only as far as the configured proxies wrote it.
  */
 import type { Static, TObject } from "typebox";
 import { checkInput } from "../../base/check-shape.ts";
 import { type IpAddress, type IpRange, isInRanges, readHop, readIpRange } from "../../base/ip-range.ts";
 import { Refusal } from "../../base/refusal.ts";
 
-/** A call of HTTP/1.0 has no Host, and anyone may send one that no URL can hold: it is nobody's word and decides nothing. */
+/** The origin for a request without a usable Host. HTTP/1.0 has none, and a client can send one that no URL accepts. Such a Host decides nothing. */
 const PLACE = "http://localhost";
 const ORIGIN = /^[a-z]+:\/\/[^/?#]*/i;
 
-/** Path and query as they were sent; never throws. */
+/** Returns the URL with path and query as they were sent. Never throws. */
 export function addressOf(request: Request): URL {
   const { url } = request;
   return URL.parse(url) ?? URL.parse(PLACE + url.replace(ORIGIN, "")) ?? new URL(PLACE);
@@ -22,8 +21,8 @@ export function addressOf(request: Request): URL {
 const LOOPBACK_HOST = /^(127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/i;
 
 /**
- * Refuses with `wrong_origin` a Host that is not this machine's loopback with the port that is listened on. The host of a configured
- * base URL (a tunnel that brings providers' calls here) reaches the receivers alone: their calls are signed.
+ * Refuses with `wrong_origin` a Host that is not this machine's loopback with the port of this service. The host of a configured base URL, for
+ * example of a tunnel for webhooks, reaches only the receivers, whose requests are signed.
  */
 export function requireLocalHost(request: Request, port: number, baseUrl: string | null): void {
   const host = request.headers.get("host") ?? "";
@@ -39,14 +38,14 @@ export function requireLocalHost(request: Request, port: number, baseUrl: string
   );
 }
 
-/** What is left of an encoded dot or backslash in a URL that was made of it. */
+/** An encoded dot or backslash that remains when a URL is parsed. */
 const ENCODED = /%2e|%5c/i;
-/** The one name in a path that is anyone's text: a store's account token. */
+/** The only path parameter that can be any text: a store account token. */
 const FREE_NAME = "token";
 
 /**
- * Refuses with `ambiguous_request` a request with two Host headers, or a path with a backslash, a dot segment, or encoded dots and slashes:
- * `url` has them resolved already, `params` holds the names of the path as they came, decoded.
+ * Refuses with `ambiguous_request` a request with two Host headers, or a path with a backslash, a dot segment, or encoded dots and slashes. In
+ * `url` they are already resolved. `params` has the decoded path parameters as they were sent.
  */
 export function requireOneReading(request: Request, params: Readonly<Record<string, string>>): void {
   if (request.headers.get("host")?.includes(",") === true) {
@@ -72,17 +71,17 @@ function refusePath(): Refusal {
 
 const DEEPEST_PARTS = 8;
 
-/** Paths by their depth, for what no route names: there too the parts are seen as they came, before dots and backslashes are resolved. */
+/** Patterns of paths by depth for requests without a route, so that `params` has their parts before dots and backslashes are resolved. */
 export const UNNAMED_PATHS: readonly string[] = [
   "/",
   ...Array.from({ length: DEEPEST_PARTS }, (_, at) =>
     Array.from({ length: at + 1 }, (_part, index) => `/:part${index}`).join(""),
   ),
 ];
-/** What is left: a path with an empty part, which no name stands for, or deeper than anything that is served. */
+/** The pattern for all other paths: those with an empty part, and those deeper than any route. */
 export const ODD_PATHS = "/*";
 
-/** Refuses with `ambiguous_request` two slashes in a row, and an odd path that looks plain: dots in it were resolved. */
+/** Refuses with `ambiguous_request` a path with two slashes in a row. It also refuses one that looks plain here, because dots in it were resolved. */
 export function requireOdd(request: Request): void {
   const { pathname } = addressOf(request);
   const isDeep = pathname.split("/").length - 1 > DEEPEST_PARTS;
@@ -90,12 +89,13 @@ export function requireOdd(request: Request): void {
   if (pathname.includes("//") || !(isDeep || endsInSlash)) throw refusePath();
 }
 
-/** Programs' addresses: there two readings stay refused. */
+/** Paths for programs, for which ambiguous paths remain refused. */
 const NO_PAGES = /^\/(api|hooks|client)(\/|$)/;
 
 /**
- * Where a browser goes that asks for a page with two slashes in a row, as a base URL that ends in one makes them; else null. It asks anew, so nothing is
- * read in two ways; the address begins with one slash and stays this service's.
+ * Returns the plain path for a browser that requests a page with two slashes in a row, which a base URL with a trailing slash causes. Otherwise
+ * returns null. The browser then sends a new request, so nothing is read in two ways. The path begins with one slash, so it stays on this
+ * service.
  */
 export function findPlainPage(request: Request): string | null {
   const { pathname, search } = addressOf(request);
@@ -106,13 +106,13 @@ export function findPlainPage(request: Request): string | null {
   return isBrowser && plain !== pathname && !NO_PAGES.test(plain) ? plain + search : null;
 }
 
-/** What an address is served with. */
+/** A method and a path that the service serves. */
 export interface Served {
   method: string;
   path: string;
 }
 
-/** The refusal for a request that no route took. */
+/** Returns the refusal for a request that matches no route. */
 export function refuseMissing(served: readonly Served[], method: string, pathname: string): Refusal {
   const methods = served.filter(({ path }) => matchesPath(path, pathname)).map(({ method: one }) => one);
   if (methods.length === 0) {
@@ -124,7 +124,7 @@ export function refuseMissing(served: readonly Served[], method: string, pathnam
   });
 }
 
-/** Whether a path fits a pattern with `:name` segments. */
+/** Returns true if a path matches a pattern with `:name` segments. */
 export function matchesPath(pattern: string, pathname: string): boolean {
   const wanted = pattern.split("/");
   const given = pathname.split("/");
@@ -134,37 +134,37 @@ export function matchesPath(pattern: string, pathname: string): boolean {
   );
 }
 
-/** A plain IPv4 peer needs no parsing: the common case of every call. */
+/** A plain IPv4 address, the most common peer, which needs no parsing. */
 const PLAIN_IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
-/** More proxies stand in no row; a header's worth of hops would take tens of milliseconds to read. */
+/** Maximum number of proxies in a row. Reading a full header of hops would take tens of milliseconds. */
 const MOST_HOPS = 32;
 
-/** Where a proxy of the server's own stands: on its machine or in its network. */
+/** Ranges in which the operator's own proxy can be: this machine or its network. */
 const NEAR = new Set(["loopback", "private", "uniqueLocal", "linkLocal"]);
 
-/** A private peer that brings so many different callers' addresses passes calls on: one client writes one. */
+/** A private peer that forwards for at least this many callers is a proxy. A single client sends one value. */
 const MANY_FORWARDED = 3;
 const MAX_FORWARDED_CHARS = 200;
-/** Of calls that ask for no address the first so many are looked at for a proxy, then one in so many. */
+/** Sampling of requests that do not need the source address: the first ones are checked for a proxy, then one in this many. */
 const LOOK_AT_ONE_IN = 64;
 
 interface Listening {
-  /** null: it does not listen yet. */
+  /** Null until the service listens. */
   readonly server: { requestIP(request: Request): { address: string; port: number } | null } | null;
 }
 
-/** A reader of callers' addresses for these proxies (addresses or CIDR ranges). Throws on a malformed one, naming it. */
+/** Reads callers' addresses behind these proxies (addresses or CIDR ranges). Throws an error that names a malformed one. */
 export class SourceReader {
   readonly #proxies: IpRange[];
   #tellUnnamed: ((proxy: string) => void) | null;
   #app: Listening = { server: null };
-  /** What the last near peer said it passes on, cut short. */
+  /** The forwarded values of the last near peer, cut to a maximum length. */
   #forwarded = new Set<string>();
   #forwardedBy = "";
   #unasked = 0;
 
-  /** `tellUnnamed` is told once of a proxy that seems to pass calls on while none is named. */
+  /** `tellUnnamed` is called once, with a peer that seems to be a proxy while none is configured. */
   constructor(trustedProxies: readonly string[], tellUnnamed: ((proxy: string) => void) | null = null) {
     this.#tellUnnamed = trustedProxies.length === 0 ? tellUnnamed : null;
     this.#proxies = trustedProxies.map((text) => {
@@ -174,24 +174,27 @@ export class SourceReader {
     });
   }
 
-  /** From now on calls come over the server of this app. */
+  /** Sets the app whose server receives the requests. */
   listen(app: Listening): void {
     this.#app = app;
   }
 
-  /** The address that this call came from. The server that listens is asked itself: the framework would define a property of each call's context for it. */
+  /**
+   * Returns the source address of a request. It asks the server directly, because the framework would define a property in each request's
+   * context.
+   */
   of(request: Request): string {
     const peer = this.#app.server?.requestIP(request)?.address ?? null;
     return this.sourceOf(peer, request.headers.get("x-forwarded-for"));
   }
 
-  /** The connection that this call came over, by its other end; null where it is over. */
+  /** Returns the other end of the request's connection, or null if it has closed. */
   connectionOf(request: Request): string | null {
     const peer = this.#app.server?.requestIP(request) ?? null;
     return peer === null ? null : `${peer.address} ${peer.port}`;
   }
 
-  /** The caller's address: the connection's own, or through trusted proxies the nearest one they did not vouch for. */
+  /** Returns the caller's address: the peer, or behind trusted proxies the nearest address that is not a trusted proxy. */
   sourceOf(peer: string | null, forwardedFor: string | null): string {
     if (forwardedFor !== null && this.#tellUnnamed !== null) this.#noticeProxy(peer ?? "", forwardedFor);
     if (this.#proxies.length === 0 && peer !== null && PLAIN_IPV4.test(peer)) return peer;
@@ -206,7 +209,7 @@ export class SourceReader {
     return capKey(source);
   }
 
-  /** Whether this call, whose address nothing asks for, is one to be looked at for a proxy: few are, so that it costs nothing. */
+  /** True if this request, which does not need the source address, must be checked for a proxy. Few are, because the check has a cost. */
   get looksAtUnasked(): boolean {
     if (this.#tellUnnamed === null) return false;
     this.#unasked += 1;
@@ -234,7 +237,7 @@ function capKey(address: IpAddress): string {
   return `${address.toNormalizedString().split(":").slice(0, 4).join(":")}::/64`;
 }
 
-/** The query as names with one string each, fitting the schema. A name given twice is refused. */
+/** Returns the query as names with one text each, validated against the schema. Refuses a repeated name. */
 export function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
   const query: Record<string, string> = Object.create(null);
   for (const [name, value] of search) {

@@ -1,7 +1,7 @@
 /**
- * Who calls, and where they may go. A caller is a key (`Authorization: Bearer relay_live_…`), an owner's session (the dashboard's cookie) or the command
- * line on the data directory; the one gate of `/api/apps/{appId}/{environment}` resolves the environment that a path names and refuses every caller who may not be there. Routes
- * are handed what it answers and never look at a key, a session or another environment.
+ * Identifies callers and decides where they may go. A caller is a key (`Authorization: Bearer relay_live_…`), an owner's session (the dashboard's
+ * cookie) or the command line on the data directory. One function admits callers to `/api/apps/{appId}/{environment}`: it resolves the
+ * environment in the path and refuses every caller without access. Routes get its result and never read a key, a session or another environment.
  */
 
 import { toIso } from "../../base/clock.ts";
@@ -41,22 +41,22 @@ type Caller = KeyCaller | { kind: "owner"; session: Session } | { kind: "command
 
 const READS = new Set(["GET", "HEAD"]);
 
-/** Callers by their request, for the one place that renders errors: who asks decides whether `docs` is told. */
+/** Callers by request, for the code that renders errors. The caller decides whether an error has `docs`. */
 const callers = new WeakMap<Request, Caller>();
 
-/** The caller of this request once it was identified, or null. */
+/** Returns the identified caller of this request, or null. */
 export function callerOf(request: Request): Caller | null {
   return callers.get(request) ?? null;
 }
 
-/** Makes the command line the caller of a request that a command serves in its own process. No request of the network passes here. */
+/** Makes the command line the caller of a request that a command serves in its own process. Network requests never reach this function. */
 export function admitCommandLine(request: Request): void {
   callers.set(request, { kind: "command_line" });
 }
 
 /**
- * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. A session in
- * use is prolonged; `headers` then takes the new cookie.
+ * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. It extends a session in use
+ * and adds the new cookie to `headers`.
  */
 export async function identifyCaller(
   deps: HttpDeps,
@@ -72,12 +72,12 @@ export async function identifyCaller(
   return caller;
 }
 
-/** The token of `Authorization: Bearer …`, or null. */
+/** Returns the token of `Authorization: Bearer …`, or null. */
 export function readBearer(request: Request): string | null {
   return /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
 }
 
-/** Identifies the key of a token, wherever the request carries it. Refuses with `unauthenticated`. */
+/** Identifies the key of a token from any header. Refuses with `unauthenticated`. */
 export async function identifyKey(
   deps: HttpDeps,
   request: Request,
@@ -97,7 +97,7 @@ export async function identifyKey(
   return caller;
 }
 
-/** Who holds the letters of a login's key that has ended is told how the next one is made. */
+/** Returns the refusal of a token. For the expired key of a login it says how to create the next one. */
 async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal> {
   const ended = token === null ? null : await deps.store.read((tx) => findEndedLoginKey(tx, token));
   if (ended === null)
@@ -112,7 +112,7 @@ async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal>
   return new Refusal("unauthenticated", `The key of this login ${how}: run relay login for another.`);
 }
 
-/** Who made a change, for rows and audit. */
+/** Returns the actor of a change, for rows and audit. */
 function actorOf(caller: Caller): Actor {
   switch (caller.kind) {
     case "key":
@@ -124,7 +124,7 @@ function actorOf(caller: Caller): Actor {
   }
 }
 
-/** Where a call comes from, as its session notes it. */
+/** Returns the origin of a request, for its session. */
 export function seenFrom({ headers }: Pick<Request, "headers">, source: string): SessionClient {
   return { source, agent: headers.get("user-agent") };
 }
@@ -159,7 +159,7 @@ async function identifySession(
   return { kind: "owner", session };
 }
 
-/** A note about a caller never delays or fails the call itself. */
+/** Runs a write about a caller in the background, so that it never delays or fails the request. */
 function inBackground(deps: HttpDeps, work: Promise<unknown>): void {
   work.catch((error: unknown) => deps.log.warn("A caller's last use was not noted.", { error }));
 }
@@ -167,15 +167,15 @@ function inBackground(deps: HttpDeps, work: Promise<unknown>): void {
 export interface Admitted {
   environment: Environment;
   actor: Actor;
-  /** The actor in the words of rows and audit. */
+  /** The actor in the format of rows and audit. */
   by: string;
-  /** What the store is told of who writes. */
+  /** The writer, for the store. */
   origin: Origin;
 }
 
 /**
- * Lets the caller into the environment. Refuses with `forbidden` (an app key), `wrong_environment` (a key of another one, whether
- * or not the one in the path exists) or `not_found`.
+ * Admits the caller to the environment. Refuses with `forbidden` (an app key), `wrong_environment` (a key of another environment, whether or not
+ * the one in the path exists) or `not_found`.
  */
 export async function admit(deps: HttpDeps, caller: Caller, appId: string, name: string): Promise<Admitted> {
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
@@ -184,7 +184,10 @@ export async function admit(deps: HttpDeps, caller: Caller, appId: string, name:
   return { environment, actor, by: formatActor(actor), origin: actorOrigin(actor) };
 }
 
-/** Of a caller who was let in, for an answer that goes on: who it is, and whether they would be let in again. Notes and prolongs nothing. */
+/**
+ * Returns the admitted caller of a long response, and a function that checks whether the caller would still be admitted. It records no use and
+ * extends nothing.
+ */
 export function watchAdmission(
   deps: HttpDeps,
   request: Request,
@@ -206,7 +209,7 @@ export function watchAdmission(
   };
 }
 
-/** Refuses with `forbidden` a key where only an owner may act: `what` says what that is. */
+/** Refuses a key with `forbidden` where only an owner may act. `what` describes the action. */
 export function requireOwnerActor(actor: Actor, what: string): void {
   if (actor.kind !== "key") return;
   throw new Refusal(
@@ -215,7 +218,7 @@ export function requireOwnerActor(actor: Actor, what: string): void {
   );
 }
 
-/** Who said yes may have been removed since: then nobody did. */
+/** Refuses an approval whose approver was removed since. */
 export async function requireApprover(tx: Reader, decidedBy: string | null): Promise<void> {
   const email = decidedBy?.replace(/^owner:/, "") ?? "";
   if ((await findOwnerByEmail(tx, email)) !== null) return;
@@ -231,7 +234,7 @@ export interface Owner {
   sessionId: string;
 }
 
-/** Lets an owner's session through, and no key. */
+/** Returns the owner of a session. Refuses a key. */
 export function requireOwner(caller: Caller): Owner {
   if (caller.kind !== "owner") {
     throw new Refusal(
@@ -243,7 +246,7 @@ export function requireOwner(caller: Caller): Owner {
   return { id: session.ownerId, email: session.ownerEmail, sessionId: session.id };
 }
 
-/** Lets owners and secret keys through, of whatever environment. Refuses an app key with `forbidden`. */
+/** Admits owners and secret keys of any environment. Refuses an app key with `forbidden`. */
 export function requireSecretCaller(caller: Caller): Actor {
   if (caller.kind === "key") requireSecretKey(caller.key);
   return actorOf(caller);

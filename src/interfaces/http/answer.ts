@@ -1,7 +1,7 @@
 /**
- * Makes answers, with the headers that each carries against framing, sniffing, leaking and injected script: JSON that keeps every integer
- * exactly, plain text, and in this one place errors: a refusal as `{code, message}` with what belongs to it, a store that cannot be used as
- * 503 not_recorded, and anything else as 500 internal, logged with its stack, of which the caller sees nothing.
+ * Creates responses with the headers against framing, sniffing, leaks and script injection. JSON preserves every integer exactly. All errors are
+ * rendered here. A refusal becomes `{code, message}` with its details. An unavailable store becomes 503 not_recorded. Anything else becomes 500
+ * internal, and only the log has its stack.
  */
 import { toIso } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
@@ -21,13 +21,13 @@ const COMMON: Readonly<Record<string, string>> = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** For data: nothing in it may be shown or run as a page. */
+/** Headers of data, which browsers must not show or run as a page. */
 export const DATA_HEADERS: Readonly<Record<string, string>> = {
   ...COMMON,
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** For the dashboard: its own files and its own API, nothing inline and nothing from elsewhere. */
+/** Headers of the dashboard, which may use its own files and its own API, but nothing inline and nothing external. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...COMMON,
   "content-security-policy": [
@@ -49,12 +49,12 @@ type ExtraHeaders = Readonly<Record<string, string>>;
 const NO_STORE = { "cache-control": "no-store" };
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** A JSON answer; bigints are written as their digits. */
+/** Creates a JSON response. Bigints are written as digits. */
 export function answerJson(status: number, value: unknown, extra: ExtraHeaders = {}): Response {
   return answer(status, writeJson(value), JSON_TYPE, extra);
 }
 
-/** A JSON answer that was written before. */
+/** Creates a JSON response from its text. */
 export function answerWritten(text: string): Response {
   return answer(200, text, JSON_TYPE, {});
 }
@@ -63,12 +63,12 @@ export function answerText(status: number, text: string, extra: ExtraHeaders = {
   return answer(status, text, "text/plain; charset=utf-8", extra);
 }
 
-/** 204, nothing to say. */
+/** Creates an empty response with status 204. */
 export function answerEmpty(extra: ExtraHeaders = {}): Response {
   return new Response(null, { status: 204, headers: { ...DATA_HEADERS, ...NO_STORE, ...extra } });
 }
 
-/** Sends a browser to another address. */
+/** Redirects a browser to another address. */
 export function redirect(location: string): Response {
   return answerText(307, "", { location });
 }
@@ -78,10 +78,10 @@ function answer(status: number, body: string, contentType: string, extra: ExtraH
   return new Response(body, { status, headers });
 }
 
-/** The rest of such a body stays unread, so the connection cannot carry another call. */
+/** Codes of refusals that leave the rest of the body unread, so that the connection cannot carry another request. */
 const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_slow"];
 
-/** The answer to a thrown error. `say`: puts the refusal in other words. */
+/** Creates the response to a thrown error. `say` can replace the refusal with one in other words. */
 export function answerError(
   deps: HttpDeps,
   request: Request,
@@ -94,10 +94,10 @@ export function answerError(
   return new Response(text, init);
 }
 
-/** A body of this size has come whole with its head, or nearly so. */
+/** A body of this size usually arrives together with its headers. */
 const SMALL_BODY_BYTES = 65_536;
 
-/** Whether a body stays unread that may still be on its way: kept open, its connection would hold up a stop until the wait for it is over. */
+/** Returns true if an unread body may still be arriving. Such a connection must close, because it would delay a stop until its timeout. */
 function leavesBody(request: Request): boolean {
   const length = request.headers.get("content-length");
   const isLong =
@@ -133,7 +133,10 @@ function secondsUntil({ clock }: HttpDeps, resetAtMs: number): number {
   return Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
 }
 
-/** Answers to receiver calls, which are refused with the same few values again and again: each is written once, and anew where its seconds pass. */
+/**
+ * Caches the responses to rejected requests of receivers, which have few distinct refusals. A response is created again when its number of
+ * seconds changes.
+ */
 export class RefusedCalls {
   readonly #deps: HttpDeps;
   readonly #written = new WeakMap<Refusal, WrittenRefusal & { seconds: number }>();
@@ -157,17 +160,17 @@ export class RefusedCalls {
   }
 }
 
-/** Base of the error pages: as configured, else this service's own. */
+/** Returns the base URL of the error pages: the configured one, or this service's own. */
 export function docsUrl(deps: HttpDeps): string {
   return deps.config.docsUrl ?? `${deps.baseUrl()}/docs`;
 }
 
-/** The page of a code, or null for a caller who is told of none. */
+/** Returns the page of a code, or null for a caller who must not see documentation links. */
 export function docsOf(deps: HttpDeps, request: Request, code: string): string | null {
   return mayReadDocs(request) ? `${docsUrl(deps)}/errors/${code}` : null;
 }
 
-/** `docs` is for those who build: a development key or an owner's session, never a live key and never a stranger. */
+/** Returns true for developers, who get `docs`: a development key or an owner's session. Live keys and strangers do not. */
 function mayReadDocs(request: Request): boolean {
   const caller = callerOf(request);
   if (caller === null || caller.kind === "command_line") return false;
@@ -176,7 +179,7 @@ function mayReadDocs(request: Request): boolean {
   );
 }
 
-/** The answer to an error that not even `answerError` was reached with. */
+/** Creates the response to an error that `answerError` did not handle. */
 export function answerFault(deps: HttpDeps, error: unknown): Response {
   deps.log.error("A request failed.", { error });
   return answerJson(INTERNAL.status, { code: INTERNAL.code, message: INTERNAL.message });

@@ -1,18 +1,18 @@
 /**
- * How many bytes the JSON body of a route can take, from the route's own schema: a caller cannot make the service read more than the fields of
- * the route can hold. A field whose schema names no bound (any JSON, a list without `maxItems`) makes the limit the general one.
+ * Computes the maximum size of a route's JSON body from its schema, so that a caller cannot make the service read more than the route's fields
+ * can contain. A field without a bound (any JSON, a list without `maxItems`) makes the general limit apply.
  */
 import type { TSchema } from "typebox";
 import { MAX_BODY_TEXT_CHARS, MAX_MANAGEMENT_BODY_BYTES, MIN_BODY_LIMIT_BYTES } from "../../base/limit.ts";
 import type { ShapeNode } from "../../base/shape.ts";
 
-/** An emoji as two escapes, `\ud83d\ude00`: no character takes more. */
+/** The most bytes of one character: an emoji as two escapes, `\ud83d\ude00`. */
 const BYTES_PER_CHAR = 12;
-/** Quotation marks, colon, comma, line break and indentation around one value. */
+/** Bytes for quotation marks, colon, comma, line break and indentation around one value. */
 const BYTES_AROUND = 32;
 const NUMBER_BYTES = 32;
 
-/** The most bytes that a body of this schema can take, at most `MAX_MANAGEMENT_BODY_BYTES`; null is a route without a body. */
+/** Returns the maximum bytes of a body of this schema, up to `MAX_MANAGEMENT_BODY_BYTES`. Null is a route without a body. */
 export function maxBodyBytes(schema: TSchema | null): number {
   const bytes = schema === null ? 0 : sizeOf(schema as ShapeNode);
   return Math.min(MAX_MANAGEMENT_BODY_BYTES, Math.max(MIN_BODY_LIMIT_BYTES, Math.ceil(bytes)));

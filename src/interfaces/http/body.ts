@@ -1,8 +1,8 @@
 /**
- * Reads the bytes of a request's body, and the JSON of a management call: at most what its route takes, UTF-8, lossless, not nested without end.
- * The limit is enforced while reading, as the server's own 413 has no body. What bodies that are still arriving may hold of the memory is bounded: so
- * many bytes from one address and altogether, each body for so long. Where there is no room, those that have been arriving for long make it
- * first, so that half-sent bodies keep nobody out; else the newcomer is refused, the rest of it unread.
+ * Reads the bytes of a request's body, and the JSON of a management request. It enforces the route's limit, UTF-8, a maximum nesting, and
+ * lossless numbers. It enforces the limit while reading, because the server's own 413 has no body. The memory of arriving bodies is bounded by
+ * address, in total and in time. If the memory is used up, bodies that are late are dropped first, so that half-sent bodies cannot block others.
+ * Otherwise the new body is refused, and its rest is not read.
  */
 import type { Clock } from "../../base/clock.ts";
 import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../../base/json.ts";
@@ -19,13 +19,13 @@ import { TurnQueue } from "./turn-queue.ts";
 
 const MAX_DEPTH = 64;
 
-/** A body's bytes, at most so many, in a place of their own; who sends it is asked for when it has one. */
+/** The bounded memory for bodies, and the source of this one. The source is read only if the body needs its own entry. */
 export interface BodyReader {
   room: BodyRoom;
   source(): string;
 }
 
-/** The body's value, of at most `maxBytes` bytes; undefined when it is empty. Refuses as `readBytes`, or with `invalid_json`. */
+/** Returns the body's value, of at most `maxBytes` bytes, or undefined for an empty body. Refuses like `readBytes`, or with `invalid_json`. */
 export async function readJsonBody(
   request: Request,
   maxBytes: number,
@@ -39,8 +39,8 @@ export async function readJsonBody(
 }
 
 /**
- * The body's bytes, at most `maxBytes`. Refuses with `body_too_large` as soon as there are more, the rest unread, with `body_incomplete`, or
- * as the room does. A declared length is read in one go; an undeclared one piece by piece.
+ * Returns the body's bytes. Refuses with `body_too_large` as soon as there are more than `maxBytes`, without reading the rest. Also refuses with
+ * `body_incomplete`, or like `BodyRoom.hold`. It reads a body with a declared length at once, and any other in pieces.
  */
 export function readBytes(
   request: Request,
@@ -52,7 +52,7 @@ export function readBytes(
     const { body } = request;
     return body === null ? NO_BYTES : room.hold(source, maxBytes, () => readPieces(body, maxBytes));
   }
-  // Its stream is not asked for: making one costs more than the bytes.
+  // This avoids `request.body`, because creating its stream costs more than the bytes.
   const length = Number(declared);
   if (length > maxBytes) throw tooLarge(maxBytes);
   if (length === 0) return NO_BYTES;
@@ -73,13 +73,13 @@ async function readPieces(body: AsyncIterable<Uint8Array>, maxBytes: number): Pr
   return Buffer.concat(chunks);
 }
 
-/** That the sender went away in the middle is its doing and no fault of the service. */
+/** Returns the refusal for a sender that disconnected before the end of its body. It is not a fault of the service. */
 function brokenOff(): Refusal {
   return new Refusal("body_incomplete", "The request ended before its body did: send it again whole.");
 }
 
 function parseBody(bytes: Uint8Array): Json {
-  // Before anything is made of it: reading a megabyte of brackets would hold up every other call.
+  // This check precedes the parser, because parsing a megabyte of brackets would block every other request.
   const { depth, values } = measureJson(bytes, { depth: MAX_DEPTH, values: MAX_BODY_VALUES });
   if (depth > MAX_DEPTH) {
     throw new Refusal(
@@ -111,9 +111,9 @@ function tooLarge(maxBytes: number): Refusal {
   );
 }
 
-/** What one body takes beside its bytes. */
+/** Memory that one body takes in addition to its bytes. */
 const PLACE_BYTES = 4 * 1024;
-/** A body makes room for others once an honest one would be whole: after this, and its bytes at this pace. */
+/** A body can be dropped for others when an honest sender would have completed it: after this time, and its bytes at the rate below. */
 const YOUNG_MS = 2_000;
 const HONEST_BYTES_PER_SECOND = 128 * 1024;
 const LOOK_EVERY_MS = 1_000;
@@ -122,10 +122,10 @@ interface Place {
   source: string;
   bytes: number;
   sinceMs: number;
-  /** From when it makes room for others, and when it is given up. */
+  /** The time from which it can be dropped for others. `untilMs` is the time when it is dropped in any case. */
   oldMs: number;
   untilMs: number;
-  /** Ends the waiting for the rest of the body. */
+  /** Stops waiting for the rest of the body. */
   drop(refusal: Refusal): void;
 }
 
@@ -138,9 +138,9 @@ interface Arriving extends Pick<Place, "bytes" | "drop"> {
 export class BodyRoom {
   readonly #clock: Clock;
   readonly #turns = new TurnQueue();
-  /** Begun since the loop turned. */
+  /** Bodies that began in this turn of the event loop. */
   #arriving: Arriving[] = [];
-  /** Oldest first. */
+  /** The entries of arriving bodies, oldest first. */
   readonly #places = new Set<Place>();
   readonly #byAddress = new Map<string, number>();
   #bytes = 0;
@@ -151,8 +151,9 @@ export class BodyRoom {
   }
 
   /**
-   * Reads a body of at most `bytes`. One that is not there when the loop has turned takes a place of its own, and is refused with `body_capped`
-   * where there is no room, or with `body_slow` when it takes too long or makes room for another; its connection can carry no other call.
+   * Reads a body of at most `bytes`. If it is incomplete after one turn of the event loop, it gets an entry. Refuses with `body_capped` if the
+   * memory is used up. Refuses with `body_slow` if it takes too long or is dropped for another body. Its connection can then carry no other
+   * request.
    */
   hold(source: () => string, bytes: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
     return new Promise<Uint8Array>((resolve, reject) => {
@@ -176,8 +177,8 @@ export class BodyRoom {
   }
 
   /**
-   * Waits for a turn of the event loop in which no other heavy body is read, the senders in rotation. The body that waits keeps a place until
-   * it is disposed of, so that waiting bodies are bounded like arriving ones; refuses with `body_capped` where there is none.
+   * Waits for a turn of the event loop in which no other heavy body is read. Senders take turns. The body has an entry until it is disposed, so
+   * that waiting bodies are bounded like arriving ones. Refuses with `body_capped` if the memory is used up.
    */
   async waitTurn(source: string, bytes: number): Promise<Disposable> {
     const place = this.#enter(source, bytes, () => undefined);
@@ -186,7 +187,7 @@ export class BodyRoom {
     return { [Symbol.dispose]: () => this.#leave(place) };
   }
 
-  /** Most bodies come with their heads, and need neither a place nor their sender's address. */
+  /** Delays the entry by one turn. Most bodies arrive with their headers, and need neither an entry nor their sender's address. */
   #await(arriving: Arriving): void {
     this.#arriving.push(arriving);
     if (this.#arriving.length > 1) return;
@@ -221,7 +222,7 @@ export class BodyRoom {
     return place;
   }
 
-  /** Room among the bodies of one address, or, for null, of all. */
+  /** Frees memory among the bodies of one address, or of all addresses if `source` is null. */
   #makeRoom(nowMs: number, bytes: number, source: string | null): void {
     const held = (): number => (source === null ? this.#bytes : (this.#byAddress.get(source) ?? 0));
     const most = source === null ? MAX_BODIES_BYTES : MAX_BODIES_PER_ADDRESS_BYTES;
@@ -252,7 +253,7 @@ export class BodyRoom {
     else this.#byAddress.delete(place.source);
   }
 
-  /** One timer for all of them, and none while no body is arriving. */
+  /** Starts one timer for all bodies. There is none while no body is arriving. */
   #arm(): void {
     if (this.#looks) return;
     this.#looks = true;

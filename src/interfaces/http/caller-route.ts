@@ -1,17 +1,17 @@
-/** Routes of things that are neither an environment's nor the owners' alone: what of theirs a caller may see, the work decides. */
+/** Routes of resources that belong neither to an environment nor only to owners. Each route decides what its caller may see. */
 import type { TObject, TSchema } from "typebox";
 import { type Actor, actorOrigin, formatActor } from "../../platform/account/api-key.ts";
 import { identifyCaller, requireSecretCaller } from "./admission.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 
-/** Whoever holds a secret key or a session; what of theirs it is, the work decides. */
+/** A caller with a secret key or a session. The route decides what this caller may see. */
 export interface Caller {
   actor: Actor;
-  /** In the words of rows and audit. */
+  /** The actor in the format of rows and audit. */
   by: string;
 }
 
-/** A route for signed-in owners and secret keys of any environment. */
+/** Creates a route for signed-in owners and secret keys of any environment. */
 export function callerRoute<
   const Path extends string,
   Answer extends TSchema | null,

@@ -1,7 +1,7 @@
 /**
- * Routes of the client library, below /client: their gate (an app key, from an origin it works from, and where the route asks for one a
- * signed-in person), and which pages of other origins may read an answer (CORS). No management route is ever served here.
- * Source: the specification's "Authentication", point 5.
+ * Routes of the client library, below /client. They require an app key from one of its origins and, for some routes, a signed-in person. They
+ * also decide which pages of other origins may read a response (CORS). Management routes are never served here. Source: the specification's
+ * "Authentication", point 5.
  */
 import type { TObject, TSchema } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -24,23 +24,23 @@ import { loggedPath } from "./logged-path.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 
 const PREFLIGHT_SECONDS = "600";
-/** What an answer says in headers that a page may read. */
+/** Response headers that a page may read. TAKEN lists the request headers that it may send. */
 const EXPOSED = "retry-after";
 const TAKEN = "authorization, content-type, x-app-key, x-person-session";
 
-/** What a client route is handed. */
+/** The input of a client route. */
 export interface ClientCall {
   key: PresentedKey;
   environmentId: number;
 }
 
-/** What a route for signed-in people is handed besides. */
+/** The additional input of a route for signed-in people. */
 export interface PersonCall {
   session: PersonSession;
   personId: string;
 }
 
-/** A route for an app key, whether or not anybody is signed in. */
+/** Creates a route for an app key, with or without a signed-in person. */
 export function clientRoute<
   const Path extends string,
   Answer extends TSchema | null,
@@ -55,7 +55,7 @@ export function clientRoute<
   );
 }
 
-/** A route for a person signed in to the app. */
+/** Creates a route for a person who is signed in to the app. */
 export function personRoute<
   const Path extends string,
   Answer extends TSchema | null,
@@ -71,7 +71,7 @@ export function personRoute<
   );
 }
 
-/** The route, whose answers and refusals carry the CORS headers: without them the page could not read why. */
+/** Adds the CORS headers to the route's responses and refusals. Without them the page could not read the reason. */
 function withCors(route: Route): Route {
   const serve: Route["serve"] = async (deps, received) => {
     const { request } = received;
@@ -91,10 +91,10 @@ function withCors(route: Route): Route {
   return { ...route, serve };
 }
 
-/** Of these the log tells already, or anybody could fill it. */
+/** Codes that are not logged here: the log already has them, or any stranger could fill the log with them. */
 const UNLOGGED: readonly RefusalCode[] = ["unauthenticated", "not_recorded", "internal"];
 
-/** The refusal in words for who uses the app; what it says to the owner goes to the log. */
+/** Returns the refusal in words for a user of the app. The original text is for the owner and goes to the log. */
 function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusal {
   const { code, message: cause, extra } = refusal;
   const words = formatForVisitor(refusal);
@@ -104,7 +104,7 @@ function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusa
   return new Refusal(code, words, extra);
 }
 
-/** Answers OPTIONS: the methods of the address, to a page of an origin that some app key works from; 404 and 405 as elsewhere. */
+/** Answers OPTIONS with the methods of the address, for a page of an origin that some app key allows. Returns 404 and 405 like other routes. */
 export async function answerPreflight(
   deps: HttpDeps,
   routes: readonly Route[],
@@ -131,20 +131,20 @@ export async function answerPreflight(
   });
 }
 
-/** Whether a page of this origin may read the answer to this request. */
+/** Returns true if a page of this origin may read the response to this request. */
 async function mayReadAnswer(deps: HttpDeps, request: Request, origin: string): Promise<boolean> {
   const caller = callerOf(request);
   if (caller?.kind === "key" && caller.key.kind === "app") return isKeyAllowedFrom(caller.key, origin);
   return await isServedOrigin(deps, origin);
 }
 
-/** Whether any live app key works from this origin: all that a preflight, which carries no key, can be asked. */
+/** Returns true if any live app key allows this origin. A preflight carries no key, so no stricter check is possible. */
 async function isServedOrigin(deps: HttpDeps, origin: string): Promise<boolean> {
   const keys = await deps.store.read(listKeyOrigins);
   return keys.some((key) => isKeyAllowedFrom(key, origin));
 }
 
-/** Refuses with `unauthenticated` (no live key), `forbidden` (a secret key) or `wrong_origin`. */
+/** Admits an app key. Refuses with `unauthenticated` (no live key), `forbidden` (a secret key) or `wrong_origin`. */
 async function admitClient(deps: HttpDeps, request: Request): Promise<ClientCall> {
   const { key } = await identifyKey(deps, request, readAppKey(request));
   if (key.kind !== "app") {
@@ -154,7 +154,7 @@ async function admitClient(deps: HttpDeps, request: Request): Promise<ClientCall
   return { key, environmentId: key.environmentId };
 }
 
-/** `x-app-key`, or a bearer token that is no session. */
+/** Returns `x-app-key`, or a bearer token that is not a session. */
 function readAppKey(request: Request): string | null {
   const named = request.headers.get("x-app-key");
   if (named !== null) return named;
@@ -162,14 +162,14 @@ function readAppKey(request: Request): string | null {
   return bearer !== null && SESSION_TOKEN.test(bearer) ? null : bearer;
 }
 
-/** `x-person-session`, or a bearer token that is one. */
+/** Returns `x-person-session`, or the bearer token. */
 function readSessionToken(request: Request): string | null {
   return request.headers.get("x-person-session") ?? readBearer(request);
 }
 
 /**
- * A live key works from the origins it names and from nowhere else, so a call that names none is refused too, unless the browser says
- * that it comes from a page of this service's own origin, and the key names that. A development key also works outside of browsers.
+ * Refuses with `wrong_origin` a request from an origin that the key does not allow. A live key also requires an origin. A page of this service's
+ * own origin sends none, so the browser's other header counts. A development key also works outside of browsers.
  */
 function requireOrigin(deps: HttpDeps, request: Request, key: PresentedKey): void {
   const origin = request.headers.get("origin") ?? ownPageOrigin(deps, request);
@@ -182,12 +182,12 @@ function requireOrigin(deps: HttpDeps, request: Request, key: PresentedKey): voi
   );
 }
 
-/** Browsers send no Origin when a page reads from its own one. */
+/** Returns this service's origin for its own pages, because browsers send no Origin for their reads. */
 function ownPageOrigin(deps: HttpDeps, request: Request): string | null {
   return request.headers.get("sec-fetch-site") === "same-origin" ? new URL(deps.baseUrl()).origin : null;
 }
 
-/** Refuses with `signed_out`. */
+/** Returns the signed-in person. Refuses with `signed_out`. */
 async function requirePerson(
   deps: HttpDeps,
   request: Request,

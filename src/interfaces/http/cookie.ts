@@ -1,8 +1,8 @@
 /**
- * The dashboard's cookies, HttpOnly, SameSite=Strict, Secure where the service is reached over https: the session's, whose name in local
- * development holds the port, as browsers share cookies between the ports of one host; and the device's, by which a browser that signed
- * in before is known again. A device's cookie signs nobody in: it is the account's address and a number signed with the master key, needs
- * no row, and gives its holder a window of sign-in attempts that strangers cannot fill. A write with the session must come from the dashboard.
+ * The dashboard's cookies. They are HttpOnly, SameSite=Strict, and Secure if the service is reached over https. The session's cookie has the port
+ * in its name in local development, because browsers share cookies between the ports of a host. The device's cookie identifies a browser that
+ * signed in before, but is no sign-in. It contains an account's address and a number, signed with the master key, and needs no row. It gives its
+ * browser a window of sign-in attempts that strangers cannot use up. A write with the session must come from the dashboard.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { type ServiceConfig, servesCookies } from "../../base/config.ts";
@@ -10,18 +10,18 @@ import { KNOWN_DEVICE_LIFE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
 
-/** The session token a request carries, or null. */
+/** Returns the session token of a request, or null. */
 export function readSessionCookie(deps: HttpDeps, request: Request): string | null {
   if (!servesCookies(deps.config) || (deps.config.mode === "local" && isPagesHost(request))) return null;
   return readCookie(request, cookieName(deps));
 }
 
-/** The Set-Cookie value that keeps the session until `expiresAtMs`. */
+/** Returns the Set-Cookie value that stores the session until `expiresAtMs`. */
 export function writeSessionCookie(deps: HttpDeps, token: string, expiresAtMs: number): string {
   return writeCookie(deps, cookieName(deps), token, expiresAtMs - deps.clock.now());
 }
 
-/** The Set-Cookie value that forgets the session. */
+/** Returns the Set-Cookie value that deletes the session. */
 export function clearSessionCookie(deps: HttpDeps): string {
   return writeSessionCookie(deps, "", deps.clock.now());
 }
@@ -29,7 +29,7 @@ export function clearSessionCookie(deps: HttpDeps): string {
 const DEVICE = /^(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
 const DEVICE_BYTES = 16;
 
-/** The device that this browser is to the account, where it signed in to it before; else null. */
+/** Returns the device of this browser if it signed in to the account before, otherwise null. */
 export function readDeviceCookie(deps: HttpDeps, request: Request, account: string): string | null {
   const cookie = readCookie(request, deviceCookieName(deps));
   const [, madeAt = "", device = "", mac = ""] = DEVICE.exec(cookie ?? "") ?? [];
@@ -38,7 +38,7 @@ export function readDeviceCookie(deps: HttpDeps, request: Request, account: stri
   return timingSafeEqual(Buffer.from(mac, "base64url"), right) ? device : null;
 }
 
-/** The Set-Cookie value that makes this browser known to the account. */
+/** Returns the Set-Cookie value that makes this browser known to the account. */
 export function writeDeviceCookie(deps: HttpDeps, account: string): string {
   const madeAt = String(deps.clock.now());
   const device = randomBytes(DEVICE_BYTES).toString("base64url");
@@ -78,7 +78,7 @@ function isHttps(deps: HttpDeps): boolean {
 }
 
 /**
- * Refuses with `base_url_needed` where no cookie is served: on the network without a base URL, where a session would go over plain http
+ * Refuses with `base_url_needed` if no cookie is served: a server on the network without a base URL, where a session would go over plain http
  * under any name.
  */
 export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
@@ -90,14 +90,14 @@ export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | 
 }
 
 /**
- * Whether a call came under the name that the pages of local development have for themselves (public-folder.ts). They share the server with
- * the dashboard and must not act with its session, so there none is taken and none is begun: to a browser it is another site.
+ * Returns true if the request uses the host name of local development's pages (public-folder.ts). The pages share the server with the dashboard
+ * and must not act with its session. So that name reads and starts no session: for a browser it is another site.
  */
 export function isPagesHost({ headers }: Pick<Request, "headers">): boolean {
   return PAGES_HOST.test(headers.get("host") ?? "");
 }
 
-/** The Host under which pages are served, and under which the dashboard is, on the port that was called. */
+/** Returns the Host that serves these pages, with the port of the request. `dashboardHost` returns the dashboard's. */
 export function pagesHost({ headers }: Pick<Request, "headers">): string {
   return (headers.get("host") ?? "").replace(HOST_NAME, "localhost");
 }
@@ -109,14 +109,14 @@ export function dashboardHost({ headers }: Pick<Request, "headers">): string {
 const PAGES_HOST = /^localhost(:|$)/i;
 const HOST_NAME = /^(?:\[[^\]]*\]|[^:]*)/;
 
-/** The dashboard's one address, where the configuration names it; null: it is wherever it was called over plain http. */
+/** Returns the dashboard's origin if the configuration names it. Null means the Host of the request, over plain http. */
 export function dashboardOrigin({ mode, baseUrl }: Pick<ServiceConfig, "mode" | "baseUrl">): string | null {
   return mode === "server" && baseUrl !== null ? new URL(baseUrl).origin : null;
 }
 
 /**
- * Refuses with `wrong_origin` unless the Origin header is the dashboard's own: the configured base URL, else (and always in local
- * development) the Host that was called over plain http; or as `requireCookieHome`.
+ * Refuses with `wrong_origin` unless the Origin header is the dashboard's own: the configured base URL, or (always in local development) the Host
+ * of the request over plain http. Also refuses like `requireCookieHome`.
  */
 export function requireSameOrigin(
   config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">,

@@ -1,7 +1,7 @@
 /**
- * Serves the dashboard: its hashed files for ever, its page for every other address a browser opens, with the same strict headers.
- * A compiled executable carries the files and the HTML import is their manifest; run from source, the same import
- * only names the page, which is bundled once, when first asked for. Both ways end in the same list of files.
+ * Serves the dashboard with strict headers: its hashed files with unlimited caching, and its page at every other address that a browser opens. A
+ * compiled executable contains the files, and the HTML import is their manifest. When run from source, the import only names the page, which is
+ * bundled at its first request. Both produce the same list of files.
  */
 import { basename } from "node:path";
 import icon from "../../../web/icon.svg" with { type: "text" };
@@ -11,7 +11,7 @@ import { answerFile, FOREVER, makeFile, type PageFile } from "./page-file.ts";
 
 const NOT_PAGES = /^\/(api|hooks|client|docs)(\/|$)/;
 
-/** The answer to a GET or HEAD that no route took, or null where it is not the dashboard's: let it be 404. */
+/** Answers a GET or HEAD without a route. Returns null if the address is not the dashboard's, which becomes 404. */
 export async function answerDashboard(request: Request): Promise<Response | null> {
   const { pathname } = addressOf(request);
   if (NOT_PAGES.test(pathname)) return null;
@@ -25,7 +25,7 @@ export async function answerDashboard(request: Request): Promise<Response | null
 
 const COUNTED_ICON = /^\/icon-([1-9]|10)\.svg$/;
 
-/** The tab's icon with how many things need somebody; ten stands for more than nine. */
+/** Creates the tab's icon with the number of problems that need attention; ten means more than nine. */
 function makeIcon(count: number): PageFile {
   const words = count > 9 ? "9+" : String(count);
   const badge = `<circle cx="22" cy="10" r="10" fill="#c4303d"/><text x="22" y="15" font-family="sans-serif" font-size="14" font-weight="700" text-anchor="middle" fill="#fff">${words}</text>`;
@@ -33,18 +33,18 @@ function makeIcon(count: number): PageFile {
   return makeFile({ name: `icon-${count}.svg`, contentType: "image/svg+xml", bytes });
 }
 
-/** Deep links are the page's own; a missing file or a program's call is not one. */
+/** Returns true for deep links, which the page handles. A missing file or a program's request is not one. */
 function isPageAddress(request: Request, pathname: string): boolean {
-  // Below an app's place a name may hold a dot, as an address does.
+  // Below an app's address, a name can contain a dot, as an email address does.
   if (!pathname.startsWith("/apps/") && /\.\w+$/.test(pathname)) return false;
   const accept = request.headers.get("accept") ?? "";
   return pathname === "/" || accept.includes("text/html");
 }
 
 interface PageFiles {
-  /** The page itself, for every address of the dashboard. */
+  /** The page, served at every address of the dashboard. */
   index: PageFile;
-  /** Everything it loads, by path; names hold a hash of their content. */
+  /** The files that the page loads, by path. Their names contain a hash of their content. */
   assets: ReadonlyMap<string, PageFile>;
 }
 
@@ -57,7 +57,7 @@ interface Bundled {
 
 let loaded: Promise<PageFiles> | undefined;
 
-/** The dashboard's files, read or bundled once for the process; a bundle that failed is tried again. */
+/** Reads or bundles the dashboard's files once for the process. A failed bundle is retried. */
 function loadPageFiles(): Promise<PageFiles> {
   loaded ??= load().catch((error: unknown) => {
     loaded = undefined;

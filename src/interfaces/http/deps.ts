@@ -1,4 +1,4 @@
-/** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
+/** The dependencies of the HTTP layer: the modules below it, which service.ts connects. It creates none of them. */
 
 import type { Clock } from "../../base/clock.ts";
 import type { ServiceConfig } from "../../base/config.ts";
@@ -30,45 +30,48 @@ export interface HttpDeps {
   store: Store;
   log: Log;
   signinCap: SigninCap;
-  /** Logins of the command line. */
+  /** The cap on logins of the command line. */
   loginCap: LoginCap;
   bodies: BodyRoom;
-  /** People's sign-in to their app with an e-mailed code. */
+  /** Sign-in of people to their app with an emailed code. */
   personSignin: PersonSignin;
-  /** When approvals are over. */
+  /** The expiry of approvals. */
   approvals: ApprovalTracker;
-  /** The changes that syncs make. */
+  /** The cap on changes of syncs. */
   syncCap: SyncCap;
-  /** The caps on what people write. */
+  /** The caps on records that people write. */
   clientWrites: ClientWrites;
-  /** For mail sent by hand. */
+  /** Sends mail of manual requests. */
   mailer: Mailer;
   receiver: Receiver;
-  /** Writes the receiver calls noted so far, so that a list of recent calls holds them. */
+  /** Writes the recorded requests of receivers, so that a list of recent requests includes them. */
   writeRecentRequests(): Promise<void>;
   relays: LiveRelays;
-  /** Throws where `hasMasterKey` is false. */
+  /** Throws if `hasMasterKey` is false. */
   sealer: Sealer;
-  /** Whether secrets can be sealed and opened: false in a command that runs without the server's master key. */
+  /** True if secrets can be sealed and opened. False in a command that runs without the server's master key. */
   hasMasterKey: boolean;
-  /** DNS, for verifying a sender domain. */
+  /** Resolves DNS names to verify a sender domain. */
   resolveTxt: TxtResolver;
   metrics: Metrics;
-  /** For who follows what changes. */
+  /** Notifies followers of changes. */
   liveChanges: LiveChanges;
-  /** The files that a save of local development is written to; null on a server. */
+  /** The folder whose files local development updates when it saves; null on a server. */
   projectFolder: ProjectFolder | null;
-  /** Backups that an owner asks for. */
+  /** Runs backups that an owner requests. */
   manualBackup: ManualBackup;
-  /** The documentation, read once it is asked for. */
+  /** Returns the documentation. It is created at the first call. */
   readManual(): Promise<Docs>;
-  /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
+  /** The public origin without a trailing slash: the configured one, or the host and port of the service. */
   baseUrl(): string;
-  /** Records what schedules are due; ticks are made of a clock that is believed alone: one that was set is waited out first. */
+  /** Records due ticks of schedules. Ticks need a trusted clock: after the clock was set, the scheduler waits until it trusts it. */
   scheduler: Pick<Scheduler, "trustsClock" | "recordDue">;
-  /** What this process runs by itself, and what others do. */
+  /** Lists what each node runs. */
   leases: Pick<LeaseManager, "listNodes">;
-  /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. Of several nodes: what this one holds. */
+  /**
+   * Checks that the store takes writes and the runner is alive. `problem` says in one sentence what is wrong. With several nodes it also returns
+   * the leases of this one.
+   */
   checkReady(): Promise<
     { ready: true; node?: string; holds?: Omit<LeaseCount, "node"> } | { ready: false; problem: string }
   >;

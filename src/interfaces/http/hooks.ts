@@ -1,6 +1,6 @@
 /**
- * The receiver's route. It reads the bytes, at most 256 KB and only for a receiver that exists, hands them to the receiver, and renders
- * its answer. The hot path: no schema, no parsing, no hook of the framework touches a call.
+ * The route of receivers. It reads the bytes, at most 256 KB and only for a receiver that exists, passes them to the receiver, and renders its
+ * response. It is the hot path: a request uses no schema, no parser and no hook of the framework.
  */
 import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
@@ -21,7 +21,8 @@ type HookDeps = HttpDeps & {
 };
 
 /**
- * `POST /hooks/:appId/:name`, and what a sender asks by GET or HEAD when the URL is registered; `answerElse` answers where no relay is asked so.
+ * Creates `POST /hooks/:appId/:name`, and answers the GET or HEAD that a sender makes to verify the URL. `answerElse` answers if no relay expects
+ * it.
  */
 export function hooksRoute(
   deps: HookDeps,
@@ -45,7 +46,7 @@ export function hooksRoute(
     .head(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" });
 }
 
-/** `POST` without the framework, which makes a context for each: a receiver's call needs nothing of it. */
+/** Handles `POST` without the framework, whose context for each request a receiver does not need. */
 export function takeCalls(deps: HookDeps): (request: BunRequest) => Promise<Response> {
   return (request) => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
@@ -69,7 +70,7 @@ async function answerQuestion(
   return answer instanceof Refusal ? refused.answer(request, answer) : writeHandshake(answer);
 }
 
-/** Said back as text and as nothing else, whatever reads it. */
+/** Writes the body as text, so that no browser renders it as a page. */
 function writeHandshake({ body, contentType, status }: HandshakeAnswer): Response {
   const headers = {
     "content-type": contentType,
@@ -80,7 +81,7 @@ function writeHandshake({ body, contentType, status }: HandshakeAnswer): Respons
   return new Response(status === 204 ? null : body, { status, headers });
 }
 
-/** Answers a call of the receiver that the path names; what was appended to it is the receiver's to judge. Never throws. */
+/** Answers a request to the receiver in the path. The receiver judges what was appended to the path. Never throws. */
 async function answerCall(
   deps: HookDeps,
   request: Request,
@@ -122,9 +123,9 @@ async function answerCall(
 
 const ANSWERED: ResponseInit = { headers: new Headers({ "cache-control": "no-store" }) };
 
-/** What was appended to the receiver's path: a query string, a bare "?", a slash. */
+/** Returns what was appended to the receiver's path: a query string, a bare "?" or a slash. */
 function appendedTo(path: string, url: string): string {
-  // Behind the Host, which may be called hooks too; one that no URL can hold is not in it.
+  // The search starts after the Host, which can contain "hooks" too. A URL with an invalid Host starts with the path.
   const at = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
   return url.startsWith(path, at) ? url.slice(at + path.length) : url;
 }

@@ -1,11 +1,11 @@
-/** The path of a request as a log may hold it: a part that may be a secret or a token is only its length. */
+/** Formats the path of a request for a log: a part that may be a secret or a token is shown only by its length. */
 import { mayBeRelayName } from "../../engine/receiver/unknown-name.ts";
 
 const ID = /^[a-z]{3}_[0-9a-f]{32}$/;
-/** What an address of this service may hold besides names and ids: `app_test`, `openapi.json`. */
+/** Other parts of an address that cannot be secret, for example `app_test` or `openapi.json`. */
 const WORD = /^[a-z._]{1,40}$/;
 
-/** `/hooks/shop/<44 characters>` of a path whose last part may be a secret. */
+/** Returns the path with possible secrets hidden, for example `/hooks/shop/<44 characters>`. */
 export function loggedPath(pathname: string): string {
   return pathname
     .split("/")

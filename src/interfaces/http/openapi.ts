@@ -1,5 +1,7 @@
-/** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else; the
- * receiver, which no route object is, is written out here. */
+/**
+ * Writes the OpenAPI document from the route objects that are served, so that both always agree. The receiver is not a route object, so it is
+ * written here.
+ */
 import { IsString, type TSchema } from "typebox";
 import { REFUSALS } from "../../base/refusal-code.ts";
 import { VERSION } from "../../base/release/change.ts";
@@ -34,13 +36,13 @@ const SECURITY: Readonly<Record<Who, readonly object[]>> = {
   person: [{ appKey: [], personSession: [] }],
 };
 
-/** What a refusal answers, on every route. */
+/** The refusal response of every route. */
 const REFUSED = {
   description: "A refusal.",
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
 
-/** The receiver reads its call itself, so it is no route of the list. */
+/** The receiver's own entry, because it is not a route of the list. */
 const RECEIVER = {
   summary: "Receives a provider's webhook, signed as the relay's definition says.",
   operationId: "postHooksAppIdName",
@@ -73,7 +75,7 @@ const RECEIVER = {
   },
 };
 
-/** What a sender asks before it sends. */
+/** The request by which a sender verifies the URL. */
 const ASKED = {
   summary:
     "Answers what a sender asks when the URL is registered, where the relay's verify.handshake names it.",
@@ -90,7 +92,7 @@ const ASKED = {
   },
 };
 
-/** The document of these routes, served under `baseUrl`. */
+/** Writes the document of these routes, served under `baseUrl`. */
 export function writeOpenApi(routes: readonly Route[], baseUrl: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
@@ -169,7 +171,7 @@ function describeBody({ body, rawBytes }: Route): object {
   return body === null ? {} : { requestBody: { required: true, content: asJson(body) } };
 }
 
-/** The resource a route belongs to: the first segment that is its own. */
+/** Returns the resource of a route: the first segment of its path after the fixed prefix. */
 function tagOf(route: Route): string {
   if (route.who === "environment") return route.path.split("/")[5] ?? "environment";
   if (route.path.startsWith("/client/")) return "client";
@@ -207,7 +209,7 @@ function asText(schema: TSchema): object {
   return { [contentMediaType ?? "text/plain"]: { schema: plain(schema) } };
 }
 
-/** The schema as plain JSON Schema, without the library's own marks. */
+/** Returns the schema as plain JSON Schema, without the library's own properties. */
 function plain(schema: TSchema): object {
   return JSON.parse(JSON.stringify(schema)) as object;
 }

@@ -1,17 +1,20 @@
-/** A file that is served to browsers as it is: made once with its mark and its compressed form, answered by what the browser has and takes. */
+/**
+ * A file for browsers, served without changes. Its hash and its compressed form are created once. The response depends on what the browser has
+ * and accepts.
+ */
 import { PAGE_HEADERS } from "./answer.ts";
 
 export interface PageFile {
-  /** Such as `/chunk-6s2w38xg.js`. */
+  /** The path of the file, for example `/chunk-6s2w38xg.js`. */
   path: string;
   contentType: string;
   etag: string;
   bytes: Uint8Array<ArrayBuffer>;
-  /** Compressed, where that is smaller. */
+  /** The compressed file if it is smaller, otherwise null. */
   gzip: Uint8Array<ArrayBuffer> | null;
 }
 
-/** Of a file whose name holds a hash of its content. */
+/** The caching of a file whose name contains a hash of its content. */
 export const FOREVER = "public, max-age=31536000, immutable";
 
 const COMPRESSED = /^(text\/|application\/(json|javascript|manifest)|image\/svg)/;

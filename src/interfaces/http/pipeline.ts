@@ -1,11 +1,11 @@
 /**
  * Bounds how many requests of one connection are answered between two turns of the event loop. Requests that a client sends together on one
- * connection arrive in one turn, one after another, so one client could keep every other waiting; past the bound the answer ends the connection
- * and the rest is not read. A client that gets `Connection: close` sends the rest again on another connection (RFC 9112, 9.3.2).
+ * connection arrive in one turn, one after another, so one client could block all others. Over the limit, the response ends the connection and
+ * the rest is not read. A client that gets `Connection: close` sends the rest again on another connection (RFC 9112, 9.3.2).
  */
 import { MAX_PIPELINED_REQUESTS } from "../../base/limit.ts";
 
-/** One request in so many is asked for its connection, which costs a microsecond. */
+/** The connection of one request in this many is checked, because a check costs a microsecond. */
 const LOOK_AT_ONE_IN = MAX_PIPELINED_REQUESTS / 2;
 
 type Answer = Response | Promise<Response>;
@@ -13,15 +13,15 @@ type Answer = Response | Promise<Response>;
 export class Pipelines {
   readonly #connectionOf: (request: Request) => string | null;
   #inTurn = 0;
-  /** The connection of the last request of this turn that was looked at. */
+  /** The connection that was last checked in this turn. */
   #looked: string | null = null;
 
-  /** `connectionOf` names the connection that a request came over; null where it is not known. */
+  /** `connectionOf` names the connection of a request, or returns null if it is unknown. */
   constructor(connectionOf: (request: Request) => string | null) {
     this.#connectionOf = connectionOf;
   }
 
-  /** Counts the request, which must have arrived just now; past the bound its answer ends the connection. */
+  /** Counts the request, which must have arrived just now. Over the limit, its response ends the connection. */
   bound(request: Request, answer: () => Answer): Answer {
     return this.#isOver(request) ? endAfter(answer) : answer();
   }

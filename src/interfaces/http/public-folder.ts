@@ -1,7 +1,7 @@
 /**
- * Serves the service folder's public/ at /public/ in local development, to try a page with g.js. Such a page runs any script, so it has its own
- * origin: only the name localhost serves it, and the dashboard takes no session under that name (cookie.ts). Hidden files and links out of
- * the folder are not served. The folder itself may be a link to another folder within the service folder.
+ * Serves the service folder's public/ at /public/ in local development, to try a page with g.js. Such a page runs any script, so it needs its own
+ * origin. Only the name localhost serves it, and the dashboard accepts no session under that name (cookie.ts). Hidden files and links to files
+ * outside the folder are not served. The folder itself can be a link to another folder within the service folder.
  */
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
@@ -14,8 +14,8 @@ import { isPagesHost, pagesHost } from "./cookie.ts";
 
 const PREFIX = "/public";
 /**
- * Ignores the pages that the plugin lists when it is made, by their absolute paths: it cuts them at the length they had then. The path of a
- * request is relative, as `assets` is.
+ * Ignores the pages that the plugin lists by absolute path when it is created, because it cuts them at their length of that time. The path of a
+ * request is relative, like `assets`.
  */
 const LISTED_PAGES = /^(?:\/|[A-Za-z]:)/;
 
@@ -38,7 +38,7 @@ export class PublicFolder {
     this.#folder = join(serviceDir, "public");
   }
 
-  /** Answers a GET or HEAD of an address below /public. null: another address. Throws the refusal `not_found`. */
+  /** Answers a GET or HEAD of an address below /public. Returns null for another address. Throws the refusal `not_found`. */
   async answer(request: Request): Promise<Response | null> {
     const { pathname, search } = addressOf(request);
     if (pathname !== PREFIX && !pathname.startsWith(`${PREFIX}/`)) return null;
@@ -56,8 +56,8 @@ export class PublicFolder {
   }
 
   /**
-   * Finds the real path of a file, relative to the root. A path that ends in a slash means the index.html of that folder. null: the path
-   * names a folder and does not end in a slash. Throws the refusal `not_found`.
+   * Finds the real path of a file, relative to the root. A path that ends in a slash means the index.html of that folder. Returns null if the
+   * path names a folder and does not end in a slash. Throws the refusal `not_found`.
    */
   async #findFile(root: string, rest: string): Promise<string | null> {
     const names = rest.split("/").map(readName);
@@ -71,14 +71,14 @@ export class PublicFolder {
     return endsInSlash ? await this.#findFile(root, `${rest}index.html`) : null;
   }
 
-  /** Makes the plugin at the first request, and again when the folder is another one. */
+  /** Creates the plugin at the first request, and again if the folder changes. */
   async #openPlugin(root: string): Promise<StaticApp> {
     const assets = relative(process.cwd(), root);
     if (this.#plugin?.assets !== assets) {
       const options = { assets, prefix: PREFIX, etag: false, decodeURI: true, alwaysStatic: false };
       const app = staticPlugin({ ...options, ignorePatterns: [LISTED_PAGES], headers: HEADERS });
       this.#plugin = { assets, app };
-      // The plugin reads the whole folder once. A later request tries again if that failed.
+      // The plugin reads the whole folder once. If that fails, a later request retries.
       app.catch(() => {
         this.#plugin = null;
       });
@@ -87,7 +87,7 @@ export class PublicFolder {
   }
 }
 
-/** Decodes one name of the path. Throws `not_found` for a hidden name, a parent folder and a text that is no name. */
+/** Decodes one name of the path. Throws `not_found` for a hidden name, a parent folder and an invalid name. */
 function readName(part: string): string {
   try {
     const name = decodeURIComponent(part);
@@ -98,7 +98,7 @@ function readName(part: string): string {
   throw missing();
 }
 
-/** Whether a path relative to the folder stays in it and has no hidden name. */
+/** Returns true if a path relative to the folder stays in it and has no hidden name. */
 function isShown(path: string): boolean {
   return !isAbsolute(path) && path.split(sep).every((name) => !name.startsWith("."));
 }

@@ -1,7 +1,7 @@
 /**
- * What a route is, and how a call of it is served: one object with its method, path, sentence, schemas and work. The same object is served,
- * listed in the OpenAPI document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open
- * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
+ * Defines routes and serves their requests. A route is one object with its method, path, summary, schemas and work. The same object is served,
+ * listed in the OpenAPI document and used by the tests. A route is for an environment (key or session), owners, anyone, or the client library
+ * (see client-route.ts). Refusals are thrown through it.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { checkInput } from "../../base/check-shape.ts";
@@ -21,14 +21,14 @@ import { type Saves, saveToFile } from "./saved-file.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The names in a path: `/persons/:id/access/:entitlement` holds `id` and `entitlement`. */
+/** The parameters of a path: `/persons/:id/access/:entitlement` has `id` and `entitlement`. */
 type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | PathNames<Rest>
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
 
-/** A call as it arrived. */
+/** A request as it arrived. */
 interface Received {
   request: Request;
   params: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ interface Received {
   source: string;
 }
 
-/** What a route's work is handed. */
+/** The input of a route's work. */
 interface Call<Path extends string, Query extends TObject, Body extends TSchema> extends Received {
   deps: HttpDeps;
   params: Readonly<Record<PathNames<Path>, string>>;
@@ -45,20 +45,20 @@ interface Call<Path extends string, Query extends TObject, Body extends TSchema>
   /** The body of a route that takes raw bytes; empty on every other. */
   bytes: Uint8Array;
   nowMs: number;
-  /** Further headers of the answer. */
+  /** Additional headers of the response. */
   headers: Headers;
 }
 
-/** What a route below `{E}` is handed besides. */
+/** The additional input of a route below `{E}`. */
 export interface EnvironmentCall extends Admitted {
   environmentId: number;
-  /** Where, by whom and when, as the rooms take it. */
+  /** The environment, the actor and the time of a change, in the shape that the modules take. */
   change: Change;
   /** Writes the audit row of a change, in its transaction. */
   audit(tx: Writer, entry: AuditEntry): Promise<void>;
 }
 
-/** What a route says of itself, beside its work. */
+/** The description of a route, without its work. */
 interface Words<Path, Query, Body, Answer> {
   method: Method;
   path: Path;
@@ -66,28 +66,28 @@ interface Words<Path, Query, Body, Answer> {
   summary: string;
   query?: Query;
   body?: Body;
-  /** The route takes raw bytes, at most so many, instead of JSON. */
+  /** Maximum size in bytes. The route takes raw bytes instead of JSON. */
   rawBytes?: number;
-  /** The answer's schema; null answers 204 with no body, whatever the work answers. */
+  /** The schema of the response. Null means 204 with no body, whatever the work returns. */
   answer: Answer;
-  /** 200, or 204 without an answer, unless given. */
+  /** The status of a success. The default is 200, or 204 without an answer. */
   status?: number;
-  /** 204 with no body where the answer has no warning. */
+  /** Returns 204 with no body if the answer has no warning. */
   warnsOnly?: boolean;
-  /** What it saves stands in a file too, in local development. */
+  /** The kind of file that local development updates with the save. */
   saves?: Saves;
 }
 
-/** The work; as a transaction of its own, a write of whoever calls may be run again. */
+/** The work of a route. As a transaction, a write can run again. */
 type Work<Call, Answer> =
-  /** The answer's value; a Response is sent as it is (plain text). */
+  /** Returns the answer's value. A Response is sent without changes (plain text). */
   | { handle(call: Call): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response }
   | { read(tx: Reader, call: Call): Promise<AnswerOf<Answer>> }
   | { write(tx: Writer, call: Call): Promise<AnswerOf<Answer>> };
 
-/** What every route's work is handed besides. */
+/** The additional input of every route's work. */
 interface Writing {
-  /** What the store is told of who writes. */
+  /** The writer, for the store. */
   origin: Origin;
 }
 
@@ -106,27 +106,27 @@ export type NoFields = typeof NOTHING;
 
 export type Who = "environment" | "owner" | "caller" | "open" | "client" | "person";
 
-/** A route as it is mounted and listed. */
+/** A route for the server and for lists of routes. */
 export interface Route {
   who: Who;
   method: Method;
-  /** Whole, with `:name` segments. */
+  /** The full path, with `:name` segments. */
   path: string;
   summary: string;
   query: TObject | null;
   body: TSchema | null;
   rawBytes: number | null;
-  /** The most that a body may take, in bytes. */
+  /** Maximum size of a body in bytes. */
   maxBytes: number;
   answer: TSchema | null;
   status: number;
-  /** 204 with no body, or 200 with the answer where it has warnings. */
+  /** Returns 204 with no body, or 200 with the answer if it has warnings. */
   warnsOnly: boolean;
-  /** Serves one call. Refusals are thrown. */
+  /** Serves one request. Refusals are thrown. */
   serve(deps: HttpDeps, received: Received): Promise<Response>;
 }
 
-/** A route below `{E}`; its path is relative to it. The caller is a secret key of that environment or an owner. */
+/** Creates a route below `{E}`, whose path is relative to it. The caller is a secret key of that environment or an owner. */
 export function environmentRoute<
   const Path extends string,
   Answer extends TSchema | null,
@@ -152,7 +152,7 @@ export function environmentRoute<
   });
 }
 
-/** A list below `{E}`, page by page. */
+/** Creates a paged list below `{E}`. */
 export function listRoute<
   const Path extends string,
   Item extends TSchema,
@@ -167,12 +167,12 @@ export function listRoute<
 }: {
   path: Path;
   summary: string;
-  /** What the query may name beside the page. */
+  /** The query parameters in addition to the page's. */
   filter?: Filter;
   item: Item;
-  /** Items are large, and not gathered: see `readPage`. */
+  /** Items are large, so a page does not collect them: see `readPage`. */
   large?: boolean;
-  /** One step of the page. */
+  /** Reads one step of the page. */
   list(
     tx: Reader,
     call: Call<Path, TObject, NoFields> & EnvironmentCall,
@@ -195,7 +195,7 @@ export function listRoute<
   });
 }
 
-/** A route for signed-in owners alone. */
+/** Creates a route for signed-in owners only. */
 export function ownerRoute<
   const Path extends string,
   Answer extends TSchema | null,
@@ -208,7 +208,7 @@ export function ownerRoute<
   });
 }
 
-/** A route for anyone. */
+/** Creates a route for anyone. */
 export function openRoute<
   const Path extends string,
   Answer extends TSchema | null,
@@ -218,17 +218,17 @@ export function openRoute<
   return makeRoute("open", words.path, words, async () => () => ({ origin: "app" }));
 }
 
-/** Lets the caller in, or throws the refusal; what it answers says at the time of the work what the route is handed besides. */
+/** Admits the caller, or throws the refusal. The returned function creates the additional input of the work, at the time of the work. */
 type Admission<More> = (
   deps: HttpDeps,
   received: Received,
   headers: Headers,
 ) => Promise<(nowMs: number) => More & Writing>;
 
-/** Who calls is asked again where a body took longer. */
+/** The caller is checked again if the body took longer than this. */
 const SLOW_BODY_MS = 500;
 
-/** The route of these words: who calls, with what, the work, the answer. */
+/** Creates a route: it admits the caller, reads the input, does the work and sends the response. */
 export function makeRoute<
   Path extends string,
   Answer extends TSchema | null,
@@ -239,7 +239,7 @@ export function makeRoute<
   const { method, summary, answer, query = null, body = null, rawBytes = null } = words;
   const { warnsOnly = false } = words;
   const status = words.status ?? (answer === null || warnsOnly ? 204 : 200);
-  // Where a schema is absent its type is this one.
+  // If a schema is absent, its type is this one.
   const querySchema = words.query ?? (NOTHING as TObject as Query);
   const bodySchema = words.body ?? (NOTHING as TSchema as Body);
   const maxBytes = rawBytes ?? maxBodyBytes(body);
@@ -252,7 +252,7 @@ export function makeRoute<
     const reader: BodyReader = { room: deps.bodies, source: () => source };
     const bytes = rawBytes === null ? NO_BYTES : await readBytes(request, rawBytes, reader);
     const sent = rawBytes === null ? await readFields(request, maxBytes, reader) : {};
-    // A body may arrive for a minute and more: whose key or session ended meanwhile changes nothing with it.
+    // A body can take more than a minute to arrive. The caller must not change anything if their key or session ended in that time.
     if (deps.clock.monotonicMs() - begunMs > SLOW_BODY_MS) more = await letIn(deps, received, new Headers());
     const body = checkInput(bodySchema, sent);
     const nowMs = deps.clock.now();
@@ -290,13 +290,13 @@ function doWork<Handed extends Writing & { deps: HttpDeps }, Answer>(
 
 const NO_BYTES = new Uint8Array();
 
-/** The body's fields where the method has one; an absent body reads as no fields. */
+/** Reads the body's fields if the method has a body. An absent body has no fields. */
 async function readFields(request: Request, maxBytes: number, reader: BodyReader): Promise<unknown> {
   if (request.method === "GET" || request.method === "HEAD") return {};
   return (await readJsonBody(request, maxBytes, reader)) ?? {};
 }
 
-/** The answer with these headers; cookies alone come more than once under one name. */
+/** Creates the response with these headers. Cookies are added separately, because only their name can repeat. */
 function withHeaders(
   headers: Headers,
   make: (extra: Readonly<Record<string, string>>) => Response,

@@ -1,14 +1,14 @@
-/** In local development what is saved stands in a file too: which one a call is about, and what its answer says of it. */
+/** Updates files in local development when a route saves: selects the file of a request, and adds the outcome to its answer. */
 import { isJsonObject } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { CATALOG_TARGET } from "../../operator/sync/local-problem.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 
-/** What a route saves: the relay that its path or its definition names, or something of the catalog. Its answer has warnings. */
+/** The subject of a save: the relay that the path or the definition names, or a part of the catalog. Its answer has warnings. */
 export type Saves = "relay" | "catalog";
 
-/** Does the save between two looks at the files: it meets what changed in them, and is written to them. */
+/** Saves between two reads of the files. The first applies what changed in them, the second writes the save to them. */
 export async function saveToFile<Value>(
   folder: ProjectFolder,
   saves: Saves,
@@ -24,7 +24,7 @@ export async function saveToFile<Value>(
   return { ...answer, ...more };
 }
 
-/** Empty for a definition that will be refused for having no name. */
+/** Returns an empty name for a definition without one, which will be refused. */
 function nameOf(params: Readonly<Record<string, string>>, body: unknown): string {
   if (params.name !== undefined) return params.name;
   const { definition } = body as { definition?: unknown };

@@ -1,6 +1,6 @@
 /**
- * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said is answer's. Bodies
- * are read by our own readers (parse "none"), so that limits and refusals are ours.
+ * The HTTP server: every route on one Elysia app. It connects modules and decides nothing. admission.ts decides who may call, and answer.ts
+ * renders responses. The service reads bodies itself (parse "none"), so that its own limits and refusals apply.
  */
 import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
@@ -36,7 +36,7 @@ import { Pipelines } from "./pipeline.ts";
 import { PublicFolder } from "./public-folder.ts";
 import type { Route } from "./route.ts";
 
-/** The addresses that are no route of the API. */
+/** Addresses that are not in the list of routes. */
 const OTHER_ADDRESSES: readonly Served[] = [
   { method: "GET", path: "/openapi.json" },
   { method: "POST", path: HOOKS },
@@ -60,7 +60,10 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const served: readonly Served[] = [...routes, ...OTHER_ADDRESSES];
-  /** Answers what no route takes: a preflight, a page of local development, the dashboard, or a refusal that names the methods of the address. */
+  /**
+   * Answers a request without a route: a preflight, a page of local development, the dashboard, or a refusal that names the methods of the
+   * address.
+   */
   const answerWithoutRoute = async (request: Request): Promise<Response> => {
     const { method } = request;
     const { pathname, search } = addressOf(request);
@@ -89,8 +92,8 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
     }
   };
   /**
-   * The framework never looks for a route again: it would read the path another way than the router did, with dots resolved, and from behind the
-   * URL's eleventh character, which a short Host moves.
+   * Serves requests without the framework's own routing. It would read the path differently than Bun's router: with resolved dots, and from the
+   * URL's eleventh character, which a short Host shifts.
    */
   const beside =
     (answer: (request: BunRequest) => Promise<Response>) =>
@@ -118,7 +121,7 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   const takeCall = takeCalls(hooks);
   const takeBounded = (request: BunRequest) => pipelines.bound(request, () => takeCall(request));
   const takeSlashed = beside(takeCall);
-  /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
+  /** Answers a receiver URL with a trailing slash, which the receiver's own route does not match. */
   const answerSlashed = (request: BunRequest): Response | Promise<Response> => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
     const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
@@ -126,14 +129,14 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   };
   const app = new Elysia({
     normalize: false,
-    // Left to itself the framework shows the sources and stacks of errors that nothing caught, as a page, to anyone.
+    // By default the framework shows the sources and stacks of uncaught errors as a page to anyone.
     serve: {
       development: false,
       error: (error) => answerFault(deps, error),
       routes: {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
         [ODD_PATHS]: answerOdd,
-        // In local development the framework's hook asks for the Host.
+        // In local development the framework serves receivers, because its hook checks the Host.
         ...(isLocal ? {} : { [HOOKS]: { POST: takeBounded } }),
         "/hooks/:appId/:name/:more": answerUnnamed,
         "/hooks/:appId/:name/:more/*": answerOdd,
@@ -167,7 +170,7 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   app.get("/openapi.json", ({ request }) =>
     pipelines.bound(request, () => {
       requireOneReading(request, {});
-      // It is long, and anyone may ask for it as often as they like.
+      // The document is long, and anyone can request it often, so it is written once.
       openApi ??= writeJson(writeOpenApi(routes, deps.baseUrl()));
       return answerWritten(openApi);
     }),

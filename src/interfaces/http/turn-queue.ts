@@ -1,6 +1,6 @@
-/** Work that waits for a turn of the event loop of its own: one piece a turn, and of the callers that wait, each in rotation. */
+/** A queue for work that needs its own turn of the event loop. One piece runs in each turn, and the waiting callers take turns. */
 export class TurnQueue {
-  /** What waits, by caller; the caller whose turn comes next is the first. */
+  /** Waiting work by caller. The first caller is the next one. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
   /** Resolves in a turn of the event loop in which nothing else of this queue resolves. */
