@@ -72,7 +72,7 @@ test("an owner who is not signed in signs in and lands on the page again, sees e
   expect(shown).toContain("3 changes of production");
   expect(shown).toContain("A captured call could buy more than it can now, of tokens");
   expect(shown).toContain("In production this is not possible.");
-  expect(shown).toContain("New secrets of production are made for orders, tokens. They are told to the command that asked");
+  expect(shown).toContain("New secrets of production are made for orders, tokens. Only the command that asked receives them.");
   const diff = page.getByRole("group", { name: /Difference of orders/ });
   expect(await diff.innerText()).toContain('"collection": "notes"');
   await page.getByRole("button", { name: "Approve this change of production" }).click();

@@ -38,7 +38,7 @@ test("an alert is resolved by a person, who stands beside it; its problem is ove
   await alerts.getByText("by owner@localhost").waitFor();
   expect(await running.rows("SELECT cleared_at IS NULL AS standing FROM problem WHERE code = 'relay_ignoring'")).toEqual([{ standing: 0 }]);
   await tab("Problems").click();
-  await page.getByText("No problem stands").waitFor();
+  await page.getByText("No open problems").waitFor();
   await page.getByRole("combobox", { name: "State" }).selectOption("true");
   await page.getByRole("region", { name: "Problems" }).getByText("Over").waitFor();
   await tab("Needs you").click();

@@ -69,7 +69,7 @@ test("the plan says what matches, what becomes of each action, and what may not 
   expect(told).toContain("Write a record 62 run");
   await dialog.getByText("The newest died of what is still so").waitFor();
   const still = "There is still no collection nowhere.";
-  expect((await dialog.innerText()).replaceAll(/\s+/g, " ")).toContain(`orders: ${still} others: ${still} Mend that first`);
+  expect((await dialog.innerText()).replaceAll(/\s+/g, " ")).toContain(`orders: ${still} others: ${still} Fix that first`);
   expect(told).toContain("1 may not act any more: their payload is not there any more.");
   expect(await countOf("dead")).toBe(COUNT + 3);
   await page.keyboard.press("Escape");

@@ -21,7 +21,7 @@ beforeAll(async () => {
 const rows = page.locator(".calls > li");
 
 test("before any call it says what will stand here", async () => {
-  await page.getByRole("heading", { name: "Nobody has called yet" }).waitFor();
+  await page.getByRole("heading", { name: "No requests yet" }).waitFor();
 });
 
 test("calls appear by themselves, each with what became of it and the cause", async () => {

@@ -99,7 +99,7 @@ test("on the network without a base URL, where not even the machine itself signs
   });
   const link = new URL(await makeLink("setup", other, other.clock.now()));
   await page.goto(`http://127.0.0.1:${link.port}/setup${link.hash}`);
-  await page.getByText("nobody can sign in here").waitFor();
+  await page.getByText("so sign-in does not work here").waitFor();
   expect(await page.locator("main p").last().innerText()).toBe(
     "Start it with --base-url https://…, the https address that browsers open, or without --host, and open it on the machine it runs on.",
   );

@@ -34,7 +34,7 @@ const WRONG: [field: RegExp, typed: string, words: string, right: string][] = [
   [/^Who paid/, "bob@example.com", "No person here is bob@example.com", "ada@example.com"],
   [/^Currency/, "EUX", "EUX is no currency", "EUR"],
   [/^Amount/, "1,234.00", "1,234.00 is no amount in EUR", "42,50"],
-  [/^Ref/, "pay_1", "pay_1 is recorded already: ada@example.com paid lamp with €9.00. Where this is another payment, write its own ref", "pay_7"],
+  [/^Ref/, "pay_1", "pay_1 is recorded already: ada@example.com paid lamp with €9.00. If this is another payment, enter its own ref", "pay_7"],
 ];
 
 test("what is wrong is said at its field, and nothing is recorded by looking", async () => {

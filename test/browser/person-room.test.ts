@@ -10,8 +10,8 @@ const toast = page.locator(".toast");
 
 test("before anybody is here it says what makes a person", async () => {
   await page.goto(at("people"));
-  await page.getByRole("heading", { name: "Nobody is here yet" }).waitFor();
-  await page.getByText("names an address for the first time").waitFor();
+  await page.getByRole("heading", { name: "No people yet" }).waitFor();
+  await page.getByText("first names an address").waitFor();
 });
 
 test("the customer who paid and got nothing: from an address to the cause and the event to replay, in three steps", async () => {

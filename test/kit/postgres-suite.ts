@@ -13,7 +13,7 @@ const RULES: readonly string[] = [
   ...["relay-save", "relay-secret", "relay-template", "sender-domain", "mail-settings", "record", "collection", "longest-text"],
   ...["access", "credit", "product", "purchase-receipt", "manual-refund", "selling-link", "selling-model", "people", "email-person"],
   ...["action-access", "action-grant-credits", "action-plan-sale", "action-product-sale", "action-write-record"],
-  ...["account", "session", "key", "command-key"],
+  ...["account", "session", "key", "command-key", "sync-source"],
 ];
 
 const FLOWS: readonly string[] = ["receiver", "capture", "replay", "change-stream", "hold-at-once", "store-purchase", "app-delete"];

@@ -11,7 +11,7 @@ describe("a text that is not JSON is told at its place, in a sentence", () => {
     ['{"a":1,}', ",", /comma before this } is one too many/],
     ['{"a":1\n"b":2}', "1", /A comma is missing/],
     ['{"a" 1}', '"a"', /A colon is missing behind this name/],
-    ["{a:1}", "a", /stands in double quotes: write "a"/],
+    ["{a:1}", "a", /needs double quotes: write "a"/],
     [`{"a":'x'}`, "'x'", /double quotes only/],
     ['{"a":"x\n}', '"x', /never closed: write a "/],
     ['{"a":{"b":1', '{"b', /The { of line 1 is never closed/],

@@ -60,6 +60,17 @@ describe("order", () => {
     expect(ended).toEqual([{ state: "queued", reason: "internal" }]);
   });
 
+  test("waiting events of several relays run in one batch in the order of arrival", async () => {
+    for (const name of ["one", "other"]) await saveRelay(running, receiverDefinition({ name }));
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
+    running.service.refresh();
+    for (const id of numbers(12)) await putEvents(running, [id], { relay: Number(id.slice(1)) % 3 === 0 ? "other" : "one" });
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+    running.service.refresh();
+    await running.drain();
+    expect(await written()).toEqual(numbers(12));
+  });
+
   // What comes to any node while something waits is stored, read and written again: one share at a time may never come to its end.
   if (ON_POSTGRES)
     test("where others write too, a batch runs all that waits if its time suffices, in order and as many of each relay at a time", async () => {

@@ -30,6 +30,11 @@ const SIGNATURE_MEMORY = defineTable({
   },
 });
 
+/** The parts of a relay that identify a signature. */
+type SigningRelay = Pick<ReceiverRelay, "environmentId" | "name"> & {
+  receiver: Pick<ReceiverRelay["receiver"], "secretMarks">;
+};
+
 /** One use of a signature. */
 export type SignatureUse = Omit<RowOf<typeof SIGNATURE_MEMORY>, "eventId">;
 
@@ -40,7 +45,7 @@ export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody
  * the tolerance; null without a timestamp.
  */
 export function signatureUse(
-  { environmentId, name: relayName, receiver }: ReceiverRelay,
+  { environmentId, name: relayName, receiver }: SigningRelay,
   { onceText, expiresAtMs, byPrevious = false }: Pick<Verified, "onceText" | "expiresAtMs" | "byPrevious">,
   body: Uint8Array,
 ): SignatureUse | null {

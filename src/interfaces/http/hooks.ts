@@ -21,8 +21,8 @@ type HookDeps = HttpDeps & {
 };
 
 /**
- * Creates `POST /hooks/:appId/:name`, and answers the GET or HEAD that a sender makes to verify the URL. `answerElse` answers if no relay expects
- * it.
+ * Creates the routes by which a sender asks for the URL with GET or HEAD when it registers it. `answerElse` answers when no relay has such a
+ * handshake.
  */
 export function hooksRoute(
   deps: HookDeps,
@@ -38,15 +38,12 @@ export function hooksRoute(
         return answerError(deps, request, error);
       }
     });
-  const take = (request: Request, params: { appId: string; name: string }) =>
-    pipelines.bound(request, () => answerCall(deps, request, params));
   return new Elysia({ name: "hooks" })
-    .post(HOOKS, ({ request, params }) => take(request, params), { parse: "none" })
     .get(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" })
     .head(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" });
 }
 
-/** Handles `POST` without the framework, whose context for each request a receiver does not need. */
+/** Answers `POST /hooks/:appId/:name` without the framework, which would create a context for each request. */
 export function takeCalls(deps: HookDeps): (request: BunRequest) => Promise<Response> {
   return (request) => {
     const { appId = "", name = "" } = request.params as Record<string, string>;

@@ -95,7 +95,7 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
    * Serves requests without the framework's own routing. It would read the path differently than Bun's router: with resolved dots, and from the
    * URL's eleventh character, which a short Host shifts.
    */
-  const beside =
+  const withoutFramework =
     (answer: (request: BunRequest) => Promise<Response>) =>
     (request: BunRequest): Response | Promise<Response> =>
       pipelines.bound(request, async () => {
@@ -106,11 +106,11 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
           return answerError(deps, request, error);
         }
       });
-  const answerUnnamed = beside(async (request) => {
+  const answerUnnamed = withoutFramework(async (request) => {
     requireOneReading(request, request.params);
     return await answerWithoutRoute(request);
   });
-  const answerOdd = beside(async (request) => {
+  const answerOdd = withoutFramework(async (request) => {
     const plain = findPlainPage(request);
     if (plain !== null) return redirect(plain);
     requireOneReading(request, request.params);
@@ -118,14 +118,12 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
     return await answerWithoutRoute(request);
   });
   const hooks = { ...deps, sources, refused };
-  const takeCall = takeCalls(hooks);
-  const takeBounded = (request: BunRequest) => pipelines.bound(request, () => takeCall(request));
-  const takeSlashed = beside(takeCall);
+  const takeRequest = withoutFramework(takeCalls(hooks));
   /** Answers a receiver URL with a trailing slash, which the receiver's own route does not match. */
   const answerSlashed = (request: BunRequest): Response | Promise<Response> => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
     const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
-    return isCall ? takeSlashed(request) : answerOdd(request);
+    return isCall ? takeRequest(request) : answerOdd(request);
   };
   const app = new Elysia({
     normalize: false,
@@ -136,8 +134,7 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
       routes: {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
         [ODD_PATHS]: answerOdd,
-        // In local development the framework serves receivers, because its hook checks the Host.
-        ...(isLocal ? {} : { [HOOKS]: { POST: takeBounded } }),
+        [HOOKS]: { POST: takeRequest },
         "/hooks/:appId/:name/:more": answerUnnamed,
         "/hooks/:appId/:name/:more/*": answerOdd,
         "/hooks/:appId/:name/*": answerSlashed,
