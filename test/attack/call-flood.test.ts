@@ -172,7 +172,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
     const { store, relays, log, sealer } = running.service;
     const limits = { ...LIMITS, unverifiedCallsPerMinute: 1 };
     const { receiver: flooded } = makeBareReceiver({ store, clock: running.clock, relays, log, sealer, limits });
-    const isRefused = async (source: string) => (await flooded.rejectUnknownField(APP, "none", () => source))?.code;
+    const isRefused = async (source: string) => (await flooded.rejectUnknownReceiver(APP, "none", () => source))?.code;
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
     expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");
     const { name, headers, body } = CALLS["the fields of a form of 200 KB"](true);

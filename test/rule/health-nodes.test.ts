@@ -183,7 +183,7 @@ test("the calls of every node stand in one ring, and a name that nobody has coun
   await inTurn(MINUTE_MS, 6, (node) => send(node, "wrong"));
   for (const node of nodes) {
     const call = { appId: "app_test", name: "order", source: "203.0.113.7" };
-    await node.receiver.rejectUnknownField(call.appId, call.name, () => call.source);
+    await node.receiver.rejectUnknownReceiver(call.appId, call.name, () => call.source);
   }
   await outcome();
   const [ring] = await all<{ rows: number; calls: number }>("SELECT count(*) AS rows, sum(count) AS calls FROM recent_call");

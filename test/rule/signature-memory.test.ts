@@ -9,7 +9,7 @@ const RELAY = { environmentId: 1, name: "orders", receiver: { secretMarks: { pre
 const BODY = new TextEncoder().encode("{}");
 
 test("a signature with a timestamp is remembered longer than any tolerance after its timestamp", () => {
-  const use = signatureUse(RELAY, { onceText: "1.{}", expiresAtMs: 1_000 }, BODY);
+  const use = signatureUse(RELAY, { onceText: new TextEncoder().encode("1.{}"), expiresAtMs: 1_000 }, BODY);
   expect(use?.until).toBeGreaterThan(1_000 + MAX_TOLERANCE_SECONDS * 1_000);
   expect(use?.secret).toBeNull();
 });
@@ -18,7 +18,7 @@ test.each([
   ["the present secret", false, MARK],
   ["the previous secret", true, PREVIOUS],
 ])("a signature without a timestamp is remembered as long as %s", (_, byPrevious, secret) => {
-  expect(signatureUse(RELAY, { onceText: "{}", expiresAtMs: null, byPrevious }, BODY)).toMatchObject({ until: null, secret });
+  expect(signatureUse(RELAY, { onceText: BODY, expiresAtMs: null, byPrevious }, BODY)).toMatchObject({ until: null, secret });
 });
 
 test("a signature over the raw body is not remembered", () => {

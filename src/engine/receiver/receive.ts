@@ -194,7 +194,7 @@ export class Receiver {
   }
 
   /** Returns the refusal of a path that names no receiver, so that its body is not read; null where there is one. */
-  rejectUnknownField(
+  rejectUnknownReceiver(
     appId: string,
     name: string,
     from: () => string,

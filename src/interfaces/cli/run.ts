@@ -10,7 +10,7 @@ import type { World } from "./io.ts";
 import { COMPLETE_WORD, completeLine } from "./line/completion.ts";
 import { writeCodeHelp, writeCommandHelp, writeHelp } from "./line/help.ts";
 import { withNearName } from "./line/known-name.ts";
-import { findCommand, parseCommand, rejectUnknownField } from "./line/parse.ts";
+import { findCommand, parseCommand, rejectUnknownCommand } from "./line/parse.ts";
 import { sayRefusal } from "./refusal-text.ts";
 import { serve } from "./server/serve.ts";
 import { PIPE } from "./terminal/screen.ts";
@@ -69,7 +69,7 @@ async function helpOfGroup(
 ): Promise<number> {
   const group = commands.filter(({ words }) => words.length > 1 && words[0] === line[0]);
   const asked = line.length === 2 && (line[1] === "--help" || line[1] === "-h");
-  if (group.length === 0 || !asked) throw rejectUnknownField(line, commands);
+  if (group.length === 0 || !asked) throw rejectUnknownCommand(line, commands);
   return await show(world, group.map((command) => writeCommandHelp(command, world.screen)).join("\n\n"));
 }
 

@@ -92,7 +92,7 @@ async function answerCall(
   };
   try {
     requireOneReading(request, { appId, name });
-    const looked = receiver.rejectUnknownField(appId, name, from);
+    const looked = receiver.rejectUnknownReceiver(appId, name, from);
     const unknown = looked instanceof Promise ? await looked : looked;
     if (unknown !== null) return refused.answer(request, unknown);
     let body: Uint8Array;

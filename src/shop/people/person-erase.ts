@@ -1,8 +1,8 @@
 /**
  * Erases a person: personal data is removed, and books keep a tombstone id. First, one transaction clears the person and blocks the address
  * for events that arrived before. Then steps remove the person's rows, so that a person with a hundred thousand rows blocks no other work.
- * Texts elsewhere that contain the address are the erasure sweep's (maintenance/erasure-sweep.ts). This file is the only list of what an
- * erasure touches, so it reaches into tables of other modules. The caller writes with origin `erasure`, so that no relay is triggered.
+ * The person's own rows are listed only here, so this file reaches into tables
+ * of other modules. Texts elsewhere that contain the address are listed in maintenance/erasure-table.ts. The caller writes with origin `erasure`, so that no relay is triggered.
  */
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../../store/port.ts";

@@ -25,7 +25,7 @@ export function findCommand(
 }
 
 /** The sentence for a line that begins with no command. */
-export function rejectUnknownField(line: readonly string[], commands: readonly Command[]): UsageError {
+export function rejectUnknownCommand(line: readonly string[], commands: readonly Command[]): UsageError {
   const [first = "", second] = line;
   const meant = findMeant(line, commands);
   if (meant !== null)
