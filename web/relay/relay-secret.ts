@@ -27,7 +27,8 @@ const KIND_WORDS = {
   none: "None yet: every call is refused",
 } as const;
 
-const PUBLIC_KEY_ALGORITHMS = /"(ed25519|ecdsa-p256-sha256|telnyx)"/;
+/** Algorithms of a recipe and senders of a named scheme that verify with the sender's public key. */
+const PUBLIC_KEY_METHODS: readonly unknown[] = ["ed25519", "ecdsa-p256-sha256", "telnyx"];
 
 /** When requests last verified with each of the two secrets. */
 export interface SecretUse {
@@ -143,10 +144,17 @@ interface ChangeProps {
   onChanged: () => void;
 }
 
+/** Whether the trigger verifies with a public key, which only the sender can create. */
+function usesPublicKey(trigger: Relay["definition"]["trigger"]): boolean {
+  const verify = "verify" in trigger ? trigger.verify : null;
+  return (
+    typeof verify === "object" &&
+    Object.values(verify ?? {}).some((value) => PUBLIC_KEY_METHODS.includes(value))
+  );
+}
+
 function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
-  const onlyPaste =
-    relay.secret.kind === "public_key" ||
-    PUBLIC_KEY_ALGORITHMS.test(JSON.stringify(relay.definition.trigger));
+  const onlyPaste = relay.secret.kind === "public_key" || usesPublicKey(relay.definition.trigger);
   const wasPasted = relay.secret.kind === "pasted" || relay.secret.kind === "none";
   const [way, setWay] = useState<"mint" | "paste">(onlyPaste || wasPasted ? "paste" : "mint");
   const [value, setValue] = useState("");
