@@ -23,9 +23,8 @@ export async function makeFixture(
   const tree = mkdtempSync(join(tmpdir(), "relay-release-"));
   const file = join(folder, `${version}-${kind}.zst`);
   try {
-    const archive = Bun.spawnSync(["git", "archive", commit], { cwd: PROJECT, maxBuffer: 2 ** 28 });
-    if (!archive.success) throw new Error(`There is no commit ${commit}: ${archive.stderr}`);
-    Bun.spawnSync(["tar", "-x", "-C", tree], { stdin: archive.stdout });
+    runGit("clone", "--quiet", "--shared", "--no-checkout", PROJECT, tree);
+    runGit("-C", tree, "checkout", "--quiet", commit);
     symlinkSync(join(PROJECT, "node_modules"), join(tree, "node_modules"));
     mkdirSync(join(tree, "test/upgrade"), { recursive: true });
     cpSync(join(PROJECT, "test/upgrade/fill.ts"), join(tree, "test/upgrade/fill.ts"));
@@ -46,10 +45,13 @@ export async function makeFixture(
   }
 }
 
-/**
- * Lists the PostgreSQL migrations of a tree whose text has changed since, by number. The fixture stores them because this tree has only the new
- * text.
- */
+/** Runs git and throws its message when it fails. */
+function runGit(...words: string[]): void {
+  const git = Bun.spawnSync(["git", ...words], { stderr: "pipe" });
+  if (!git.success) throw new Error(`git ${words.join(" ")}: ${git.stderr}`);
+}
+
+/** Lists the PostgreSQL migrations of a tree whose text has changed since, by number. The fixture stores them because this tree has only the new text. */
 function listEditedTexts(tree: string): Record<string, string> {
   const folder = "migrations/postgres";
   const texts: Record<string, string> = {};

@@ -121,7 +121,7 @@ export const CAPPED_OVER_MS = HOUR_MS;
 
 /** The message of the alert when a problem is over. */
 const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
-  relay_refusing: (name) => `${name} isRefusing calls again: one verified.`,
+  relay_refusing: (name) => `${name} accepts calls again: one verified.`,
   relay_silent: (name) => `${name} receives events again, so its silence is over.`,
   relay_ignoring: (name) => `${name} acts on calls again: one passed its when.`,
   relay_capped: (name) => `${name} refused no event over the cap for an hour.`,

@@ -137,7 +137,7 @@ function simulateReading(
   else if (accepted)
     steps.unknown(
       "when",
-      `${formatMismatch(mismatch)}; the event was accepted, and when is not input again.`,
+      `${formatMismatch(mismatch)}; the event was accepted, and when is not asked again.`,
       wanted,
     );
   else steps.stop("when", "ignore", `The call is ignored: ${formatMismatch(mismatch)}.`, wanted);

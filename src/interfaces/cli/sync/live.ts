@@ -161,7 +161,7 @@ class Waiting {
     this.#remote = remote;
     this.#change = change;
     this.#world = world;
-    this.#path = `/remote/approvals/${approval.id}`;
+    this.#path = `/api/approvals/${approval.id}`;
     this.#now = approval;
     this.#toldMinutes = this.#minutesLeft;
   }

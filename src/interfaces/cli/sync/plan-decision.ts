@@ -22,7 +22,7 @@ export const REPLACE: Option = {
 
 /** `https://relay.example.com/shop/development`: what the environment of a key is called in files and lines. */
 export function placeOf({ url, place }: Remote): string {
-  return `${url}${place.replace("/remote/apps", "")}`;
+  return `${url}${place.replace("/api/apps", "")}`;
 }
 
 /** A plan that is to be carried out as it was shown. */
