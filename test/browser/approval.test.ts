@@ -1,4 +1,4 @@
-/** A laptop that asks, a server, and an owner who approves in a real browser; and the owner who promotes from the dashboard alone. */
+/** Tests approvals in a real browser: a command on a laptop asks and an owner approves, or the owner promotes from the dashboard. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-test("an owner who is not signed in signs in and lands on the page again, sees exactly what is asked, and approves it", async () => {
+test("a signed-out owner signs in, returns to the page, sees the exact change, and approves it", async () => {
   write(receiver("orders", {}, [WRITES]), receiver("tokens", TOKEN, [{ type: "grant_credits", amount: 10 }]));
   await using run = relay("sync", "--live");
   const url = urlIn(await run.line("/approvals/"));
@@ -86,7 +86,7 @@ test("an owner who is not signed in signs in and lands on the page again, sees e
   expect(await text()).toContain(`Approved by ${EMAIL}`);
 });
 
-test("a refusal tells the waiting command, and the page says that nothing changed", async () => {
+test("a refusal ends the waiting command, and the page says that nothing changed", async () => {
   write(receiver("orders", {}, [WRITES, WRITES]));
   await using run = relay("sync", "--live");
   await page.goto(urlIn(await run.line("/approvals/")));
@@ -99,12 +99,12 @@ test("a refusal tells the waiting command, and the page says that nothing change
   expect(await run.exited).toBe(3);
 });
 
-test("an approval that nobody carried out says so, and how long it still is for; never that nobody approved", async () => {
+test("an approved but unused request shows its remaining time, and never claims that no owner approved", async () => {
   const { items } = await (await page.request.get(`${base}/api/apps/shop/production/audit?limit=50`)).json();
   const id = items.map(({ target }: { target: string }) => target.replace(/^approval:/, "")).find((one: string) => one.startsWith("apr_"));
   const { approval } = await (await page.request.get(`${base}/api/approvals/${id}`)).json();
   let as = {};
-  // Of this one alone, so it stays; what is asked for at the end of the test finds its answer too.
+  // Only this approval's response changes, because the test later requests another one.
   await page.route(new RegExp(`/api/approvals/${id}$`), (route) =>
     route.fulfill({ json: { approval: { ...approval, decidedBy: `owner:${EMAIL}`, ...as } } }),
   );
@@ -118,7 +118,7 @@ test("an approval that nobody carried out says so, and how long it still is for;
   await page.getByRole("heading", { name: "Too late: this was not approved in time" }).waitFor();
 });
 
-test("a page that is open says by itself that what it shows is void", async () => {
+test("an open page updates itself when its approval becomes void", async () => {
   await using run = relay("sync", "--live");
   const url = urlIn(await run.line("/approvals/"));
   for (const room of ["development", "production", "production/relays"]) {
@@ -136,7 +136,7 @@ test("a page that is open says by itself that what it shows is void", async () =
   expect(await page.getByRole("button", { name: /Approve/ }).count()).toBe(0);
 });
 
-test("the dashboard promotes what stands in development: a dry run, the same page, and the secrets shown once", async () => {
+test("the dashboard promotes development's state: a dry run, the approval page, and the secrets shown once", async () => {
   write(receiver("refunds", {}, [WRITES]));
   expect((await runCommand(["sync", "--yes"], given())).code).toBe(0);
   await page.goto(`${base}/apps/shop/development/relays`);
@@ -170,7 +170,7 @@ test("the dashboard promotes what stands in development: a dry run, the same pag
   expect(await page.content()).not.toContain(secret);
 });
 
-test("above all else stands what a captured call and a payment link mean for production", async () => {
+test("the page begins with warnings about captured requests and payment links", async () => {
   const sells = receiver("sells", TOKEN, [{ type: "fulfil_product", product: "book" }]);
   const files = (book: object, pen: object) => {
     write(sells);
@@ -193,7 +193,7 @@ test("above all else stands what a captured call and a payment link mean for pro
   expect(await run.exited).toBe(3);
 });
 
-test("a change deep inside a long value is marked and in sight, and letters that imitate others are shown, on Promote's card too", async () => {
+test("a change deep inside a long value is marked and visible, and look-alike letters are escaped, also on the Promote page", async () => {
   const words = Array.from({ length: 1_200 }, (_, n) => `word${n}`);
   const long = (text: string, url: string) =>
     receiver("texts", {}, [
@@ -227,7 +227,7 @@ test("a change deep inside a long value is marked and in sight, and letters that
     expect(await diff.locator(".escaped").first().getAttribute("title")).toBe("U+0430, a Cyrillic letter that looks like a");
     for (const colorScheme of ["dark", "light"] as const) {
       await page.emulateMedia({ colorScheme });
-      // Colours of buttons change over some frames.
+      // Colors of buttons change over several frames.
       await page.evaluate(async () => {
         await new Promise(requestAnimationFrame);
         await Promise.allSettled(document.getAnimations().map(({ finished }) => finished));
@@ -247,7 +247,7 @@ test("a change deep inside a long value is marked and in sight, and letters that
   await look("promote-hidden-change");
 });
 
-test("what is asked for on the way names nothing as markup, and the pages complain of nothing", async () => {
+test("a name in a request never becomes markup, and the pages log no error", async () => {
   const nasty = '<img src=x onerror="document.title=1">\u202e';
   write(receiver("orders", { when: { event_id: nasty } }, [WRITES]));
   await using run = relay("sync", "--live");

@@ -1,4 +1,4 @@
-/** The attention room: what is wrong in words, and an alert that is seen to. */
+/** Tests the Attention page: problems in words, and an alert that an owner resolves. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
@@ -24,14 +24,14 @@ beforeAll(async () => {
 
 const tab = (name: string) => page.getByRole("navigation", { name: "Attention" }).getByRole("link", { name });
 
-test("what needs somebody is told in words beside its code, and the navigation counts the same", async () => {
+test("shows a problem in words next to its code, and the navigation shows the same count", async () => {
   const needs = page.getByRole("region", { name: "Needs you" });
   await needs.getByText("ignores every call").waitFor();
   await needs.getByText("compare the relay's when").waitFor();
   await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor();
 });
 
-test("an alert is resolved by a person, who stands beside it; its problem is over, and nothing needs anybody", async () => {
+test("an owner resolves an alert and is named next to it, its problem ends, and nothing needs attention", async () => {
   await tab("Alerts").click();
   const alerts = page.getByRole("region", { name: "Alerts" });
   await alerts.getByRole("button", { name: "Resolve: Ignores every call, relay:orders" }).click();
@@ -46,7 +46,7 @@ test("an alert is resolved by a person, who stands beside it; its problem is ove
   await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor({ state: "detached" });
 });
 
-test("alert mails that do not leave are told on Home and Attention, which lead to the mail server, until one leaves", async () => {
+test("undelivered alert mails are reported on Home and Attention with a link to the mail server, until one is delivered", async () => {
   const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'local' AND app_id = 'app_test'");
   const note = (outcome: MailOutcome) =>
     running.service.store.write("app", (tx) =>
@@ -69,7 +69,7 @@ test("alert mails that do not leave are told on Home and Attention, which lead t
   await page.getByText("Nothing needs you").waitFor();
 });
 
-test("what is told, and whether it is mailed, is switched", async () => {
+test("switches select the alerts, and whether they are mailed", async () => {
   await tab("Switches").click();
   await page.getByRole("checkbox", { name: "Silent relay_silent" }).click();
   await page.getByText("Off: Silent.").waitFor();

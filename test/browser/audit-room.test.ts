@@ -1,4 +1,7 @@
-/** The audit room: who changed what and what it was before, by keyboard, filtered in the address, linked to what it names; hostile data harmless. */
+/**
+ * Tests the Audit page: each change with its author and old values, by keyboard, with filters in the address and links. Hostile data never becomes
+ * markup.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SERVER_SCOPE, writeAudit } from "../../src/platform/audit/audit.ts";
 import { openDashboard } from "../kit/browser.ts";
@@ -22,7 +25,7 @@ beforeAll(async () => {
 
 const rows = page.locator(".audit-row");
 
-test("each change stands there, newest first, and opens by keyboard to what it was before and after", async () => {
+test("lists changes newest first, and the keyboard opens the values before and after", async () => {
   await page.goto(at("home"));
   await page.getByRole("link", { name: "Audit" }).waitFor();
   await page.keyboard.press("g");
@@ -39,7 +42,7 @@ test("each change stands there, newest first, and opens by keyboard to what it w
   await page.keyboard.press("Escape");
 });
 
-test("on a telephone a field's name stands above what it was and is, with no word broken and nothing to push aside", async () => {
+test("on a phone, a field's name is above its old and new value, without broken words or sideways scrolling", async () => {
   await page.setViewportSize({ width: 360, height: 780 });
   await page.goto(at("audit"));
   const fields = rows.first().locator(".audit-fields");
@@ -54,7 +57,7 @@ test("on a telephone a field's name stands above what it was and is, with no wor
   await page.keyboard.press("Escape");
 });
 
-test("filters stand in the address, and what a change was for is a link", async () => {
+test("filters are in the address, and the subject of a change is a link", async () => {
   await page.getByRole("searchbox", { name: "A thing, such as relay:orders" }).fill("product:lamp");
   await page.waitForURL(/target=product%3Alamp/);
   await page.waitForFunction(() => document.querySelectorAll(".audit-row").length === 2);
@@ -75,7 +78,7 @@ test("filters stand in the address, and what a change was for is a link", async 
   await rows.getByText("person invited").waitFor();
 });
 
-test("what was changed of the whole server has a list of its own, and its owner is a link", async () => {
+test("changes of the whole server have a separate list, and their owner is a link", async () => {
   await page.getByRole("link", { name: "Whole server" }).click();
   await page.waitForURL(/\/audit\?of=server$/);
   await rows.getByText("owner removed").waitFor();
@@ -88,11 +91,11 @@ test("what was changed of the whole server has a list of its own, and its owner 
   await rows.first().waitFor();
 });
 
-test("what nobody did says so", async () => {
+test("an empty list says that nothing was changed", async () => {
   await page.goto(at("audit?target=relay:none"));
   await page.getByRole("heading", { name: "Nothing matches" }).waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

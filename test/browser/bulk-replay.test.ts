@@ -1,4 +1,4 @@
-/** Replaying many events from the dashboard: the plan before, the progress that outlives the page, the stop, and the outcome. */
+/** Tests bulk replays from the dashboard: the preview, the progress that survives the page, the stop, and the result. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
@@ -20,7 +20,7 @@ const define = (name: string, collection: string) => ({
 const countOf = async (state: string): Promise<number> =>
   (await running.rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE state = ?1", state))[0]?.count ?? 0;
 
-/** Each dies at once, because its collection is not there. */
+/** Creates events that are dead at once, because their collection is missing. */
 async function die(name: string, count: number): Promise<string[]> {
   expect((await running.api("POST", "/relays", { definition: define(name, "nowhere") }, "local")).status).toBe(201);
   const ids = Array.from({ length: count }, (_, at) => `${name}-${at}`);
@@ -43,7 +43,7 @@ beforeAll(async () => {
   expect((await running.api("POST", `/events/${first}/expunge`, {}, "local")).status).toBe(200);
 });
 
-test("only dead or failed events are offered, and not while a text is searched for", async () => {
+test("replays are offered only for dead or failed events, and not during a text search", async () => {
   await page.goto(at("events"));
   await page.locator("a[data-row]").first().waitFor();
   const button = page.getByRole("button", { name: "Replay these…" });
@@ -56,7 +56,7 @@ test("only dead or failed events are offered, and not while a text is searched f
   expect(await button.count()).toBe(0);
 });
 
-test("the plan says what matches, what becomes of each action, and what may not act any more; nothing is replayed by it", async () => {
+test("the preview shows the matches, each action's effect and the skipped events, and replays nothing", async () => {
   await page.goto(at("events?state=dead"));
   await page.getByRole("button", { name: "Replay these…" }).click();
   const dialog = page.getByRole("dialog", { name: "Replay dead events?" });
@@ -81,7 +81,7 @@ test("the plan says what matches, what becomes of each action, and what may not 
   await page.keyboard.press("Escape");
 });
 
-test("a pace that is none is refused at its field", async () => {
+test("an invalid rate is rejected at its field", async () => {
   await page.goto(at("events?state=dead&relay=orders"));
   await page.getByRole("button", { name: "Replay these…" }).click();
   const dialog = page.getByRole("dialog");
@@ -92,10 +92,10 @@ test("a pace that is none is refused at its field", async () => {
   expect(await begin.isDisabled()).toBe(true);
 });
 
-test("progress outlives the page, on the events' page and on the relay's; stop ends it", async () => {
+test("progress survives the page, is shown on the events page and on the relay's page, and can be stopped", async () => {
   await mend("orders");
   const dialog = page.getByRole("dialog");
-  // So slow that a slow machine is there before its end.
+  // Chooses a rate at which even a slow machine arrives before the end.
   await dialog.getByLabel("Events a second, at most").fill("1");
   await dialog.getByText("It takes about 59 s").waitFor();
   await dialog.getByRole("button", { name: "Replay 59 events" }).click();
@@ -120,7 +120,7 @@ test("progress outlives the page, on the events' page and on the relay's; stop e
   expect(await countOf("done")).toBe(replay.replayed);
 });
 
-test("what it leads to afterwards is what it was asked for, not more", async () => {
+test("the link afterwards has exactly the replay's filter", async () => {
   const filter = { state: "dead", relay: "others", reason: "collection_missing", since: "2020-01-01T00:00:00.000Z" };
   const sent = await running.api("POST", "/bulk-replays", { ...filter, perSecond: 1 }, "local");
   expect(sent.status).toBeLessThan(300);
@@ -134,7 +134,7 @@ test("what it leads to afterwards is what it was asked for, not more", async () 
   await running.drain();
 });
 
-test("one that ends says what was replayed and leads to what is still dead", async () => {
+test("a finished replay shows the count and links to the events that are still dead", async () => {
   await page.goto(at("events?state=dead&relay=orders"));
   await page.getByRole("button", { name: "Replay these…" }).click();
   const dialog = page.getByRole("dialog");
@@ -150,6 +150,6 @@ test("one that ends says what was replayed and leads to what is still dead", asy
   await page.waitForURL(/state=dead&relay=orders$/);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The calls room: what became of each call and why, unknown names with the relay that was meant, and the accepted ones as they arrive. */
+/** Tests the Requests page: the result and cause of each request, unknown names with the probable relay, and accepted requests as they arrive. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -20,11 +20,11 @@ beforeAll(async () => {
 
 const rows = page.locator(".calls > li");
 
-test("before any call it says what will stand here", async () => {
+test("before the first request, the page says what it will show", async () => {
   await page.getByRole("heading", { name: "No requests yet" }).waitFor();
 });
 
-test("calls appear by themselves, each with what became of it and the cause", async () => {
+test("requests appear without a reload, each with its result and cause", async () => {
   await sendSigned(running, "orders", secret, "one", '{"id":"one","email":"ada@example.com","type":"paid"}');
   await sendSigned(running, "orders", secret, "two", '{"id":"two","email":"ada@example.com","type":"sent"}');
   await sendSigned(running, "orders", secret, "one", '{"id":"one","email":"ada@example.com","type":"paid"}');
@@ -37,7 +37,7 @@ test("calls appear by themselves, each with what became of it and the cause", as
   await page.getByText("Did the sender mean").getByRole("link", { name: "orders" }).waitFor();
 });
 
-test("filters stand in the address, and choose by relay and by outcome", async () => {
+test("filters by relay and outcome are in the address", async () => {
   await page.getByRole("combobox", { name: "Outcome" }).selectOption("refused");
   await page.waitForURL(/outcome=refused/);
   await page.waitForFunction(() => document.querySelectorAll(".calls > li").length === 1);
@@ -49,7 +49,7 @@ test("filters stand in the address, and choose by relay and by outcome", async (
   await page.getByRole("heading", { name: "orders event" }).waitFor();
 });
 
-test("what calls were refused for is chosen in words, with how many", async () => {
+test("rejection causes can be selected in words, with their counts", async () => {
   await page.goto(at("calls"));
   await page.getByRole("combobox", { name: "Refused for" }).selectOption("bad_signature");
   await page.waitForURL(/code=bad_signature/);
@@ -58,7 +58,7 @@ test("what calls were refused for is chosen in words, with how many", async () =
   await page.getByRole("button", { name: "Clear" }).click();
 });
 
-test("a relay's page leads to its calls, and g l goes to all of them", async () => {
+test("a relay's page links to its requests, and g l opens all of them", async () => {
   await page.goto(at("relays/quiet"));
   await page.getByRole("link", { name: "All calls" }).click();
   await page.waitForURL(/\/calls\?relay=quiet$/);
@@ -69,6 +69,6 @@ test("a relay's page leads to its calls, and g l goes to all of them", async () 
   await page.waitForURL(/\/calls$/);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

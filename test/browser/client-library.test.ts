@@ -1,4 +1,4 @@
-/** g in a real browser: a page of another origin loads the library from the service, and the browser's own CORS lets its calls through. */
+/** Tests the client library `g` in a real browser. A page of another origin loads it from the service, and the browser's CORS allows its requests. */
 import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ async function mintAppKey(running: RunningService, name: EnvironmentName, origin
   return made.token;
 }
 
-/** A page that puts the library where a test's script finds it. */
+/** Serves a page that exposes the library to the test's scripts. */
 function servePage(serviceUrl: string) {
   const script = `import * as library from "${serviceUrl}/client/g.js"; globalThis.library = library;`;
   const html = `<!doctype html><title>shop</title><p>shop</p><script type="module">${script}</script>`;
@@ -27,7 +27,7 @@ function servePage(serviceUrl: string) {
   });
 }
 
-test("a page signs in, writes a record, is told a 409, and is still signed in after a reload", async () => {
+test("a page signs in, writes a record, gets a 409, and stays signed in after a reload", async () => {
   await using dashboard = await openDashboard();
   const { running, page } = dashboard;
   const { service } = running;
@@ -60,7 +60,7 @@ test("a page signs in, writes a record, is told a 409, and is still signed in af
   expect(await page.evaluate("localStorage.length")).toBe(0);
 });
 
-test("a page of an origin that a live key does not name reads nothing, not even the refusal", async () => {
+test("a page of an origin that a live key does not name can read nothing, not even the error", async () => {
   await using dashboard = await openDashboard({ environments: ["local", "production"] });
   const { running, page } = dashboard;
   const key = await mintAppKey(running, "production", ["https://shop.example.com"]);
@@ -94,7 +94,7 @@ test("a page in service/public/ uses the library at its own address, and cannot 
   expect(await page.evaluate(`fetch("${api}", { credentials: "include" })${told}`)).toBe("kept from the page");
   await page.evaluate(`fetch("${api}", { method: "DELETE", credentials: "include", mode: "no-cors" }).catch(() => null)`);
   await page.evaluate(`fetch("${api}/link", { method: "POST", credentials: "include", mode: "no-cors", body: "{}" }).catch(() => null)`);
-  // Until the window has left the empty page that it begins with, it is anybody's.
+  // A new window shows an empty page that every origin can read, until the dashboard has loaded.
   const look = `if (dashboard.location.href !== "about:blank") return dashboard.document.title; await new Promise((done) => setTimeout(done, 50));`;
   const opened = `const dashboard = open(${JSON.stringify(service.url)}); try { for (;;) { ${look} } } catch { return "kept from the page"; }`;
   expect(await page.evaluate(`(async () => { ${opened} })()`)).toBe("kept from the page");

@@ -1,4 +1,4 @@
-/** Coming back: a list is found as it was left, with its filter and its place, and what two parts of a page show is asked for once. */
+/** Tests that a list keeps its filter and position when a user returns, and that parts of a page share one request. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -9,7 +9,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 const EVENTS = 60;
 
-test("setting up: a relay and more events than fit the window", async () => {
+test("setup: a relay and more events than fit the window", async () => {
   const definition = {
     name: "orders",
     trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email" } },
@@ -25,12 +25,12 @@ test("setting up: a relay and more events than fit the window", async () => {
 const scrolled = (): Promise<number> => page.evaluate(() => Math.round(scrollY));
 
 async function openARow(): Promise<number> {
-  // Where there is no room for a panel beside the list, a click goes to the page.
+  // Without space for a side panel, a click opens the page.
   await page.setViewportSize({ width: 1100, height: 860 });
   await page.goto(at("events?state=done"));
   await page.locator("tbody tr").nth(40).waitFor();
   await page.evaluate(() => scrollTo(0, 900));
-  // Where it is when it is left: what is drawn above a moment later may move it by a hair.
+  // Reads the position at the click, because content above the list may still move it slightly.
   const leaving = page.evaluate(
     () => new Promise<number>((resolve) => document.addEventListener("click", () => resolve(Math.round(scrollY)), { capture: true, once: true })),
   );
@@ -44,10 +44,10 @@ async function openARow(): Promise<number> {
 
 for (const [way, goBack] of [
   ["the browser's Back", () => page.goBack()],
-  ["the page's own way back", () => page.getByRole("link", { name: "Events", exact: true }).and(page.locator("[data-back]")).click()],
+  ["the page's back link", () => page.getByRole("link", { name: "Events", exact: true }).and(page.locator("[data-back]")).click()],
   ["Escape", () => page.keyboard.press("Escape")],
 ] as const) {
-  test(`${way} returns to the filter and the place that were left`, async () => {
+  test(`${way} returns to the previous filter and position`, async () => {
     const left = await openARow();
     await goBack();
     await page.waitForURL((url) => url.search === "?state=done");
@@ -55,7 +55,7 @@ for (const [way, goBack] of [
   });
 }
 
-test("what several parts of a page show is asked for once, and not while the tab is hidden", async () => {
+test("parts of a page share one request, and a hidden tab sends none", async () => {
   const asked: string[] = [];
   page.on("request", (request) => {
     const { pathname, search } = new URL(request.url());
@@ -64,7 +64,7 @@ test("what several parts of a page show is asked for once, and not while the tab
   await page.goto(at("relays/orders"));
   await page.getByRole("heading", { name: "orders" }).waitFor();
   await page.waitForLoadState("networkidle");
-  // What the shell counts and warns of, and what the relay's page shows.
+  // The shell requests its counts and warnings, and the page requests the relay.
   for (const path of ["settings", "overview", "relays/orders"]) expect(asked).toContain(path);
   expect(asked.filter((path, at) => asked.indexOf(path) !== at)).toEqual([]);
   await page.evaluate(() => {
@@ -81,6 +81,6 @@ test("what several parts of a page show is asked for once, and not while the tab
   await page.waitForResponse((response) => response.url().includes("/events"));
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** What each action of an event took and said, and the paths of its payload by mouse and keyboard. */
+/** Tests the duration and response of each action of an event, and the paths of its payload by mouse and keyboard. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -11,7 +11,7 @@ const dashboard = await openDashboard({ ports: { caller } });
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-test("a bar an action, the request as it left and the headers that came back", async () => {
+test("shows a bar per action, the sent request and the response headers", async () => {
   const call = (path: string) => ({ type: "call_url", url: `https://example.com/${path}` });
   const definition = {
     name: "calls",
@@ -40,7 +40,7 @@ test("a bar an action, the request as it left and the headers that came back", a
   expect(granted.from).toBe(0);
   const { event } = (await running.api("GET", `/events/${sent.body.eventId}`, undefined, "local")).body;
   const took = event.runs[0].results.map(({ tookMs }: { tookMs: number }) => tookMs);
-  // The longer one is the wider one, whichever that was.
+  // The slower action must have the wider bar, and either one can be slower.
   expect(last.width >= first.width).toBe(took[2] >= took[1]);
   expect(last.from).toBeGreaterThanOrEqual(first.from + first.width);
   expect(last.from + last.width).toBeLessThanOrEqual(1_000);
@@ -54,7 +54,7 @@ test("a bar an action, the request as it left and the headers that came back", a
   await shoot(page, "exchange", { widths: [360, 1280], fullPage: true });
 });
 
-test("the path of every value is copied by a click, or with the arrows and y", async () => {
+test("a click copies the path of a value, and so do the arrows and y", async () => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const payload = page.getByRole("group", { name: "Payload" });
   await payload.getByText('"ann@example.com"').first().hover();
@@ -69,7 +69,7 @@ test("the path of every value is copied by a click, or with the arrows and y", a
   }
   await page.keyboard.press("y");
   await until("y copied", async () => (await copied()) === "event.order");
-  // The list and its first item are folded; Enter opens them.
+  // The list and its first item are folded, and Enter opens them.
   for (let step = 0; step < 2; step++) {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");

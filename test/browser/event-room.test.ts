@@ -1,4 +1,4 @@
-/** The room of the events: bars that filter, a typed search, the panel beside the list, what is chosen, one event with its way and its neighbours. */
+/** Tests the Events page: the bars that filter, a typed search, the side panel, the selection, and one event with its steps and neighbors. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -40,7 +40,7 @@ beforeAll(async () => {
   await running.drain();
 });
 
-test("what is typed becomes the filter: a person, a mapped value, text", async () => {
+test("typed text becomes a filter by person, mapped value or text", async () => {
   await page.goto(at("events"));
   await count(8);
   const search = page.getByLabel("Find text or an event id");
@@ -58,7 +58,7 @@ test("what is typed becomes the filter: a person, a mapped value, text", async (
   await count(8);
 });
 
-test("the bars say how many stood how, and the keys or a drag choose a time", async () => {
+test("the bars count events by state, and keys or a drag select a time range", async () => {
   const bars = page.getByRole("slider", { name: /^Events over time/ });
   await page.locator("figcaption", { hasText: "6 done, 2 dead" }).waitFor();
   await bars.focus();
@@ -79,7 +79,7 @@ test("the bars say how many stood how, and the keys or a drag choose a time", as
   await page.getByRole("button", { name: "Clear", exact: true }).click();
 });
 
-test("the keys move a panel beside the list, Escape closes it, a click opens it, Enter goes to the page", async () => {
+test("keys move the side panel, Escape closes it, a click opens it, and Enter opens the page", async () => {
   await page.goto(at("events?state=dead"));
   await count(2);
   await page.keyboard.press("j");
@@ -100,7 +100,7 @@ test("the keys move a panel beside the list, Escape closes it, a click opens it,
   await page.getByRole("heading", { level: 1, name: "checkout.session.completed · broken event" }).waitFor();
 });
 
-test("one event says what failed and what helps, and leads to its neighbours in the filter", async () => {
+test("an event's page shows the failure and the remedy, and links to its neighbors in the filter", async () => {
   await page.locator(".reason", { hasText: "There is still no collection nowhere." }).waitFor();
   await page.getByRole("region", { name: "Mapped values" }).getByText("cs_live_be08").waitFor();
   await page.getByRole("button", { name: "Next event" }).waitFor();
@@ -120,7 +120,7 @@ test("one event says what failed and what helps, and leads to its neighbours in 
   await page.waitForURL(/events\?state=dead/);
 });
 
-test("a replay that would do nothing says so first", async () => {
+test("a replay without any effect says so first", async () => {
   const [done] = (await running.api("GET", "/events?state=done&limit=1", undefined, "local")).body.items;
   await page.goto(at(`events/${done.id}`));
   await page.getByRole("button", { name: "Replay", exact: true }).click();
@@ -128,7 +128,7 @@ test("a replay that would do nothing says so first", async () => {
   await page.goto(at("events?state=dead"));
 });
 
-test("x and shift-x choose, r replays what is chosen after its plan", async () => {
+test("x and shift-x select events, and r replays them after a preview", async () => {
   await count(2);
   await running.api("POST", "/collections", { name: "nowhere", kind: "shared", fields: { text: { type: "text" } } }, "local");
   await rows.first().focus();
@@ -136,7 +136,7 @@ test("x and shift-x choose, r replays what is chosen after its plan", async () =
   await rows.last().focus();
   await page.keyboard.press("Shift+X");
   await page.getByText("2 events selected").waitFor();
-  // Of two buttons that replay, whoever is in a hurry takes the one for thousands.
+  // With two replay buttons, a user in a hurry may press the one for thousands of events.
   expect(await page.getByRole("button", { name: "Replay these…" }).count()).toBe(0);
   await shoot(page, "chosen", { widths: [360, 390, 1280, 1920] });
   await page.keyboard.press("r");
@@ -152,6 +152,6 @@ test("x and shift-x choose, r replays what is chosen after its plan", async () =
   await shoot(page, "list", { widths: [360, 390, 1280, 1920] });
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The rows of the events say what happened, whose it is and why one failed; and whatever a sender wrote stays text. */
+/** Tests the rows of the event list: what happened, whose event it is, why it failed, and that a sender's text stays text. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await running.drain();
 });
 
-test("a row says the event's type, its first values and whose it is", async () => {
+test("a row shows the event's type, its first values and its person", async () => {
   await page.goto(at("events?relay=checkout"));
   const row = page.locator("tr", { has: page.locator("a[data-row]") }).first();
   await row.getByText("checkout.session.completed").waitFor();
@@ -48,13 +48,13 @@ test("a row says the event's type, its first values and whose it is", async () =
   expect((await row.boundingBox())?.height).toBeLessThanOrEqual(38);
 });
 
-test("what failed says why on a second line", async () => {
+test("a failed event shows the reason in a second line", async () => {
   await page.goto(at("events?state=dead"));
   await page.locator(".event-why", { hasText: "collection missing" }).first().waitFor();
   expect(await page.locator(".event-why").count()).toBe(2);
 });
 
-test("what a sender wrote is text, cut, and turns nothing round", async () => {
+test("a sender's text is truncated, stays text and cannot reverse its direction", async () => {
   await page.goto(at("events"));
   await page.getByText("<img src=x onerror=").first().waitFor();
   await shoot(page, "rows");
@@ -67,7 +67,7 @@ test("what a sender wrote is text, cut, and turns nothing round", async () => {
   await page.setViewportSize({ width: 1280, height: 860 });
 });
 
-test("its link names the event and its state, and holds the words that are seen", async () => {
+test("a row's link names the event and its state, and contains the visible words", async () => {
   await page.goto(at("events?state=dead"));
   await page
     .getByRole("link", { name: /^checkout\.session\.completed event evt_\S+ of broken, dead$/ })
@@ -75,7 +75,7 @@ test("its link names the event and its state, and holds the words that are seen"
     .waitFor();
 });
 
-test("the states are tabs with counts of the present filter, which follow what happens", async () => {
+test("the states are tabs with counts for the current filter, and the counts follow new events", async () => {
   await page.goto(at("events"));
   const tabs = page.getByRole("group", { name: "State" });
   const tab = (name: string) => tabs.getByRole("button", { name, exact: true });
@@ -99,6 +99,6 @@ test("the states are tabs with counts of the present filter, which follow what h
   await tab("Done 11").waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Files in the records room: uploaded, downloaded byte for byte, refused at the field, held by a record, deleted; each told of in the audit. */
+/** Tests files on the Records page: upload, download without changes, rejection at the field, use by a record, deletion, and the audit. */
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { MAX_FILE_BYTES } from "../../src/base/limit.ts";
@@ -14,14 +14,14 @@ const gone = () => dialog.waitFor({ state: "detached" });
 const BYTES = Buffer.from(Uint8Array.from({ length: 3_000 }, (_, at) => at % 256));
 const HOSTILE = "<img src=x>.html";
 
-test("before there is one it says what they are and how one comes", async () => {
+test("before the first file, the page says what files are and how to add one", async () => {
   await page.goto(at("collections"));
   await page.getByRole("navigation", { name: "Records" }).getByRole("link", { name: "Files" }).click();
   await page.waitForURL(/tab=files/);
   await page.getByRole("heading", { name: "No files yet" }).waitFor();
 });
 
-test("one that is too large is refused at its field and not sent; another is kept under the name that is given", async () => {
+test("an oversized file is rejected at its field and not sent, and another is stored under the given name", async () => {
   await page.getByRole("button", { name: "Upload a file…" }).click();
   const input = dialog.getByLabel(/^File/);
   await input.setInputFiles({ name: "large.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(MAX_FILE_BYTES + 1) });
@@ -42,7 +42,7 @@ test("one that is too large is refused at its field and not sent; another is kep
   expect((await api("GET", "/audit?action=file.uploaded")).items).toMatchObject([{ after: { mediaType: "application/pdf", bytes: 3_000 } }]);
 });
 
-test("it is downloaded as it was, and a page stays a download", async () => {
+test("a download has the same bytes, and an HTML file stays a download", async () => {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "March bill.pdf" }).click()]);
   expect(download.suggestedFilename()).toBe("March bill.pdf");
   expect(readFileSync(await download.path())).toEqual(BYTES);
@@ -55,7 +55,7 @@ test("it is downloaded as it was, and a page stays a download", async () => {
   expect(await page.locator("img").count()).toBe(0);
 });
 
-test("one that a record holds stays, says which, and is downloaded from there; deleted it is gone and told of", async () => {
+test("a file in use by a record cannot be deleted and links to the record, and a deletion later is audited", async () => {
   const [, { id }] = (await api("GET", "/files")).items;
   await api("POST", "/collections", { name: "orders", kind: "shared", fields: { bill: { type: "file" } } });
   const { record } = await api("POST", "/collections/orders/records", { data: { bill: id } });
@@ -74,7 +74,7 @@ test("one that a record holds stays, says which, and is downloaded from there; d
   expect((await api("GET", "/audit?action=file.deleted")).items).toMatchObject([{ target: `file:${id}` }]);
 });
 
-test("on a narrow screen the list is no wider than the screen, and nothing broke on the way", async () => {
+test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
   await page.setViewportSize({ width: 360, height: 800 });
   await page.goto(at("collections?tab=files"));
   await page.locator("main .table").waitFor();

@@ -1,6 +1,6 @@
 /**
- * Five nights at three in the morning. Somebody new signs in: the first screen says, without a click, which environment, which relay, since
- * when, why, and whether that is still so; at most six clicks later it is mended, and what was lost is done.
+ * Tests five incidents at three in the morning with a new user. After sign-in, the first screen shows the environment, the relay, the start, the
+ * cause, and whether it persists. The user must fix the cause and recover the events in at most six clicks.
  */
 import { expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -27,7 +27,7 @@ const makeOrders = (visit: DashboardVisit) => must(visit, "POST", "/collections"
 const send = (visit: DashboardVisit, id: string, secret = HOOK_SECRET) =>
   visit.running.hook("orders", signedCall({ id, email: CAROL, payment: id }, secret));
 
-/** A call every so often, so that the relay has a rhythm. */
+/** Sends a request at a fixed interval, so that the relay has a rhythm. */
 async function sendEvery(visit: DashboardVisit, everyMs: number, times: number, secret = HOOK_SECRET): Promise<void> {
   for (let sent = 0; sent < times; sent++) {
     await send(visit, `call_${visit.clock.now()}`, secret);
@@ -46,7 +46,7 @@ function end(visit: DashboardVisit): void {
   expect(visit.complaints).toEqual([]);
 }
 
-test("one: 2,000 events are dead, because a collection is missing", async () => {
+test("night one: 2,000 events are dead because a collection is missing", async () => {
   await using visit = await openDashboardVisit(2 * DAY_MS);
   const { page } = visit;
   await save(visit, { actions: [{ ...WRITE, collection: "invoices" }] });
@@ -60,7 +60,7 @@ test("one: 2,000 events are dead, because a collection is missing", async () => 
   );
   await visit.click(needs.getByRole("link", { name: "Make the collection invoices…" }));
   const form = page.getByRole("dialog");
-  // Nobody's records are shown to others by a window that was only agreed to.
+  // The form requires a choice of readers, so that a quick confirmation cannot publish records.
   expect(await form.getByLabel("Who reads its records").inputValue()).toBe("");
   await visit.click(form.getByText("Who reads its records"));
   await form.getByLabel("Who reads its records").selectOption("private");
@@ -75,7 +75,7 @@ test("one: 2,000 events are dead, because a collection is missing", async () => 
   end(visit);
 });
 
-test("two: the called URL was down, and is up again", async () => {
+test("night two: the called URL failed and works again", async () => {
   const caller = new FakeCaller(DOWN);
   await using visit = await openDashboardVisit(3 * DAY_MS, { caller });
   const { page } = visit;
@@ -104,7 +104,7 @@ test("two: the called URL was down, and is up again", async () => {
   end(visit);
 });
 
-test("three: the sender's secret was rotated over there", async () => {
+test("night three: the sender's secret was rotated at the provider", async () => {
   await using visit = await openDashboardVisit(6 * HOUR_MS);
   const { page } = visit;
   await makeOrders(visit);
@@ -128,7 +128,7 @@ test("three: the sender's secret was rotated over there", async () => {
   end(visit);
 });
 
-test("four: a customer has paid and got nothing", async () => {
+test("night four: a customer paid and got nothing", async () => {
   await using visit = await openDashboardVisit(3 * HOUR_MS);
   const { page } = visit;
   const map = { event_id: "id", person_email: "email", payment: "payment" };
@@ -162,7 +162,7 @@ test("four: a customer has paid and got nothing", async () => {
   end(visit);
 });
 
-test("five: a relay is silent since Friday", async () => {
+test("night five: a relay has been silent since Friday", async () => {
   await using visit = await openDashboardVisit(13 * DAY_MS);
   const { page } = visit;
   await makeOrders(visit);

@@ -1,4 +1,4 @@
-/** What is gone says so and leads back to its list: to try again would never help. */
+/** Tests pages of deleted items: each says so and links to its list, because a retry cannot help. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 
@@ -13,7 +13,7 @@ const GONE: [what: string, path: string, list: string, heading: string][] = [
   ["a collection", "collections/dropped", "Records", "Records"],
   ["a record", "collections/dropped/rec_00000000000000000000000000000000", "dropped", "dropped"],
 ];
-test.each(GONE)("%s that is gone leads back to its list", async (_, path, list, heading) => {
+test.each(GONE)("%s that was deleted links back to its list", async (_, path, list, heading) => {
   await page.goto(at(path));
   const alert = page.locator("main").getByRole("alert");
   await alert.waitFor();
@@ -23,7 +23,7 @@ test.each(GONE)("%s that is gone leads back to its list", async (_, path, list, 
   await page.getByRole("heading", { name: heading, exact: true, level: 1 }).waitFor();
 });
 
-test("an approval that is gone leads back to the dashboard, and so does a person named in an environment that is gone to People", async () => {
+test("a missing approval links to the dashboard, and a person in a missing environment links to People", async () => {
   await page.goto(`${new URL(at("home")).origin}/approvals/apr_00000000000000000000000000000000`);
   const alert = page.getByRole("alert");
   await alert.getByRole("heading", { name: "This is not here, or no longer" }).waitFor();
@@ -35,7 +35,7 @@ test("an approval that is gone leads back to the dashboard, and so does a person
   await page.unroute("**/persons?find=**");
 });
 
-test("what an answer of the service's own refuses, and a proxy's 404, is still tried again", async () => {
+test("other errors of the service and a proxy's 404 still offer a retry", async () => {
   for (const [status, body] of [
     [503, JSON.stringify({ code: "unavailable", message: "The database cannot be used now." })],
     [404, "<h1>Not Found</h1>"],
@@ -47,6 +47,6 @@ test("what an answer of the service's own refuses, and a proxy's 404, is still t
   }
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * Home at three in the morning: 200 events of production died because a collection is missing. Who signs in sees, without a click, where,
- * which relay, since when and why, and whether that is still so; one button replays them.
+ * Tests Home during an incident: 200 events of production are dead because a collection is missing. After sign-in and without a click, an owner sees
+ * the place, the relay, the start, the cause, and whether it persists. One button replays the events.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
@@ -22,10 +22,10 @@ beforeAll(async () => {
   await page.getByRole("button", { name: "Create the owner and sign in" }).click();
 });
 
-test("before anything is made, the first steps stand there and tick themselves", async () => {
+test("on an empty server, the first steps are listed and check themselves off", async () => {
   await page.waitForURL(/\/development\/home$/);
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
-  // The test's own key is one.
+  // The test's own key completes this step.
   expect(await page.locator(".first-step.done").allInnerTexts()).toEqual([expect.stringContaining("Let your app and server in")]);
   await running.api("POST", "/relays", { definition, secret: HOOK_SECRET });
   await page.getByRole("heading", { name: "Make a relay (done)" }).waitFor();
@@ -33,7 +33,7 @@ test("before anything is made, the first steps stand there and tick themselves",
   await page.getByRole("link", { name: "Send a test event" }).waitFor();
 });
 
-test("signing in shows where, which relay, since when, why, and that it is still so", async () => {
+test("after sign-in, it shows the place, the relay, the start, the cause, and that it persists", async () => {
   await running.api("DELETE", "/relays/orders");
   expect((await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "production")).status).toBe(201);
   await putEvents(
@@ -60,14 +60,14 @@ test("signing in shows where, which relay, since when, why, and that it is still
   await page.getByRole("link", { name: "200 Dead" }).waitFor();
 });
 
-test("every environment in trouble is marked in the switch, with a word for ears", async () => {
+test("every environment with a problem is marked in the switch, with a word for screen readers", async () => {
   await page.goto(url("home", "development"));
   await page.getByRole("button", { name: /Development: app and environment, 1 needs you in other environments, change/ }).click();
   await page.getByRole("link", { name: "Production 1 needs you" }).click();
   await page.waitForURL(/\/production\/home$/);
 });
 
-test("once the collection is there it says so, and one button replays them all", async () => {
+test("after the collection was created it says so, and one button replays all events", async () => {
   const fields = { order: { type: "text" } };
   await running.api("POST", "/collections", { name: "invoices", kind: "shared", fields }, "production");
   const needs = page.getByRole("region", { name: "Needs you" });
@@ -83,7 +83,7 @@ test("once the collection is there it says so, and one button replays them all",
   expect(await running.rows("SELECT count(*) AS count FROM record")).toEqual([{ count: 200 }]);
 });
 
-test("a range stands in the address, a part of it that is chosen leads to its events, and Home is one key away", async () => {
+test("a range is in the address, a selected part links to its events, and one key opens Home", async () => {
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   await page.goto(url("home"));
   await page.getByRole("link", { name: "1 Refused calls (0.5 %)" }).waitFor();
@@ -101,7 +101,7 @@ test("a range stands in the address, a part of it that is chosen leads to its ev
   await page.waitForURL(/\/production\/home$/);
 });
 
-test("a hold is said, and released with one button", async () => {
+test("a hold is shown, and one button releases it", async () => {
   const { version } = (await running.api("GET", "/settings", undefined, "production")).body.settings;
   await running.api("PUT", "/settings", { version, held: true }, "production");
   await page.goto(url("home"));
@@ -111,6 +111,6 @@ test("a hold is said, and released with one button", async () => {
   await needs.getByRole("heading", { name: "On hold" }).waitFor({ state: "detached" });
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

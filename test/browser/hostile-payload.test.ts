@@ -10,20 +10,20 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 let eventId = "";
 const readEvent = (): Promise<object> => readHostileEvent(running, eventId);
 
-test("setting up: a relay whose warnings and results quote the payload", async () => {
+test("setup: a relay whose warnings and results quote the payload", async () => {
   eventId = await sendHostileEvent(running);
   await page.goto(at(`events/${eventId}`));
   await page.getByRole("group", { name: "Payload" }).waitFor();
 });
 
-test("nothing in a payload is ever markup", async () => {
+test("a payload never becomes markup", async () => {
   const payload = page.getByRole("group", { name: "Payload" });
   expect(await payload.innerText()).toContain("<img src=x onerror=");
   expect(await page.locator("img, main script, [onmouseover], [onerror]").count()).toBe(0);
   expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
 });
 
-test("letters that run from right to left change no side with quotes, signs and escapes", async () => {
+test("right-to-left letters do not move quotes, signs and escapes", async () => {
   const turned = () =>
     [...document.querySelectorAll("main bdi, main .escaped")].filter((one) => {
       const { direction, unicodeBidi } = getComputedStyle(one);
@@ -33,14 +33,14 @@ test("letters that run from right to left change no side with quotes, signs and 
   expect(await page.evaluate(turned)).toBe(0);
 });
 
-test("integers beyond 2^53 are shown with every digit", async () => {
+test("integers beyond 2^53 show every digit", async () => {
   const text = await page.getByRole("group", { name: "Payload" }).innerText();
   expect(text).toContain("id: 9007199254740993");
   expect(text).toContain("big: 123456789012345678901234567890");
   expect(text).toContain("negative: -9223372036854775808");
 });
 
-test("characters that turn or hide text are shown as their escapes, emoji as they are", async () => {
+test("characters that reverse or hide text are shown as escapes, and emoji as they are", async () => {
   const payload = page.getByRole("group", { name: "Payload" });
   const escapes = await payload.locator(".escaped").allInnerTexts();
   expect(escapes).toContain("\\u202e");
@@ -51,7 +51,7 @@ test("characters that turn or hide text are shown as their escapes, emoji as the
   expect(text).toContain("👩‍👩‍👧");
 });
 
-test("what is nested deep is folded until asked for", async () => {
+test("deeply nested values are folded until they are opened", async () => {
   const folded = page.getByRole("group", { name: "Payload" }).locator('.json-fold[aria-expanded="false"]');
   const drawn = page.getByRole("group", { name: "Payload" }).locator(".json-branch");
   expect(await folded.count()).toBe(1);
@@ -62,7 +62,7 @@ test("what is nested deep is folded until asked for", async () => {
   expect(await folded.count()).toBe(1);
 });
 
-test("a text of 5 MB is cut, and shown whole when asked", async () => {
+test("a text of 5 MB is truncated, and shown completely on request", async () => {
   const long = "x".repeat(5_000_000);
   const event = { ...(await readEvent()), id: "evt_long", payload: { long }, warnings: ["<b>markup</b>"] };
   await page.route("**/api/**/events/evt_long", (route) => route.fulfill({ json: { event } }));
@@ -78,7 +78,7 @@ test("a text of 5 MB is cut, and shown whole when asked", async () => {
   expect(await page.locator("main b", { hasText: "markup" }).count()).toBe(0);
 });
 
-test("an answer nested deeper than a stack is still shown", async () => {
+test("an answer nested deeper than the stack is still shown", async () => {
   const depth = 5_000;
   const payload = `{"id":12345678901234567890,"deep":${"[".repeat(depth)}${"]".repeat(depth)}}`;
   const event = JSON.stringify({ ...(await readEvent()), id: "evt_deep", payload: null });
@@ -88,10 +88,10 @@ test("an answer nested deeper than a stack is still shown", async () => {
   await page.getByText("12345678901234567890").waitFor();
 });
 
-test("all of it at once neither becomes markup nor keeps the panel or the page from being used", async () => {
+test("all of these together become no markup, and the panel and the page stay usable", async () => {
   const event = JSON.stringify({ ...(await readEvent()), payload: null, warnings: [HOSTILE.html] });
   await page.addInitScript(answerHostile, { id: eventId, event, texts: HOSTILE });
-  // In the panel beside the list, and where the page is too narrow for one; how quickly is measured by the bench.
+  // Tests the side panel, and the page on a screen too narrow for a panel. The benchmark measures the speed.
   for (const [key, width] of [
     ["j", 1_280],
     ["Enter", 1_100],
@@ -118,12 +118,12 @@ test("all of it at once neither becomes markup nor keeps the panel or the page f
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
 });
 
-/** A text that a stranger chose, with no place to break it, and names as long as they may be. */
+/** Contains markup, a direction override and a text without line breaks. The names have the maximum length. */
 const WIDE = `<img src=x onerror="globalThis.broken=5">\u202e${"W".repeat(120)}`;
 const LONGEST = `w${"w".repeat(62)}`;
 const ADDRESS = `${"a".repeat(64)}@${"b".repeat(60)}.example`;
 
-/** What a stranger, a sender or a careless owner may write wherever a room shows it. */
+/** Writes hostile text wherever a stranger, a sender or a careless owner can. */
 async function writeHostile(): Promise<{ person: string; record: string }> {
   const api = async (method: string, path: string, body: object) => {
     const answer = await running.api(method, path, body, "local");
@@ -176,7 +176,7 @@ async function writeHostile(): Promise<{ person: string; record: string }> {
   return { person: person.id, record: record.id };
 }
 
-/** Pages, and the control that shows more of what stands there. */
+/** Lists pages, and the control that opens more of each. */
 const ROOMS: [path: string, opens?: string][] = [
   ["home"],
   ["relays"],
@@ -205,7 +205,7 @@ const ROOMS: [path: string, opens?: string][] = [
   ["settings?tab=sessions"],
 ];
 
-test("nothing that a stranger named or wrote is markup in any room, nor makes it wider than 360 px", async () => {
+test("no text from outside becomes markup on any page, or makes it wider than 360 px", async () => {
   const ids = await writeHostile();
   await page.setViewportSize({ width: 360, height: 780 });
   const found: string[] = [];
@@ -244,6 +244,6 @@ test("nothing that a stranger named or wrote is markup in any room, nor makes it
   expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

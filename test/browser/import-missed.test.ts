@@ -1,4 +1,4 @@
-/** Importing missed events on a relay's page: a file, its plan, the import, and the mark on the event; and the connector's switch. */
+/** Tests imports of missed events on a relay's page: a file, its preview, the import and the mark on the event. Also tests the connector's switch. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
@@ -25,7 +25,7 @@ const lines = [
 ];
 const file = { name: "export <1>.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(lines.join("\n")) };
 
-test("the plan of a file is shown before anything is imported", async () => {
+test("a file's preview is shown before the import", async () => {
   await page.getByRole("button", { name: "Import missed events…" }).click();
   await shoot(page, "missed-choose");
   await page.getByLabel("Export (JSON lines)").setInputFiles(file);
@@ -38,7 +38,7 @@ test("the plan of a file is shown before anything is imported", async () => {
   expect((await running.rows("SELECT 1 FROM event")).length).toBe(0);
 });
 
-test("the import tells what entered, and the events are marked", async () => {
+test("the import reports its results, and the events are marked", async () => {
   await page.getByRole("button", { name: "Import 1,500 events" }).click();
   await page.getByText("1,500 events imported").waitFor();
   await shoot(page, "missed-done");
@@ -52,7 +52,7 @@ test("the import tells what entered, and the events are marked", async () => {
   expect(audit?.actor).toStartWith("owner:");
 });
 
-test("thirty lines that are bad for thirty causes are all told, the rarer ones behind a click", async () => {
+test("thirty lines with thirty causes are all reported, rare causes after a click", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Import missed events…" }).click();
   const bad = Array.from({ length: 30 }, (_, nth) => JSON.stringify({ id: `bad_${nth}`, type: `kind.${nth}` })).join("\n");
@@ -64,7 +64,7 @@ test("thirty lines that are bad for thirty causes are all told, the rarer ones b
   await page.keyboard.press("Escape");
 });
 
-test("the same file again has nothing to import", async () => {
+test("the same file again contains nothing to import", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Import missed events…" }).click();
   await page.getByLabel("Export (JSON lines)").setInputFiles(file);
@@ -73,7 +73,7 @@ test("the same file again has nothing to import", async () => {
   await page.getByRole("button", { name: "Cancel" }).click();
 });
 
-test("the connector's writing tools are switched off and on in the settings", async () => {
+test("the settings switch the connector's writing tools off and on", async () => {
   await page.goto(at("settings"));
   const box = page.getByRole("checkbox", { name: "Tools that change something" });
   await box.waitFor();
@@ -88,7 +88,7 @@ test("the connector's writing tools are switched off and on in the settings", as
   await page.getByText("The connector’s tools may change things now.").waitFor();
 });
 
-test("a test event is sent with a button, and is marked", async () => {
+test("a button sends a test event, and the event is marked", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Send a test event" }).click();
   await page.getByText("A test event was sent").waitFor();
@@ -96,6 +96,6 @@ test("a test event is sent with a button, and is marked", async () => {
   await shoot(page, "test-event");
 });
 
-test("nothing of it was complained about", () => {
+test("the pages log no error", () => {
   expect(complaints).toEqual([]);
 });

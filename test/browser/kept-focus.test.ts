@@ -1,4 +1,4 @@
-/** A button that is disabled while it sends keeps the focus, so that Enter and Tab go on from where one was. */
+/** Tests that a button keeps the focus while it is disabled during a request, so that Enter and Tab continue from it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   eventId = (await sendSigned(running, "orders", receiverSecret, "one", '{"id":"one","email":"ada@example.com"}')).body.eventId;
   await running.drain();
   person = (await running.api("GET", "/persons", undefined, "local")).body.items[0].id;
-  // So slow that the browser notices what is disabled.
+  // Slows the response, so that the browser handles the disabled button.
   await page.route("**/api/**", async (route) => {
     if (route.request().method() !== "GET") await Bun.sleep(SLOW_MS);
     await route.continue();
@@ -31,7 +31,7 @@ const TURNS: [what: string, path: () => string, from: string, to: string][] = [
   ["a relay's Pause", () => "relays/orders", "Pause", "Resume"],
   ["a person's Suspend", () => `people/${person}`, "Suspend", "Make active"],
 ];
-test.each(TURNS)("%s keeps the focus, and Enter takes it back", async (_, path, from, to) => {
+test.each(TURNS)("%s keeps the focus, and Enter reverts it", async (_, path, from, to) => {
   await page.goto(at(path()));
   await button(from).focus();
   await page.keyboard.press("Enter");
@@ -42,7 +42,7 @@ test.each(TURNS)("%s keeps the focus, and Enter takes it back", async (_, path, 
   expect(await focused()).toBe(from);
 });
 
-test("somebody who has gone on meanwhile is not called back", async () => {
+test("a user who moved on meanwhile keeps the new focus", async () => {
   await page.goto(at("relays/orders"));
   await button("Pause").focus();
   await page.keyboard.press("Enter");
@@ -54,7 +54,7 @@ test("somebody who has gone on meanwhile is not called back", async () => {
   await button("Pause").waitFor();
 });
 
-test("after an event's replay the focus is at its Replay, though that may do nothing yet", async () => {
+test("after an event's replay the focus is on Replay, although the button is still disabled", async () => {
   await running.api("POST", "/relays/orders/pause", {}, "local");
   await page.goto(at(`events/${eventId}`));
   await button("Replay").focus();
@@ -66,6 +66,6 @@ test("after an event's replay the focus is at its Replay, though that may do not
   expect(await page.getByRole("dialog").count()).toBe(0);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -23,7 +23,7 @@ async function makeRelay(name: string): Promise<string> {
 
 const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent?.slice(0, 60) ?? "");
 
-test("setting up: two relays and three events", async () => {
+test("setup: two relays and three events", async () => {
   const secret = await makeRelay("alpha");
   await makeRelay("beta");
   for (const id of ["one", "two", "three"]) {
@@ -35,8 +35,8 @@ test("setting up: two relays and three events", async () => {
   await page.getByRole("link", { name: "beta" }).waitFor();
 });
 
-test("j, k and the arrows walk the rows, and the focus can be seen", async () => {
-  // The one that no call has reached stands first.
+test("j, k and the arrows move through the rows, and the focus is visible", async () => {
+  // The relay without requests is first.
   await page.keyboard.press("j");
   expect(await focused()).toBe("beta");
   await page.keyboard.press("ArrowDown");
@@ -48,14 +48,14 @@ test("j, k and the arrows walk the rows, and the focus can be seen", async () =>
   expect(await row.evaluate((cell) => getComputedStyle(cell).boxShadow)).not.toBe("none");
 });
 
-test("Enter opens, Escape goes back", async () => {
+test("Enter opens a row, and Escape goes back", async () => {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "alpha" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("heading", { name: "Relays" }).waitFor();
 });
 
-test("/ searches, the search stands in the address, Escape leaves it and keys are keys again", async () => {
+test("/ searches, the search is in the address, and after Escape the keys are shortcuts again", async () => {
   await page.keyboard.press("/");
   await page.keyboard.type("jbe");
   await page.keyboard.press("Home");
@@ -67,7 +67,7 @@ test("/ searches, the search stands in the address, Escape leaves it and keys ar
   expect(await focused()).toBe("beta");
 });
 
-test("g and a letter goes to a room; the events' filters stand in the address and survive a reload", async () => {
+test("g and a letter open a page, and the events' filters are in the address and survive a reload", async () => {
   await page.keyboard.press("g");
   await page.keyboard.press("e");
   await page.getByRole("heading", { name: "Events" }).waitFor();
@@ -84,7 +84,7 @@ test("g and a letter goes to a room; the events' filters stand in the address an
   expect(await page.locator("main [data-row]").getAttribute("href")).toEndWith(String(ids[1]));
 });
 
-test("older events are paged by cursor and stay while the newest are refreshed", async () => {
+test("older events are paged by cursor and stay while the newest refresh", async () => {
   const path = "**/api/**/events?**";
   let isCut = true;
   await page.route(path, async (route) => {
@@ -102,7 +102,7 @@ test("older events are paged by cursor and stay while the newest are refreshed",
   isCut = false;
 });
 
-test("? tells the keys, and Escape closes it and gives the focus back", async () => {
+test("? shows the shortcuts, and Escape closes them and returns the focus", async () => {
   await page.keyboard.press("j");
   const before = await focused();
   await page.keyboard.press("?");
@@ -112,7 +112,7 @@ test("? tells the keys, and Escape closes it and gives the focus back", async ()
   expect(await focused()).toBe(before);
 });
 
-test("the theme is as the system says until one is chosen, and the choice stays", async () => {
+test("the theme follows the system until a choice, and the choice persists", async () => {
   const ground = (): Promise<string> => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   await page.emulateMedia({ colorScheme: "light" });
   const light = await ground();
@@ -127,7 +127,7 @@ test("the theme is as the system says until one is chosen, and the choice stays"
   await page.getByRole("button", { name: "As the system" }).click();
 });
 
-test("on a narrow screen nothing is wider than the screen", async () => {
+test("a narrow screen needs no sideways scrolling", async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   for (const path of ["relays", "relays/alpha", "events", `events/${ids[0]}`, "settings?tab=keys", "relays/new"]) {
     await page.goto(at(path));
@@ -140,6 +140,6 @@ test("on a narrow screen nothing is wider than the screen", async () => {
   await page.getByRole("heading", { name: "No mail yet" }).waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

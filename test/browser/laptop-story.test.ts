@@ -1,4 +1,6 @@
-/** From the laptop to production and back, as a stranger goes it: two real processes, a real browser that answers, and a provider's call at the end. */
+/**
+ * Tests the path of a new user from a laptop to production and back. It uses two real processes, a real browser, and a provider's request at the end.
+ */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { createHmac } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -33,7 +35,7 @@ async function relay(...line: string[]): Promise<{ code: number; text: string }>
   await using ran = start(...line);
   return { code: await ran.exited, text: ran.lines().join("\n") };
 }
-/** As the dashboard's own pages call it. */
+/** Sends a request like the dashboard's own pages. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
 const call = (method: string, path: string, body?: unknown): Promise<any> =>
   page.evaluate(
@@ -68,7 +70,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-test("the laptop signs in through the browser and brings its files to development", async () => {
+test("the laptop signs in through the browser and syncs its files to development", async () => {
   await page.goto(`${base}/login`);
   await page.getByLabel("E-mail").fill(EMAIL);
   await page.getByLabel("Password").fill(PASSWORD);
@@ -83,7 +85,7 @@ test("the laptop signs in through the browser and brings its files to developmen
   expect([status.code, status.text.includes("production was not looked at")]).toEqual([0, true]);
 });
 
-test("an edit of the dashboard is drift, and a pull brings it back to the file", async () => {
+test("an edit in the dashboard is a difference, and a pull writes it to the file", async () => {
   const { version } = (await call("GET", "/api/apps/shop/development/relays/orders")).relay;
   await call("PUT", "/api/apps/shop/development/relays/orders", { definition: orders("of the dashboard"), version });
   const refused = await relay("sync");
@@ -95,7 +97,7 @@ test("an edit of the dashboard is drift, and a pull brings it back to the file",
   expect((await relay("validate", "--strict")).code).toBe(0);
 });
 
-test("production changes when the owner approves in the browser, and a provider's call runs there with the secret that the laptop got", async () => {
+test("production changes when the owner approves in the browser, and a provider's request runs there with the laptop's secret", async () => {
   await using promote = start("promote");
   const url = /http:\S+\/approvals\/apr_[0-9a-f]{32}/.exec(await promote.line("/approvals/"))?.[0] ?? "";
   await page.goto(url);
@@ -127,7 +129,7 @@ test("production changes when the owner approves in the browser, and a provider'
   }
 });
 
-test("a laptop that lost its folder is restored by a pull: it validates clean, and there is nothing to carry anywhere", async () => {
+test("a pull restores a laptop without its folder: the files validate, and there is nothing to sync or promote", async () => {
   const before = readFileSync(join(service, "catalog.json"), "utf8");
   rmSync(service, { recursive: true });
   expect((await relay("pull")).code).toBe(0);

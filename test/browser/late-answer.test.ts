@@ -1,11 +1,11 @@
-/** Answers that arrive in another order than they were asked for: the page believes the question that was asked last. */
+/** Tests responses that arrive in another order than their requests: the page shows the newest request's response. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 
 const dashboard = await openDashboard();
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-test("who was signed in before the link was opened does not lock the page that the link signed in", async () => {
+test("an earlier session's response does not lock the page that a link signed in", async () => {
   const browser = dashboard.page.context().browser();
   const link = await dashboard.running.service.makeSigninLink();
   if (browser === null || link === null) throw new Error("no browser or no link");
@@ -16,7 +16,7 @@ test("who was signed in before the link was opened does not lock the page that t
   await page.route("**/api/session", async (route) => {
     const isFirst = route.request().method() === "GET" && held++ === 0;
     if (!isFirst) return route.continue();
-    // Answered as of now, told when everything else is over.
+    // Reads the response now, and delivers it after all others.
     const answer = await route.fetch();
     await late.promise;
     await route.fulfill({ response: answer });

@@ -1,4 +1,4 @@
-/** The pages that one-time links open: what they say before anything is typed, and where the token goes. */
+/** Tests the pages of one-time links: the message before the form, and what happens to the token. */
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
@@ -20,7 +20,7 @@ async function makeLink(kind: SigninLinkKind, { service }: RunningService = runn
   return `${url}/${kind}#${token}`;
 }
 
-test("a fresh set-up link works in the tab of one that ended, which says so before the form, and no token stays in the address", async () => {
+test("a new set-up link works in the tab of an ended one, which says so before the form, and no token stays in the address", async () => {
   await page.getByRole("heading", { name: "Set up this server" }).waitFor();
   const ended = await makeLink("setup");
   const fresh = await makeLink("setup");
@@ -38,13 +38,13 @@ test("a fresh set-up link works in the tab of one that ended, which says so befo
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
 });
 
-test("a set-up link that outlived the first owner says that there is one", async () => {
+test("a set-up link after the first owner's creation says that an owner exists", async () => {
   await page.goto(await makeLink("setup"));
   await page.getByText("This server has its owner").waitFor();
   await page.getByRole("link", { name: "Sign in" }).waitFor();
 });
 
-test("a reset link that ended says so before the form, and a fresh one opened over it works, whatever was typed", async () => {
+test("an ended reset link says so before the form, and a new one in the same tab works, whatever was typed", async () => {
   const { store } = running.service;
   const nowMs = systemClock.now();
   const made = { email: "second@example.com", passwordHash: null, nowMs };
@@ -64,7 +64,7 @@ test("a reset link that ended says so before the form, and a fresh one opened ov
   await page.getByText("relay admin reset").waitFor();
 });
 
-test("a link page whose service cannot be reached says so, and goes on once it can", async () => {
+test("a link page without a reachable service says so, and continues after the service returns", async () => {
   const link = await makeLink("reset");
   const mend = await cutOff(page, "**/api/**");
   await page.goto(link);
@@ -75,7 +75,7 @@ test("a link page whose service cannot be reached says so, and goes on once it c
   await page.getByLabel("Password").waitFor();
 });
 
-test("at another host than the dashboard's, a link page says which address is the right one and takes the token there", async () => {
+test("on another host than the dashboard's, a link page names the right address and passes the token there", async () => {
   await using other = await startRunningService({
     config: { mode: "server", baseUrl: "https://relay.example.com" },
     environments: ["development"],
@@ -92,7 +92,7 @@ test("at another host than the dashboard's, a link page says which address is th
   await page.getByText("Set up this server").waitFor();
 });
 
-test("on the network without a base URL, where not even the machine itself signs in, it says both ways to fix it", async () => {
+test("on the network without a base URL, where no machine can sign in, it names both remedies", async () => {
   await using other = await startRunningService({
     config: { mode: "server", baseUrl: null, host: "0.0.0.0" },
     environments: ["development"],
@@ -105,6 +105,6 @@ test("on the network without a base URL, where not even the machine itself signs
   );
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints.filter((text) => !text.includes("net::ERR_FAILED"))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The page is told what changes: at once, through a flood, through the service's end and beginning, and not while nobody looks. */
+/** Tests live updates of the page: immediate, during a flood, across a restart of the service, and none in a hidden tab. */
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
@@ -17,10 +17,10 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...WRITE, collection: "orders" }] });
 const mark = page.getByRole("banner").getByRole("status");
 const put = (ids: readonly string[]) => putEvents(running, ids, { nowMs: systemClock.now() });
-/** What the service tells whoever follows, as the page is told it too. */
+/** Follows the same stream of changes as the page. */
 const follow = () => followChanges(`${running.service.url}/api/apps/${APP}/local/stream`, { authorization: `Bearer ${running.keys["local"]}` });
 
-/** A page whose clock moves as it is told, and the events in it: the next look at what the service tells of is twelve of its seconds away. */
+/** Opens a page with a controlled clock, and its list of events. The next poll is twelve seconds of that clock away. */
 async function openStill() {
   const still = await context.newPage();
   await still.addInitScript(() => {
@@ -37,7 +37,7 @@ async function openStill() {
   return { still, pass: (ms: number) => still.evaluate((by) => (window as unknown as { pass(ms: number): void }).pass(by), ms) };
 }
 
-test("what happens is shown a moment later, not at the next look", async () => {
+test("a change is shown within a moment instead of at the next poll", async () => {
   expect((await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "local")).status).toBe(201);
   const { still, pass } = await openStill();
   for (const count of [1, 2, 3]) {
@@ -51,7 +51,7 @@ test("what happens is shown a moment later, not at the next look", async () => {
   await still.close();
 });
 
-test("a flood of events neither freezes the page nor stops it from following", async () => {
+test("a flood of events neither freezes the page nor stops its updates", async () => {
   const { still, pass } = await openStill();
   await using beside = await follow();
   const asked = new Map<string, number>();
@@ -69,13 +69,13 @@ test("a flood of events neither freezes the page nor stops it from following", a
   await still.keyboard.press("j");
   await still.waitForFunction(() => document.activeElement?.matches("[data-row]"));
   await still.waitForFunction(() => document.querySelectorAll("main [data-row]").length > 40);
-  // However much comes, what is shown is asked for once in a second of its clock; relays are only named here, and what comes to them changes no name.
+  // The page may request its events once per second of its clock. It must not request relays, because events change no relay's name.
   expect([...asked].filter(([path, times]) => times > (path.endsWith("/relays") ? 0 : seconds + 1))).toEqual([]);
   expect([...asked].filter(([path, times]) => path.endsWith("/events") && times > 1)).toHaveLength(1);
   await still.close();
 });
 
-test("a hidden tab asks for nothing and follows nothing, and comes back with what is new", async () => {
+test("a hidden tab sends no request and follows no stream, and shows new data when it returns", async () => {
   await running.drain();
   await page.goto(at("relays"));
   await mark.getByText("Live", { exact: true }).waitFor();
@@ -98,7 +98,7 @@ test("a hidden tab asks for nothing and follows nothing, and comes back with wha
   page.off("request", note);
 });
 
-test("while the service is away nothing is called live, and it says since when; then it is live again", async () => {
+test("without the service, nothing is called live and the time of the loss is shown, until it is live again", async () => {
   const mend = await cutOff(page, "**/api/**");
   await running.restart();
   await mark.getByText(/^From before \d\d:\d\d$/).waitFor();
@@ -107,7 +107,7 @@ test("while the service is away nothing is called live, and it says since when; 
   await mark.getByText("Live", { exact: true }).waitFor();
 });
 
-test("a service that answers without its database is not called live, and is again once it serves", async () => {
+test("a service without its database is not called live, until it serves again", async () => {
   let isAway = false;
   await page.route(/\/api\/(?!.*stream)/, (route) =>
     isAway ? route.fulfill({ status: 503, json: { code: "not_recorded", message: "Away." } }) : route.fallback(),
@@ -123,6 +123,6 @@ test("a service that answers without its database is not called live, and is aga
   await mark.getByText("Live", { exact: true }).waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints.filter((said) => !said.includes("net::ERR_"))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** `relay login` as a process, answered by an owner in a real browser; what the key does, and that it is revoked there. */
+/** Tests `relay login` as a process with an owner's answer in a real browser, the key's use, and its revocation there. */
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -27,7 +27,7 @@ async function relay(...line: string[]): Promise<{ code: number; text: string }>
 
 const codeOf = async (started: ReturnType<typeof startCli>): Promise<string> => /[A-Z]{4}-[A-Z]{4}/.exec(await started.line("    "))?.[0] ?? "";
 
-test("an owner is signed in first, then types the code, sees who asks, chooses, and the command goes on by itself", async () => {
+test("an owner signs in, types the code, sees the caller, chooses, and the command continues", async () => {
   await page.getByLabel("E-mail").fill(EMAIL);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Create the owner and sign in" }).click();
@@ -62,7 +62,7 @@ test("an owner is signed in first, then types the code, sees who asks, chooses, 
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("the profile works, says whose it is, and what it does in production is said", async () => {
+test("the profile works and shows its owner, and production is announced", async () => {
   const { profiles } = JSON.parse(readFileSync(file, "utf8"));
   const [name = ""] = Object.keys(profiles);
   expect(name).toBe(`${APP}-production`);
@@ -78,7 +78,7 @@ test("the profile works, says whose it is, and what it does in production is sai
   expect([named.code, named.text.includes("This acts on PRODUCTION")]).toEqual([0, true]);
 });
 
-test("the Keys page has it with its owner and end, and revokes it; the command says what to do then", async () => {
+test("the Keys page lists the key with its owner and expiry and revokes it, and the command then says what to do", async () => {
   await page.goto(at("settings?tab=keys").replace("development", "production"));
   await page
     .getByText(`relay login on ${hostname().slice(0, 40)}`)
@@ -97,7 +97,7 @@ test("the Keys page has it with its owner and end, and revokes it; the command s
   expect((await relay("whoami")).text).toContain("No profile yet");
 });
 
-test("a login that is denied ends the command with a sentence, and keeps nothing", async () => {
+test("a denied login ends the command with a sentence, and stores nothing", async () => {
   await using login = startCli(["login", "--url", url], { cwd });
   const code = await codeOf(login);
   await page.goto(`${url}/login`);
@@ -110,6 +110,6 @@ test("a login that is denied ends the command with a sentence, and keeps nothing
   expect((await relay("whoami")).text).toContain("No profile yet");
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,11 +1,11 @@
-/** The mail room: a test mail, sending again what may not have left, and allowing event mail again. */
+/** Tests the Mail page: a test mail, a resend of a mail with an unknown result, and a person who gets event mail again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import { setMailStop } from "../../src/platform/mail/mail-stop.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openDashboard } from "../kit/browser.ts";
 
-/** What DNS holds. */
+/** Holds the DNS records of the domain. */
 let records: string[] = [];
 const dashboard = await openDashboard({ ports: { resolveTxt: async () => records } });
 const { page, running, complaints, at } = dashboard;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 const tab = (name: string) => page.getByRole("navigation", { name: "Mail" }).getByRole("link", { name });
 
-test("a mail whose end is unknown is found by its state and sent again, once a person has said so", async () => {
+test("a mail with an unknown result is found by its state, and resent after a confirmation", async () => {
   await page.getByRole("combobox", { name: "State" }).selectOption("unknown");
   await page.getByText("Thank you").click();
   await page.getByRole("button", { name: "Send again…" }).click();
@@ -50,7 +50,7 @@ test("a mail whose end is unknown is found by its state and sent again, once a p
   expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "mailbox" }]);
 });
 
-test("why a mail was not sent stands in the list", async () => {
+test("the list shows why a mail was not sent", async () => {
   const set = (state: string, message: string | null) =>
     running.service.store.write("app", (tx) => tx.run("UPDATE email SET state = ?1, message = ?2", state, message));
   await set("failed", "The mail server did not answer.");
@@ -62,14 +62,14 @@ test("why a mail was not sent stands in the list", async () => {
   await set("mailbox", null);
 });
 
-test("a test mail is sent with one button, and is in the list", async () => {
+test("one button sends a test mail, and the list shows it", async () => {
   await page.getByRole("combobox", { name: "State" }).selectOption("");
   await page.getByRole("button", { name: "Send me a test mail" }).click();
   await page.getByText("Test mail", { exact: true }).waitFor();
   expect(await running.rows("SELECT state FROM email WHERE subject = 'Test mail'")).toEqual([{ state: "mailbox" }]);
 });
 
-test("who stopped event mail is shown, and is allowed it again with one button", async () => {
+test("an unsubscribed person is listed, and one button reverts it", async () => {
   await tab("Stopped").click();
   const stopped = page.getByRole("region", { name: "No event mail" });
   await stopped.getByRole("link", { name: "bea@example.com" }).waitFor();
@@ -78,7 +78,7 @@ test("who stopped event mail is shown, and is allowed it again with one button",
   expect(await running.rows("SELECT 1 FROM mail_stop")).toEqual([]);
 });
 
-test("a sender domain shows its DNS record to copy, and is verified once it is there", async () => {
+test("a sender domain shows its DNS record to copy, and is verified once the record exists", async () => {
   await tab("Sender domain").click();
   await page.waitForURL(/tab=domain/);
   await page.getByRole("textbox", { name: "Domain" }).fill("nonsense");
@@ -95,7 +95,7 @@ test("a sender domain shows its DNS record to copy, and is verified once it is t
   await page.getByText("Verified", { exact: true }).waitFor();
 });
 
-test("a mail server is refused with its reason and saved; its password is never shown again; a test mail says how it ended", async () => {
+test("a mail server is rejected with its reason, then saved without showing the password again, and a test mail shows its result", async () => {
   await tab("Mail server").click();
   const server = page.getByRole("region", { name: "Mail server (SMTP)" });
   await server.getByLabel("Host").fill("smtp.example.com");
@@ -118,6 +118,6 @@ test("a mail server is refused with its reason and saved; its password is never 
   await proof.getByText("was kept here").waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

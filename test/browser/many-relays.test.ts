@@ -1,4 +1,4 @@
-/** More relays than one answer lists: those in trouble stand first all the same, are counted, and are found by name. */
+/** Tests more relays than one response lists: relays with problems are first, all are counted, and a name finds each. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";
@@ -12,7 +12,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 beforeAll(async () => {
   await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { order: { type: "text" } } }, "local");
-  // The oldest of all is the one that fails.
+  // The failing relay is the oldest one.
   for (const name of ["broken", ...Array.from({ length: MANY }, (_, at) => `fine-${at}`)]) {
     const action = { ...WRITE, collection: name === "broken" ? "nowhere" : "notes" };
     const definition = receiverDefinition({ name, map: { event_id: "id" }, actions: [action] });
@@ -22,18 +22,18 @@ beforeAll(async () => {
   await running.drain();
 });
 
-test("the relay in trouble stands first, though it is the oldest, and all are counted", async () => {
+test("the relay with a problem is first although it is the oldest, and all are counted", async () => {
   await page.goto(at("relays"));
   await page.getByText(`${MANY + 1} relays`, { exact: true }).waitFor();
   expect(await page.locator("main [data-row]").first().innerText()).toBe("broken");
 });
 
-test("it is found by its name", async () => {
+test("a name finds the relay", async () => {
   await page.goto(at("relays?q=broken"));
   await page.getByRole("link", { name: "broken" }).waitFor();
   expect(await page.getByRole("heading", { name: "No relay matches" }).count()).toBe(0);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

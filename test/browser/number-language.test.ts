@@ -1,6 +1,6 @@
 /**
- * Counts and prices in a browser whose language writes numbers the other way round: the page's words are English, and so are the sentences of the
- * service beside them, so that "1,204" and "1.204" never stand on one page. Times are the reader's own.
+ * Tests counts and prices in a browser with another number format. The page and the service write English, so "1,204" and "1.204" must never occur on
+ * one page. Times use the reader's format.
  */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
@@ -12,7 +12,7 @@ const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 const api = (method: string, path: string, body: unknown) => running.api(method, path, body, "local");
 
-test("a count, the same count in a sentence, and a price", async () => {
+test("a count, the same count in a sentence, and a price use English format", async () => {
   const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...WRITE, collection: "nowhere" }] });
   expect((await api("POST", "/relays", { definition })).status).toBe(201);
   await putEvents(

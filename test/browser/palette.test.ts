@@ -1,4 +1,4 @@
-/** The field that finds anything, the keys beside it, the zone of every time, and the tab's title and icon. */
+/** Tests the search field and its shortcuts, the time zone of every time, and the tab's title and icon. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { findBarriers } from "../kit/axe.ts";
@@ -44,7 +44,7 @@ async function find(text: string): Promise<void> {
   await field.fill(text);
 }
 
-test("a relay, a collection and a room are found by some of their letters; arrows choose, Enter goes", async () => {
+test("some letters find a relay, a collection and a page, arrows select, and Enter opens", async () => {
   await find("ord");
   await chosen.getByText("orders").waitFor();
   await page.keyboard.press("Enter");
@@ -62,7 +62,7 @@ test("a relay, a collection and a room are found by some of their letters; arrow
   await page.waitForURL(/\/collections\/notes$/);
 });
 
-test("what is sold is found by its name or title, and what stands of alerts by its words", async () => {
+test("products and plans are found by name or title, and alerts by their words", async () => {
   await find("bought once");
   await chosen.getByText(/^Product · A lamp/).waitFor();
   await page.keyboard.press("Enter");
@@ -75,7 +75,7 @@ test("what is sold is found by its name or title, and what stands of alerts by i
   await page.waitForURL(/\/attention\?tab=alerts$/);
 });
 
-test("an event's id, a record's id and an address lead straight there", async () => {
+test("an event's id, a record's id and an address open their pages", async () => {
   for (const [typed, hint, address] of [
     [eventId, "Event", new RegExp(`/events/${eventId}$`)],
     [recordId, "Record of notes", new RegExp(`/collections/notes/${recordId}$`)],
@@ -88,7 +88,7 @@ test("an event's id, a record's id and an address lead straight there", async ()
   }
 });
 
-test("acts are found by what they do, and what is called nothing is looked for among events", async () => {
+test("actions are found by their effect, and unknown text is searched among events", async () => {
   await find("replay dead");
   await page.keyboard.press("Enter");
   await page.waitForURL(/events\?state=dead$/);
@@ -101,7 +101,7 @@ test("acts are found by what they do, and what is called nothing is looked for a
   await page.waitForURL(/\/development\/home$/);
 });
 
-test("Escape closes it and gives the focus back, also to what was being written", async () => {
+test("Escape closes the field and returns the focus, also to a field in use", async () => {
   await page.goto(url("events"));
   const search = page.getByLabel("Find text or an event id");
   await search.fill("half a wo");
@@ -113,7 +113,7 @@ test("Escape closes it and gives the focus back, also to what was being written"
   expect(await search.inputValue()).toBe("half a word");
 });
 
-test("every time is said in this machine's zone or in UTC, as was chosen, and has both in its tooltip", async () => {
+test("every time uses this machine's zone or UTC as chosen, with both in its tooltip", async () => {
   await page.goto(url(`events/${eventId}`));
   const time = page.locator("main time").first();
   expect(await time.getAttribute("title")).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+[12]) · \d\d:\d\d:\d\d UTC$/);
@@ -123,7 +123,7 @@ test("every time is said in this machine's zone or in UTC, as was chosen, and ha
   await page.getByRole("button", { name: /^UTC: say times in/ }).click();
 });
 
-test("the tab says in its title and its icon how many things need somebody", async () => {
+test("the tab's title and icon show how many items need attention", async () => {
   await page.waitForFunction(() => document.title.startsWith("(1) "));
   const icon = await page.locator('link[rel="icon"]').getAttribute("href");
   expect(icon).toBe("/icon-1.svg");
@@ -131,7 +131,7 @@ test("the tab says in its title and its icon how many things need somebody", asy
   expect([answer.headers.get("content-type"), (await answer.text()).includes(">1</text>")]).toEqual(["image/svg+xml", true]);
 });
 
-test("what could not be looked for is not told as if there were none", async () => {
+test("a failed search is not shown as an empty result", async () => {
   let isAway = true;
   await page.route("**/find?**", (route) =>
     isAway ? route.fulfill({ status: 503, json: { code: "not_recorded", message: "It is away." } }) : route.fallback(),
@@ -146,6 +146,6 @@ test("what could not be looked for is not told as if there were none", async () 
   await page.keyboard.press("Escape");
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

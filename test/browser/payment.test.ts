@@ -1,4 +1,6 @@
-/** A payment that was taken elsewhere is recorded by hand: what is wrong is said at its field, what it gives is read before, and it is recorded once whatever is pressed or lost. */
+/**
+ * Tests recording a payment that was made elsewhere: errors at their fields, a preview, and one receipt despite repeated clicks or lost responses.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 
@@ -19,7 +21,7 @@ beforeAll(async () => {
   ada = (await api("POST", "/persons", { email: "ada@example.com" })).person.id;
 });
 
-test("before there is anything to sell it says what to make first", async () => {
+test("without a product, the page says what to create first", async () => {
   await page.goto(at("selling?tab=receipts"));
   await page.getByRole("button", { name: "Record a payment…" }).click();
   await dialog.getByText("make a product or a plan first").waitFor();
@@ -37,7 +39,7 @@ const WRONG: [field: RegExp, typed: string, words: string, right: string][] = [
   [/^Ref/, "pay_1", "pay_1 is recorded already: ada@example.com paid lamp with €9.00. If this is another payment, enter its own ref", "pay_7"],
 ];
 
-test("what is wrong is said at its field, and nothing is recorded by looking", async () => {
+test("errors appear at their fields, and a preview records nothing", async () => {
   await api("POST", "/receipts", { ref: "pay_1", person: ada, product: "lamp", amountMinor: 900, currency: "EUR" });
   await page.reload();
   await page.getByRole("button", { name: "Record a payment…" }).click();
@@ -56,7 +58,7 @@ test("what is wrong is said at its field, and nothing is recorded by looking", a
   expect(await receipts()).toHaveLength(1);
 });
 
-test("what it gives is read first: twice clicked on the way it is not recorded, and twice clicked there it is recorded once", async () => {
+test("a preview comes first: a double click on the way records nothing, and a double click there records once", async () => {
   await see.dblclick();
   await dialog.getByText("They get lamp for good, and 5 credits. A receipt is written that never changes. No money moves.").waitFor();
   await dialog.getByText("ada@example.com paid €42.50 for the product lamp, under pay_7.").waitFor();
@@ -72,7 +74,7 @@ test("what it gives is read first: twice clicked on the way it is not recorded, 
   expect((await api("GET", "/audit?action=receipt.recorded")).items[0].actor).toStartWith("owner");
 });
 
-test("where the answer is lost it says so, and sent again it is the same receipt", async () => {
+test("a lost response is reported, and a repeat returns the same receipt", async () => {
   await api("PATCH", `/persons/${ada}`, { status: "suspended" });
   await page.goto(at(`people/${ada}`));
   await page.getByRole("button", { name: "Record a payment…" }).click();
@@ -102,7 +104,7 @@ test("where the answer is lost it says so, and sent again it is the same receipt
   await page.getByRole("button", { name: "End the plan…" }).waitFor();
 });
 
-test("a plan in another's place, and what a relay sells as well, are told before", async () => {
+test("a replaced plan, and a product that a relay also sells, are announced before", async () => {
   await api("PUT", "/plans/team", {});
   await api("POST", "/relays", {
     definition: {

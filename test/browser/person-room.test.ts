@@ -1,4 +1,4 @@
-/** The people room: "this customer paid and got nothing" is answered from their address alone; acts by hand are told and taken back. */
+/** Tests the People page: an email address leads to why a customer paid and got nothing, and manual changes can be undone. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { CAROL, stageCarol } from "../kit/staged-person.ts";
@@ -8,13 +8,13 @@ const { page, running, at, complaints } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 const toast = page.locator(".toast");
 
-test("before anybody is here it says what makes a person", async () => {
+test("without people, the page says what creates a person", async () => {
   await page.goto(at("people"));
   await page.getByRole("heading", { name: "No people yet" }).waitFor();
   await page.getByText("first names an address").waitFor();
 });
 
-test("the customer who paid and got nothing: from an address to the cause and the event to replay, in three steps", async () => {
+test("a customer who paid and got nothing: from the address to the cause and the replay in three steps", async () => {
   await stageCarol(running);
   await page.goto(at("home"));
   await page.getByRole("link", { name: "People" }).waitFor();
@@ -35,7 +35,7 @@ test("the customer who paid and got nothing: from an address to the cause and th
   await story.waitFor();
 });
 
-test("what they have now says where it came from, and each is a link", async () => {
+test("a person's access shows its sources as links", async () => {
   const now = page.getByRole("region", { name: "Has now" });
   await now.getByText("Has access").waitFor();
   await now.getByText("380").waitFor();
@@ -43,7 +43,7 @@ test("what they have now says where it came from, and each is a link", async () 
   await now.getByRole("link", { name: "its event" }).first().waitFor();
 });
 
-test("access granted by hand is told and taken back", async () => {
+test("manual access is listed and can be undone", async () => {
   await page.getByRole("button", { name: "Grant access…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("combobox", { name: "To what" }).selectOption("access:beta");
@@ -60,7 +60,7 @@ test("access granted by hand is told and taken back", async () => {
     .waitFor();
 });
 
-test("credits that are not there cannot be spent, and the refusal says so where it was asked", async () => {
+test("credits beyond the balance cannot be spent, and the error appears at the field", async () => {
   await page.getByRole("button", { name: "Credits…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("radio", { name: "Spend" }).check();
@@ -74,7 +74,7 @@ test("credits that are not there cannot be spent, and the refusal says so where 
   await page.getByRole("region", { name: "Has now" }).getByText("300", { exact: true }).waitFor();
 });
 
-test("attributes are changed name by name: what is wrong is said at the field, and what somebody else set meanwhile stays", async () => {
+test("attributes change by name: errors appear at the field, and concurrent changes by others stay", async () => {
   const card = page.locator(".card", { has: page.getByRole("heading", { name: "Attributes" }) });
   await card.getByText("pays by invoice").waitFor();
   await card.getByRole("button", { name: "Change the attributes…" }).click();
@@ -109,14 +109,14 @@ test("attributes are changed name by name: what is wrong is said at the field, a
   await card.getByText("None. What your app notes of them").waitFor();
 });
 
-test("somebody suspended is told so on the page, and is active again by Undo", async () => {
+test("a suspended person is marked on the page, and Undo reactivates them", async () => {
   await page.getByRole("button", { name: "Suspend" }).click();
   await page.getByText("they may use nothing of what they have").waitFor();
   await toast.last().getByRole("button", { name: "Undo" }).click();
   await page.getByText("they may use nothing of what they have").waitFor({ state: "detached" });
 });
 
-test("an address that nobody has says what would make a person of it, and what came for it", async () => {
+test("an unknown address shows what would create the person, and its events", async () => {
   await page.goto(at("people/dave@example.com"));
   await page.getByRole("heading", { name: "Nobody has this address" }).waitFor();
   await page.getByText("No event of the last 30 days mentions it").waitFor();
@@ -125,7 +125,7 @@ test("an address that nobody has says what would make a person of it, and what c
   await page.getByRole("heading", { name: "dave@example.com" }).waitFor();
 });
 
-test("erasing asks for the address, and leaves the page", async () => {
+test("an erasure asks for the address, and leaves the page", async () => {
   await page.getByRole("button", { name: "Erase…" }).click();
   const dialog = page.getByRole("dialog");
   expect(await dialog.getByRole("button", { name: "Erase for good" }).isDisabled()).toBe(true);
@@ -137,7 +137,7 @@ test("erasing asks for the address, and leaves the page", async () => {
   expect(await page.getByRole("link", { name: "dave@example.com" }).count()).toBe(0);
 });
 
-test("one of two who have one address in two spellings leads to the other, and says who keeps what before an erasure", async () => {
+test("two people with one address in two spellings link to each other, and the page says who keeps what before an erasure", async () => {
   const invite = async (email: string): Promise<string> => (await running.api("POST", "/persons", { email }, "local")).body.person.id;
   const [first, second] = [await invite("zoe@before.example"), await invite("zoe@bücher.example")];
   const sql = "UPDATE person SET email = 'zoe@xn--bcher-kva.example', email_key = 'zoe@xn--bcher-kva.example' WHERE id = ?1";
@@ -152,6 +152,6 @@ test("one of two who have one address in two spellings leads to the other, and s
   await page.getByRole("link", { name: first }).waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

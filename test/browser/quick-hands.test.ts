@@ -1,4 +1,4 @@
-/** Hands that are quicker than the service: what they do before an answer is there neither falls into nothing nor is overwritten by it. */
+/** Tests users who are faster than the service: an action before a response is neither lost nor overwritten. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { openDashboard } from "../kit/browser.ts";
@@ -26,7 +26,7 @@ interface Held {
   gone: PromiseWithResolvers<void>;
 }
 
-/** Keeps what this page asks for at such addresses from the service until it is let go; with a status, that is the answer then. */
+/** Delays this page's matching requests until they are released. With a status, the release answers with it. */
 async function keepBack(method: string, path: string, status: number | null = null): Promise<{ asked(): Promise<void>; letGo(): Promise<void> }> {
   await page.evaluate(
     ([wanted, pattern, answered]) => {
@@ -48,7 +48,7 @@ async function keepBack(method: string, path: string, status: number | null = nu
   };
 }
 
-test("two switches in a row are two changes, though the first is still on its way", async () => {
+test("two switches in a row make two changes, although the first is still pending", async () => {
   await page.goto(at("attention?tab=switches"));
   const [mail, other] = [page.getByLabel("Mail alerts to the owners"), page.getByRole("checkbox").nth(1)];
   await mail.waitFor();
@@ -65,7 +65,7 @@ test("two switches in a row are two changes, though the first is still on its wa
   expect([await mail.isChecked(), await other.isChecked()]).toEqual(before.map((isOn) => !isOn));
 });
 
-test("what is explained is what was chosen last, though the answer before it comes later", async () => {
+test("the newest selection is explained, although the previous response arrives later", async () => {
   await page.goto(at("relays/orders"));
   const tab = page.getByRole("link", { name: "Test", exact: true });
   await tab.waitFor();
@@ -83,7 +83,7 @@ test("what is explained is what was chosen last, though the answer before it com
   expect(await steps.innerText()).not.toContain("signed here");
 });
 
-test("what is written while a save is on its way stays, as a draft of what was saved", async () => {
+test("text written during a save stays as a draft of the saved version", async () => {
   await page.goto(at("relays/orders?tab=definition"));
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
   await editorOf(page).click();
@@ -101,7 +101,7 @@ test("what is written while a save is on its way stays, as a draft of what was s
   await page.getByRole("button", { name: "Throw away" }).click();
 });
 
-test("a key that is on its way is not closed away, and a refused address stays to be mended", async () => {
+test("a pending key cannot be closed, and a rejected address stays for a correction", async () => {
   await page.goto(at("settings?tab=keys"));
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("quick");
@@ -123,7 +123,7 @@ test("a key that is on its way is not closed away, and a refused address stays t
   expect(await address.inputValue()).toBe("ada@example.com");
 });
 
-test("Enter behind an id that was just pasted leads to what it names, and what was chosen stays while more is found", async () => {
+test("Enter after a pasted id opens its page, and a selection stays while more results arrive", async () => {
   await page.goto(at("home"));
   await page.getByRole("heading", { name: "Home" }).waitFor();
   const field = page.getByRole("combobox", { name: "Find anything" });
@@ -152,8 +152,8 @@ test("Enter behind an id that was just pasted leads to what it names, and what w
   await page.keyboard.press("Escape");
 });
 
-test("who has gone on with Tab keeps the focus when the page's title is known", async () => {
-  // Too narrow for a panel, which would have it loaded before.
+test("a user who moved on with Tab keeps the focus when the page's title loads", async () => {
+  // Uses a screen too narrow for the side panel, because the panel would load the page early.
   await page.setViewportSize({ width: 1_100, height: 860 });
   await page.goto(at("events"));
   const row = page.locator(`main [data-row][href$="${ids[0]}"]`);
@@ -170,7 +170,7 @@ test("who has gone on with Tab keeps the focus when the page's title is known", 
   await page.setViewportSize({ width: 1_280, height: 860 });
 });
 
-test("a row that is pressed takes the click, though the list has a new one above it", async () => {
+test("a pressed row gets the click, although a new row appears above it", async () => {
   await page.goto(at("events"));
   const row = rows.first();
   await row.waitFor();
@@ -189,7 +189,7 @@ test("a row that is pressed takes the click, though the list has a new one above
   await rows.nth(3).waitFor();
 });
 
-test("a span that moves on takes no row away, and the next event is known at once", async () => {
+test("a moving time range removes no row, and the next event is known at once", async () => {
   await page.goto(at("events?hours=1"));
   await rows.nth(3).waitFor();
   await rows.nth(1).focus();
@@ -200,7 +200,7 @@ test("a span that moves on takes no row away, and the next event is known at onc
     Date.now = () => real() + 60_000;
   });
   const counted: number[] = [];
-  // Drawn anew, as it is whenever something of the list changes.
+  // Forces the list to render again, like any change of the list.
   await page.keyboard.press("x");
   await held.asked();
   counted.push(await rows.count());
@@ -211,6 +211,6 @@ test("a span that moves on takes no row away, and the next event is known at onc
   expect(await page.evaluate(() => document.activeElement?.getAttribute("href") ?? null)).toBe(before);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The records room: what wrote a record, exact numbers, a change that somebody else's is not lost under, and hostile data harmless. */
+/** Tests the Records page: a record's author, exact numbers, concurrent changes, and hostile data without effect. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { stageCarol } from "../kit/staged-person.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   expect(saved.status).toBe(201);
 });
 
-test("collections lead to records, each with the relay and the event that wrote it", async () => {
+test("collections link to records, each with its relay and event", async () => {
   await page.goto(at("collections"));
   await page.getByRole("link", { name: "notices" }).click();
   await page.getByText("Thank you for cs_live_be07").waitFor();
@@ -43,7 +43,7 @@ test("collections lead to records, each with the relay and the event that wrote 
   await page.getByRole("definition").getByRole("link", { name: "carol@example.com" }).waitFor();
 });
 
-test("a record is made as it is typed, its numbers exact, and what it sets off is said before", async () => {
+test("a record form has typed fields with exact numbers, and shows which relays it triggers", async () => {
   await page.goto(at("collections/orders"));
   await page.getByRole("button", { name: "New record…" }).click();
   const dialog = page.getByRole("dialog");
@@ -69,7 +69,7 @@ test("a record is made as it is typed, its numbers exact, and what it sets off i
   await page.locator(".record-text").getByText(BIG).waitFor();
 });
 
-test("a record is found by a text in it", async () => {
+test("a text finds a record", async () => {
   const address = page.url();
   await page.goto(at("collections/orders?q=nothing-such"));
   await page.getByRole("heading", { name: "No record matches" }).waitFor();
@@ -79,7 +79,7 @@ test("a record is found by a text in it", async () => {
   await page.goto(address);
 });
 
-test("what somebody changed meanwhile is shown beside and never written over unseen", async () => {
+test("a concurrent change is shown next to the user's and never overwritten unseen", async () => {
   await page.getByRole("button", { name: "Change…" }).click();
   const dialog = page.getByRole("dialog");
   const id = new URL(page.url()).pathname.split("/").at(-1) ?? "";
@@ -94,13 +94,13 @@ test("what somebody changed meanwhile is shown beside and never written over uns
   await page.locator(".record-text").getByText('"mine"').waitFor();
 });
 
-test("a record is deleted after it was asked, and the list stands again", async () => {
+test("a record is deleted after a confirmation, and the list returns", async () => {
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.waitForURL(/\/collections\/orders$/);
   await page.getByRole("heading", { name: "No records yet" }).waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

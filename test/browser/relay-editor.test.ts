@@ -1,4 +1,4 @@
-/** A definition written in the browser: offered, explained, marked where it is wrong, kept as a draft, saved, met by another's save, restored. */
+/** Tests the definition editor: completion, explanations, error marks, drafts, saving, conflicts and restore. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { editorOf, readEditor, writeEditor } from "../kit/browser-editor.ts";
@@ -15,13 +15,13 @@ const options = page.locator(".cm-tooltip-autocomplete li");
 async function choose(name: string): Promise<void> {
   const option = options.filter({ hasText: name });
   await option.waitFor();
-  // The list takes nothing in its first moments, so that nobody chooses what just appeared under their hand.
+  // The list ignores input at first, so that users do not select an item that just appeared.
   await page.waitForTimeout(120);
   await option.click();
   await option.waitFor({ state: "detached" });
 }
 
-/** Puts the caret behind the last of these words. */
+/** Puts the caret after the last occurrence of the words. */
 async function caretBehind(words: string): Promise<void> {
   const text = await readEditor(page);
   const before = text.slice(0, text.lastIndexOf(words) + words.length).split("\n");
@@ -33,7 +33,7 @@ async function caretBehind(words: string): Promise<void> {
   for (const _ of before.at(-1) ?? "") await page.keyboard.press("ArrowRight");
 }
 
-test("what may stand at a place is offered: fields of the action, names of the catalog, what a template reads", async () => {
+test("completion offers the action's fields, the catalog's names, and a template's paths", async () => {
   await api("POST", "/collections", { name: "orders", kind: "shared", fields: { number: { type: "text" } } });
   expect((await api("POST", "/relays", { definition: sold(1) })).status).toBe(201);
   await page.goto(at("relays/sold?tab=definition"));
@@ -57,14 +57,14 @@ test("what may stand at a place is offered: fields of the action, names of the c
   expect(JSON.parse(await readEditor(page)).actions).toEqual([{ type: "write_record", collection: "orders", data: { number: "{{mapped.order}}" } }]);
 });
 
-test("the rule of a field is told to the pointer, and to the caret below the text", async () => {
+test("a field's rule is shown to the pointer, and to the caret below the text", async () => {
   await caretBehind('"scheme": "ho');
   await page.locator(".editor-rule", { hasText: "trigger.verify.scheme" }).waitFor();
   await editorOf(page).getByText('"map"').hover();
   await page.locator(".cm-rule", { hasText: "Names for values in the provider's body" }).waitFor();
 });
 
-test("a problem is marked at its line while it is typed, and gone to from the list below", async () => {
+test("a problem is marked at its line during typing, and the list below links to it", async () => {
   const text = await readEditor(page);
   await writeEditor(page, text.replace('"orders"', '"Orders!"'));
   await page.getByRole("heading", { name: "1 problem to fix" }).waitFor();
@@ -77,7 +77,7 @@ test("a problem is marked at its line while it is typed, and gone to from the li
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
 });
 
-test("the page's own keys are letters in the text, and Escape and Tab leave it", async () => {
+test("the page's shortcuts are letters in the text, and Escape and Tab leave it", async () => {
   await editorOf(page).click();
   await page.keyboard.press("ControlOrMeta+End");
   await page.keyboard.type("gr?/j");
@@ -89,7 +89,7 @@ test("the page's own keys are letters in the text, and Escape and Tab leave it",
   expect(await page.evaluate(() => document.activeElement?.classList.contains("editor-host"))).toBe(false);
 });
 
-test("a draft outlives the page, says since when, and is thrown away with a way back", async () => {
+test("a draft survives the page, shows its age, and can be discarded and restored", async () => {
   const draft = await readEditor(page);
   await page.reload();
   await page.getByText(/This is your draft of/).waitFor();
@@ -100,7 +100,7 @@ test("a draft outlives the page, says since when, and is thrown away with a way 
   await editorOf(page).getByText('"write_record"').waitFor();
 });
 
-test("Ctrl S saves, and the draft is no more", async () => {
+test("Ctrl S saves and removes the draft", async () => {
   await editorOf(page).click();
   await page.keyboard.press("ControlOrMeta+s");
   await page.getByText("Saved sold as version 2").first().waitFor();
@@ -109,7 +109,7 @@ test("Ctrl S saves, and the draft is no more", async () => {
   expect(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("relay.draft.")))).toEqual([]);
 });
 
-test("another's save is shown beside mine; theirs is taken where I want it, and what I saw is saved", async () => {
+test("another user's save is shown next to mine, parts of it can be accepted, and the visible text is saved", async () => {
   const text = await readEditor(page);
   await writeEditor(page, text.replace("data.id", "data.mine"));
   const theirs = JSON.parse(text.replace('"orders"', '"orders_eu"'));
@@ -128,7 +128,7 @@ test("another's save is shown beside mine; theirs is taken where I want it, and 
   expect(saved.actions[0].collection).toBe("orders_eu");
 });
 
-test("the history tells what each version changed, and restores one after it was looked at", async () => {
+test("the history shows each version's changes, and restores one after a preview", async () => {
   await page.getByRole("link", { name: "History" }).click();
   await page.getByRole("listitem", { name: "Version 4" }).getByText("in force").waitFor();
   await page.getByRole("button", { name: "Version 2", exact: true }).click();
@@ -142,7 +142,7 @@ test("the history tells what each version changed, and restores one after it was
   expect((await api("GET", "/relays/sold")).body.relay.definition.actions).toEqual([{ type: "grant_credits", amount: 1 }]);
 });
 
-test("on a small screen the same is written, and nothing scrolls sideways", async () => {
+test("a small screen edits the same without sideways scrolling", async () => {
   await page.setViewportSize({ width: 390, height: 800 });
   await page.getByRole("link", { name: "Definition" }).click();
   await writeEditor(page, (await readEditor(page)).replace('"amount": 1', '"amount": 0'));
@@ -154,11 +154,11 @@ test("on a small screen the same is written, and nothing scrolls sideways", asyn
 const windows: [string, number, number, string][] = [
   ["a tall window", 1280, 1400, ".editor-foot"],
   ["a tall and narrow window", 390, 1900, ".editor-foot"],
-  ["a window that the page is longer than", 1280, 860, ".new-relay-actions"],
-  ["a narrow window that the page is longer than", 390, 800, ".new-relay-actions"],
+  ["a window shorter than the page", 1280, 860, ".new-relay-actions"],
+  ["a narrow window shorter than the page", 390, 800, ".new-relay-actions"],
 ];
 
-test.each(windows)("in %s nothing that is seen moves when the editor arrives", async (_, width, height, seen) => {
+test.each(windows)("in %s nothing visible moves when the editor loads", async (_, width, height, seen) => {
   let arrive = () => {};
   const meant = new Promise<void>((resolve) => {
     arrive = resolve;
@@ -174,7 +174,7 @@ test.each(windows)("in %s nothing that is seen moves when the editor arrives", a
   await page.getByRole("button", { name: "Use this template" }).click();
   const before = await place();
   expect(before?.height).toBeGreaterThan(0);
-  // What is found about the text stands below it.
+  // The findings appear below the text.
   await page.getByRole("list", { name: "Warnings" }).waitFor();
   expect(await place()).toEqual(before);
   expect(await page.locator(".editor textarea").inputValue()).toContain("payment_intent");
@@ -186,11 +186,11 @@ test.each(windows)("in %s nothing that is seen moves when the editor arrives", a
   await page.getByRole("button", { name: "Other templates…" }).click();
 });
 
-test("where the editor cannot be loaded, a plain text works; where nobody checks it, nothing says that it is valid", async () => {
+test("without the editor a plain text field works, and unchecked text is never called valid", async () => {
   expect(complaints).toEqual([]);
   await page.goto(at("relays/sold?tab=definition"));
   await readEditor(page);
-  // All that is left of it then is what the page's own scripts are.
+  // Lists the loaded files, to prove that the page consists of several chunks.
   const chunks = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
   await page.reload();
   await page.route(/\.js$/, async (route) => {

@@ -1,4 +1,4 @@
-/** A relay's overview: what is left to do while it is new, how it is and why, and the way of its calls with a link to what stopped at each step. */
+/** Tests a relay's overview: the open steps of a new relay, its health, and a funnel with links to each step's stops. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 const funnel = page.getByRole("region", { name: "Last 24 hours" });
 
-test("a new relay says what is left to do, and the steps tick themselves", async () => {
+test("a new relay lists its open steps, and they check themselves off", async () => {
   const steps = page.getByRole("region", { name: "Set it up" });
   await steps.getByRole("heading", { name: "Have both know the secret (done)" }).waitFor();
   await page.locator(".page-title").getByText("No calls yet").waitFor();
@@ -36,7 +36,7 @@ test("a new relay says what is left to do, and the steps tick themselves", async
   await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
 });
 
-test("what is wrong stands there with its reason, and the funnel says where each call stopped", async () => {
+test("a problem is shown with its reason, and the funnel shows where each request stopped", async () => {
   await sendSigned(running, "orders", secret, "one", paid("one"));
   await sendSigned(running, "orders", secret, "two", '{"id":"two","email":"ada@example.com","type":"sent"}');
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
@@ -60,7 +60,7 @@ test("what is wrong stands there with its reason, and the funnel says where each
   ]);
 });
 
-test("what stopped at a step is one click away, in the room that lists it, and Back returns", async () => {
+test("a step's stops are one click away on the page that lists them, and Back returns", async () => {
   await funnel.getByRole("link", { name: "See them: 1 that stopped with when" }).click();
   await page.waitForURL(/\/calls\?relay=orders&outcome=ignored$/);
   await page.getByText("when.event_type must be").first().waitFor();
@@ -70,7 +70,7 @@ test("what stopped at a step is one click away, in the room that lists it, and B
   await page.getByRole("link", { name: /paid/ }).first().waitFor();
 });
 
-test("the list of relays stands by trouble, each with how it is", async () => {
+test("the list of relays is sorted by severity, each with its health", async () => {
   const actions = [{ type: "grant_credits", amount: 1 }];
   await running.api(
     "POST",
@@ -87,6 +87,6 @@ test("the list of relays stands by trouble, each with how it is", async () => {
   expect(await page.locator("[data-row]").allInnerTexts()).toEqual(["orders", "alpha"]);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -19,7 +19,7 @@ test("a one-time link signs in and leaves no token in the address", async () => 
   expect(await page.getByRole("button", { name: /Local: app and environment/ }).isVisible()).toBe(true);
 });
 
-test("every problem of a definition is told at its field, with its line", async () => {
+test("every problem of a definition is shown at its field, with its line", async () => {
   await page.getByRole("link", { name: "Start from a working example" }).click();
   await page.getByRole("button", { name: "Use this template" }).click();
   const example = await readEditor(page);
@@ -36,7 +36,7 @@ test("every problem of a definition is told at its field, with its line", async 
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
 });
 
-test("a new relay's secret is shown once, with the warning that it will not be shown again", async () => {
+test("a new relay's secret is shown once, with a warning", async () => {
   await page.getByRole("button", { name: "Create relay" }).click();
   await page.getByRole("heading", { name: "order-paid is ready" }).waitFor();
   secret = await page.locator('[data-secret="Receiver secret"]').innerText();
@@ -49,7 +49,7 @@ test("a new relay's secret is shown once, with the warning that it will not be s
   expect(await page.content()).not.toContain(secret);
 });
 
-test("an event that arrives appears by itself, and opens with what each action did", async () => {
+test("a new event appears without a reload, and opens with each action's result", async () => {
   const body = '{"id":"ord_1","type":"order.paid","data":{"email":"ada@example.com","order_id":"o1"}}';
   const sent = await sendSigned(running, "order-paid", secret, "msg_1", body);
   expect(sent.status).toBe(200);
@@ -60,7 +60,7 @@ test("an event that arrives appears by itself, and opens with what each action d
   expect(await page.getByRole("group", { name: "Payload" }).innerText()).toContain('"ada@example.com"');
 });
 
-test("a replay says what it will skip, and its outcome is shown only once it is known", async () => {
+test("a replay lists the actions that it skips, and shows its result only once it is known", async () => {
   await page.getByRole("button", { name: "Replay" }).click();
   await page.getByRole("dialog").getByText("Is skipped: its work was done").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
@@ -69,7 +69,7 @@ test("a replay says what it will skip, and its outcome is shown only once it is 
   expect(await running.rows("SELECT 1 FROM credit")).toHaveLength(1);
 });
 
-test("a paused relay records, and its event says that it waits for the resume", async () => {
+test("a paused relay stores events, and they say that they wait for the resume", async () => {
   await page.goto(at("relays/order-paid"));
   await page.getByRole("button", { name: "Pause" }).click();
   await page.getByRole("button", { name: "Resume" }).waitFor();
@@ -84,7 +84,7 @@ test("a paused relay records, and its event says that it waits for the resume", 
   await page.locator(".reason", { hasText: "done" }).waitFor();
 });
 
-test("rotating shows the new secret once, and the old one is refused", async () => {
+test("a rotation shows the new secret once, and the old one is rejected", async () => {
   await page.goto(at("relays/order-paid?tab=secrets"));
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
   await page.getByRole("button", { name: "Make a new secret" }).click();
@@ -98,7 +98,7 @@ test("rotating shows the new secret once, and the old one is refused", async () 
   secret = rotated;
 });
 
-test("with an overlap both verify, it says which one the last call used, and the old one is ended by hand", async () => {
+test("during an overlap both secrets verify, the last used one is shown, and an owner can end the old one", async () => {
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("The present one goes on verifying for").selectOption("24 hours");
@@ -115,7 +115,7 @@ test("with an overlap both verify, it says which one the last call used, and the
   expect((await sendSigned(running, "order-paid", secret, "msg_7", "{}")).status).toBe(401);
 });
 
-test("a pasted secret that does not fit is refused in the service's own sentence, and nothing is told as done", async () => {
+test("an unsuitable secret is rejected with the service's sentence, and no success is shown", async () => {
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
   await page.getByRole("radio", { name: "Paste the sender’s" }).check();
   await page.getByLabel("The secret the sender shows").fill("short");
@@ -125,7 +125,7 @@ test("a pasted secret that does not fit is refused in the service's own sentence
   await page.getByRole("button", { name: "Cancel" }).click();
 });
 
-test("a save that meets a newer version shows both sides, and saves only what is chosen", async () => {
+test("a save over a newer version shows both sides, and saves only the choice", async () => {
   await page.getByRole("link", { name: "Definition" }).click();
   const read = await readEditor(page);
   await writeEditor(page, read.replace('"amount": 10', '"amount": 25'));
@@ -143,7 +143,7 @@ test("a save that meets a newer version shows both sides, and saves only what is
   expect(await readEditor(page)).toContain('"amount": 25');
 });
 
-test("an action edited after its work is skipped by a replay unless its box is checked", async () => {
+test("an action edited after it ran is skipped by a replay unless its box is checked", async () => {
   const [first] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event ORDER BY seq LIMIT 1`);
   await page.goto(at(`events/${first?.id}`));
   await page.getByRole("button", { name: "Replay" }).click();
@@ -151,14 +151,14 @@ test("an action edited after its work is skipped by a replay unless its box is c
   await dialog.getByText("amount was 10 and is 25").waitFor();
   await dialog.getByLabel("Run it as well").check();
   await dialog.getByRole("button", { name: "Replay" }).click();
-  // It came to its work, which the ref keeps from being done twice.
+  // The action ran, but its ref prevents a second grant.
   await page.locator(".reason", { hasText: "credits were added under this ref before" }).waitFor();
   expect(await page.locator(".run").count()).toBe(3);
   expect(await running.rows("SELECT chosen IS NOT NULL AS chosen FROM event WHERE seq = ?1", seqOf(first?.id ?? ""))).toEqual([{ chosen: 1 }]);
   await page.goto(at("relays/order-paid"));
 });
 
-test("a payload is expunged for good, once that is confirmed, and its event is replayed no more", async () => {
+test("a payload is deleted permanently after a confirmation, and its event cannot be replayed", async () => {
   const [first] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event ORDER BY seq LIMIT 1`);
   await page.goto(at(`events/${first?.id}`));
   await page.getByRole("button", { name: "Expunge…" }).click();
@@ -170,7 +170,7 @@ test("a payload is expunged for good, once that is confirmed, and its event is r
   ]);
 });
 
-test("a relay's page shows the last calls that became no event, with the cause, and a name that was probably meant for it", async () => {
+test("a relay's page shows its last rejected requests with their causes, and a probably misspelled name", async () => {
   await running.hook("order-paid", { headers: { "content-type": "application/json" }, body: "{}" });
   await running.hook("order-payd", { headers: { "content-type": "application/json" }, body: "{}" });
   await page.goto(at("relays/order-paid"));
@@ -180,7 +180,7 @@ test("a relay's page shows the last calls that became no event, with the cause, 
   expect(await calls.innerText()).toContain("127.0.0.1");
 });
 
-test("the store templates are offered to start from, with what is left to do", async () => {
+test("the store templates are offered, with the remaining steps", async () => {
   await page.goto(at("relays/new"));
   await page.getByRole("button", { name: "App-store purchase" }).click();
   const preview = page.getByRole("region", { name: "Preview of App-store purchase" });
@@ -189,7 +189,7 @@ test("the store templates are offered to start from, with what is left to do", a
   await preview.getByRole("button", { name: "Use this template" }).click();
   await page.getByLabel("Name").fill("my-store");
   await editorOf(page).getByText('"my-store"').waitFor();
-  // What is written is never lost to a template: it comes back.
+  // Another template never discards the user's text, because the text returns.
   await page.getByRole("button", { name: "Other templates…" }).click();
   await page.getByRole("button", { name: "Schedule" }).click();
   await page.getByRole("button", { name: "Use this template" }).click();
@@ -199,7 +199,7 @@ test("the store templates are offered to start from, with what is left to do", a
   await page.goto(at("relays/order-paid"));
 });
 
-test("a known sender is found by a word, looked at, and begun with; its secret's place stands where the secret is pasted", async () => {
+test("a word finds a known sender and its recipe, which starts a relay with the place for its secret", async () => {
   await page.goto(at("relays/new?step=template"));
   await page.getByLabel("Find a sender or a template").fill("merge requests");
   await page.getByRole("button", { name: "Paid checkout" }).waitFor({ state: "detached" });
@@ -218,7 +218,7 @@ test("a known sender is found by a word, looked at, and begun with; its secret's
   await page.goto(at("relays/order-paid"));
 });
 
-test("deleting asks for the name, and the relay is gone", async () => {
+test("a deletion asks for the name, and deletes the relay", async () => {
   await page.getByRole("button", { name: "Delete…", exact: true }).click();
   await page.getByRole("dialog").getByText("Events that still wait end failed.").waitFor();
   const remove = page.getByRole("button", { name: "Delete relay" });
@@ -229,6 +229,6 @@ test("deleting asks for the name, and the relay is gone", async () => {
   expect(await running.rows("SELECT 1 FROM relay")).toEqual([]);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

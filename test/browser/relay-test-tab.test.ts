@@ -1,4 +1,7 @@
-/** A relay's Test tab: an example, a pasted call and an event that arrived, each step by step with no effect; sent for real in development alone. */
+/**
+ * Tests a relay's Test tab: an example, a pasted request or a stored event is explained step by step without effect. Only development can send one
+ * for real.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
@@ -37,7 +40,7 @@ beforeAll(async () => {
 
 const steps = page.getByRole("region", { name: "Steps" });
 
-test("an example is signed here and explained at once, and leaves nothing", async () => {
+test("an example is signed and explained at once, and stores nothing", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("link", { name: "Test", exact: true }).click();
   await steps.getByText("It would run.").waitFor();
@@ -60,7 +63,7 @@ test("an example is signed here and explained at once, and leaves nothing", asyn
   expect([await count("event"), await count("person"), await count("credit")]).toEqual([0, 0, 0]);
 });
 
-test("a pasted call is told its verdict, and a body alone what when asks for", async () => {
+test("a pasted request gets its verdict, and a bare body is checked against when", async () => {
   await page.getByRole("button", { name: "A call I paste" }).click();
   await page.waitForURL(/with=paste/);
   const box = page.getByLabel(/The call: a curl command/);
@@ -83,7 +86,7 @@ test("a pasted call is told its verdict, and a body alone what when asks for", a
   expect(await count("event")).toBe(0);
 });
 
-test("a call from the Calls room comes with what is kept of it, and an event that arrived is explained by its own payload", async () => {
+test("a request from the Requests page brings its stored parts, and a stored event is explained by its payload", async () => {
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   await sendSigned(running, "orders", secret, "one", paid);
   await sendSigned(running, "orders", secret, "one", paid);
@@ -101,14 +104,14 @@ test("a call from the Calls room comes with what is kept of it, and an event tha
   await steps.getByText("Grant credits", { exact: true }).waitFor();
 });
 
-test("sent for real it has every effect, and its event is one click away", async () => {
+test("a real test event has every effect, and links to the event", async () => {
   await page.goto(at("relays/orders?tab=test"));
   await page.getByRole("button", { name: "Send it for real" }).click();
   await page.getByRole("link", { name: "See the event" }).click();
   await page.locator(".reason", { hasText: "Grant credits: done." }).waitFor();
 });
 
-test("a schedule runs one tick, a record change writes a test record", async () => {
+test("a schedule runs one tick, and a record change writes a test record", async () => {
   await page.goto(at("relays/nightly?tab=test"));
   await steps.getByText("Call a URL").first().waitFor();
   await page.getByRole("button", { name: "Run one tick now" }).click();
@@ -119,6 +122,6 @@ test("a schedule runs one tick, a record change writes a test record", async () 
   expect(await running.rows("SELECT 1 FROM record WHERE collection = 'notes'")).toHaveLength(1);
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,7 @@
-/** The selling room: a product from its first words to one that a relay sells, plans, access slugs, a receipt taken back, a subscription ended. */
+/**
+ * Tests the Selling page, from the empty page to a product that a relay sells. Also tests plans, access slugs, a refunded receipt, and an ended
+ * subscription.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
@@ -21,7 +24,7 @@ const SALE = {
   ],
 };
 
-test("the first words say how a product is sold, and lead to a relay", async () => {
+test("the empty page says how a product is sold, and links to a relay", async () => {
   await page.goto(at("home"));
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.keyboard.press("g");
@@ -32,7 +35,7 @@ test("the first words say how a product is sold, and lead to a relay", async () 
   await page.goBack();
 });
 
-test("a product is made, refused at its field, and sold through a relay that is named beside it", async () => {
+test("a product is created, rejected at its field, and sold through a relay that is linked next to it", async () => {
   await page.getByRole("button", { name: "New product" }).click();
   await dialog.getByLabel(/^Name/).fill("premium");
   await dialog.getByLabel(/^Title/).fill("Premium");
@@ -65,7 +68,7 @@ test("a product is made, refused at its field, and sold through a relay that is 
   expect((await api("GET", "/products/premium")).product.soldThrough).toEqual({ kind: "relay", relay: "paid" });
 });
 
-test("a plan is made the default; an access slug that is held goes only when one says so twice", async () => {
+test("a plan becomes the default, and an access slug in use is deleted only after a second confirmation", async () => {
   await tab("Plans").click();
   await page.getByText("No plans yet").waitFor();
   await page.getByRole("button", { name: "New plan" }).click();
@@ -88,7 +91,7 @@ test("a plan is made the default; an access slug that is held goes only when one
   await api("POST", "/receipts", { ref: "pay_2", person: person.id, plan: "pro" });
 });
 
-test("a receipt links its person, is found by its ref and taken back; a subscription is ended", async () => {
+test("a receipt links its person, is found by its ref and is refunded, and a subscription is ended", async () => {
   await tab("Receipts").click();
   await page.getByText("€1,299.00").waitFor();
   await page.getByLabel("Find by the whole ref").fill("pay_1");
@@ -109,7 +112,7 @@ test("a receipt links its person, is found by its ref and taken back; a subscrip
   await page.getByRole("row", { name: /pro/ }).getByText("Ended").waitFor();
 });
 
-test("on a narrow screen no tab is wider than the screen, and nothing broke on the way", async () => {
+test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
   await page.setViewportSize({ width: 360, height: 800 });
   for (const name of ["", "plans", "access", "receipts", "subscriptions"]) {
     await page.goto(at(`selling?tab=${name}`));

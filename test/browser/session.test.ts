@@ -15,7 +15,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 const EMAIL = "owner@example.com";
 const PASSWORD = "a long enough password";
 
-/** What stands in the picture: the texts and fields of the page that are visible. */
+/** Returns the visible texts and field values of the page. */
 const shownText = (of: Page): Promise<string> =>
   of.evaluate(() =>
     [...document.querySelectorAll("body *")]
@@ -24,7 +24,7 @@ const shownText = (of: Page): Promise<string> =>
       .join("\n"),
   );
 
-test("the first set-up link makes the owner and signs in", async () => {
+test("the first set-up link creates the owner and signs in", async () => {
   await page.getByRole("heading", { name: "Set up this server" }).waitFor();
   expect(page.url()).not.toContain("#");
   await page.getByLabel("E-mail").fill(EMAIL);
@@ -34,7 +34,7 @@ test("the first set-up link makes the owner and signs in", async () => {
   expect(page.url()).toContain(`/apps/${APP}/development/home`);
 });
 
-test("production is unmistakable, and the environment is a part of every address", async () => {
+test("production has a distinct look, and every address contains the environment", async () => {
   const band = (): Promise<string> => page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element, "::before").height);
   expect(await band()).toBe("auto");
   await page.getByRole("button", { name: /Development: app and environment/ }).click();
@@ -44,7 +44,7 @@ test("production is unmistakable, and the environment is a part of every address
   expect(await band()).toBe("4px");
 });
 
-test("a key is shown once, listed by its hint, and refused once it is revoked", async () => {
+test("a key is shown once, listed by its hint, and rejected after its revocation", async () => {
   await page.goto(at("settings?tab=keys"));
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByLabel("Name").fill("deploy script");
@@ -65,7 +65,7 @@ test("a key is shown once, listed by its hint, and refused once it is revoked", 
   expect(await page.content()).not.toContain(token);
 });
 
-test("who signs in to the app is switched in the settings, and stays so", async () => {
+test("the settings select who can sign in to the app, and the choice persists", async () => {
   await page.goto(at("settings"));
   const invitedOnly = page.getByLabel("Invited people only");
   expect(await invitedOnly.isChecked()).toBe(false);
@@ -79,18 +79,18 @@ test("who signs in to the app is switched in the settings, and stays so", async 
   await page.getByText("Anyone may sign up now.").waitFor();
 });
 
-/** Presses it where it is there now. */
+/** Clicks the button at its current position. */
 const press = (button: Locator): Promise<void> =>
   button.evaluateAll((found) => {
     for (const one of found) (one as HTMLElement).click();
   });
 
-test("a session lost on the way is asked for in front of the page, and what was written is still there", async () => {
+test("an expired session is renewed on top of the page, and written text is still there", async () => {
   await page.goto(at("relays/new"));
   await page.getByRole("button", { name: "Use this template" }).click();
   await writeEditor(page, '{"name":"kept"}');
   await page.context().clearCookies();
-  // A refresh may have met the lost session first; the page is then locked already.
+  // A refresh may have noticed the expired session first, and then the page is already locked.
   const create = page.getByRole("button", { name: "Create relay" });
   await press(create);
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -107,13 +107,13 @@ test("a session lost on the way is asked for in front of the page, and what was 
   await page.getByRole("heading", { name: /problems to fix/ }).waitFor();
 });
 
-test("a page that another tab signed out shows nothing of what it had, nor does a dialog that was open, and both come back", async () => {
+test("a page that another tab signed out hides its content and an open dialog, and both return after sign-in", async () => {
   await page.goto(at("settings?tab=keys"));
   await page.getByText("deploy script").first().waitFor();
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("half a name");
   await page.evaluate(() => fetch("/api/session", { method: "DELETE" }));
-  // What a refresh meets, as the stream of the page does.
+  // Any request that finds the session ended locks the page.
   await press(page.getByRole("button", { name: "Make key" }));
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   expect(await shownText(page)).not.toMatch(/deploy script|half a name|New key/);
@@ -128,7 +128,7 @@ test("a page that another tab signed out shows nothing of what it had, nor does 
   await page.getByText("deploy script").first().waitFor();
 });
 
-test("who signs in again in another tab finds this one signed in too", async () => {
+test("a sign-in in one tab also signs in the other", async () => {
   await page.goto(at("relays/new"));
   await writeEditor(page, '{"name":"held"}');
   const other = await page.context().newPage();
@@ -142,13 +142,13 @@ test("who signs in again in another tab finds this one signed in too", async () 
   await other.keyboard.press("Enter");
   await other.getByRole("heading", { name: "Relays", exact: true }).waitFor();
   await other.close();
-  // A headless browser's tabs are never told that they are in front.
+  // Headless tabs get no focus event.
   await page.evaluate(() => dispatchEvent(new Event("focus")));
   await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
   expect(await readEditor(page)).toBe('{"name":"held"}');
 });
 
-test("another owner who signs in where a session ran out is not shown the draft, and who wrote it finds it again", async () => {
+test("another owner who signs in after an expired session cannot see the draft, and its author finds it again", async () => {
   const passwordHash = await hashPassword(PASSWORD);
   await running.service.store.write("dashboard", (tx) => createOwner(tx, { email: "bob@example.com", passwordHash, nowMs: Date.now() }));
   const enter = async (email: string): Promise<void> => {
@@ -169,11 +169,11 @@ test("another owner who signs in where a session ran out is not shown the draft,
   expect(await readEditor(page)).toBe('{"name":"mine"}');
 });
 
-test("signing out leaves nothing, and signing in comes back to the address that was asked for", async () => {
+test("signing out hides everything, and signing in returns to the requested address", async () => {
   await page.goto(at("relays"));
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  // Local development's links open there; a server has none of them.
+  // Local development opens its one-time links on this page. A server shows the password form.
   await page.goto(`${running.service.url}/signin`);
   await page.getByLabel("Password").waitFor();
   await page.goto(at("events?state=dead"));
@@ -184,7 +184,7 @@ test("signing out leaves nothing, and signing in comes back to the address that 
   expect(page.url()).toEndWith("/events?state=dead");
 });
 
-test("an app is made from the dashboard, and opens in its development environment", async () => {
+test("the dashboard creates an app, and opens its development environment", async () => {
   await page.getByRole("button", { name: /Development: app and environment/ }).click();
   await page.getByRole("link", { name: "New app" }).click();
   await page.getByLabel("Name").fill("Shop");
@@ -192,7 +192,7 @@ test("an app is made from the dashboard, and opens in its development environmen
   await page.getByRole("button", { name: "Shop Development: app and environment, change" }).waitFor();
 });
 
-test("an unreachable service is told in a sentence, and the page mends itself", async () => {
+test("an unreachable service is reported in a sentence, and the page recovers", async () => {
   await page.goto(at("relays"));
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
   const mend = await cutOff(page, "**/api/**");
@@ -203,18 +203,18 @@ test("an unreachable service is told in a sentence, and the page mends itself", 
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints.filter((text) => !text.includes("net::ERR_FAILED"))).toEqual([]);
 });
 
-test("the page and all it loads first is under 80 KB compressed", async () => {
+test("the page and its initial files are under 80 KB compressed", async () => {
   const paths = new Set(["/"]);
   let total = 0;
   for (const path of paths) {
     const url = running.service.url + path;
     const zipped = await fetch(url, { headers: { "accept-encoding": "gzip" }, decompress: false } as RequestInit);
     total += (await zipped.arrayBuffer()).byteLength;
-    // What the page names, and what its scripts import before they run; what they import when asked is loaded later.
+    // Follows the page's links and its scripts' static imports. Dynamic imports load later and do not count.
     const text = await (await fetch(url)).text();
     for (const [, found] of text.matchAll(/(?:src=|href=|from|import)"(\/[^"]+)"/g)) paths.add(found ?? "/");
   }

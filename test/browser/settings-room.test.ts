@@ -1,4 +1,4 @@
-/** The settings room: each tab has its address; what is set stands as the service answered, what is secret is never shown again. */
+/** Tests the Settings page: each tab has an address, values appear as the service stored them, and secrets never show again. */
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { createApp } from "../../src/platform/account/app.ts";
@@ -31,7 +31,7 @@ const card = (name: string) => page.getByRole("region", { name });
 const tab = (name: string) => page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name });
 const told = (text: string) => page.getByRole("status").getByText(text).first().waitFor();
 
-test("g and the comma lead there; the app is renamed, everything is held and let go", async () => {
+test("g and the comma open the page, the app can be renamed, and all events can be held and released", async () => {
   await page.goto(at("home"));
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.keyboard.press("g");
@@ -48,7 +48,7 @@ test("g and the comma lead there; the app is renamed, everything is held and let
   await card("Hold").getByText("Events run as they arrive.").waitFor();
 });
 
-test("the processor's secret is refused with its reason, set, and never shown again", async () => {
+test("the processor's secret is rejected with a reason, set, and never shown again", async () => {
   const own = card("The processor’s secret");
   await own.getByLabel("Signing secret").fill("short");
   await own.getByRole("button", { name: "Set secret" }).click();
@@ -60,7 +60,7 @@ test("the processor's secret is refused with its reason, set, and never shown ag
   expect(await own.getByLabel("New signing secret").inputValue()).toBe("");
 });
 
-test("the limits say where they come from and what hitting them looks like; the server's facts how they are changed", async () => {
+test("limits show their source and the effect of reaching them, and server facts show how to change them", async () => {
   await tab("Limits").click();
   await page.waitForURL(/tab=limits/);
   await page.getByText("The sender is answered 429").first().waitFor();
@@ -70,7 +70,7 @@ test("the limits say where they come from and what hitting them looks like; the 
   await page.getByText("The address is not https").waitFor();
 });
 
-test("a backup is asked for, told while it is made, and how one is put back stands there", async () => {
+test("a backup can be requested, shows its progress, and explains how to restore it", async () => {
   await tab("Backups").click();
   await page.getByText("There is no backup yet.").waitFor();
   await page.getByRole("button", { name: "Back up now" }).click();
@@ -97,7 +97,7 @@ test("an owner is invited by a link that is shown once, and removed", async () =
   expect(await running.rows("SELECT email FROM owner")).toEqual([{ email: "ann@example.com" }]);
 });
 
-test("the sessions are told apart, the others end at once, and a wrong password sets none", async () => {
+test("sessions are distinguishable, the others end at once, and a wrong password ends none", async () => {
   await tab("Sessions").click();
   await page.getByText("Firefox on Linux").waitFor();
   await page.getByText("192.0.2.7").waitFor();
@@ -113,7 +113,7 @@ test("the sessions are told apart, the others end at once, and a wrong password 
   await told("The new password is set");
 });
 
-test("on a narrow screen no tab is wider than the screen, and nothing broke on the way", async () => {
+test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
   await page.setViewportSize({ width: 360, height: 800 });
   for (const name of ["", "keys", "limits", "server", "backups", "owners", "sessions"]) {
     await page.goto(at(`settings?tab=${name}`));
@@ -124,7 +124,7 @@ test("on a narrow screen no tab is wider than the screen, and nothing broke on t
   expect(complaints).toEqual([]);
 });
 
-test("an app is deleted from its settings once its id is typed, with what it holds told before", async () => {
+test("an app is deleted from its settings after its id is typed, with its contents announced before", async () => {
   await running.service.store.write("app", (tx) =>
     createApp(tx, { id: "trial", name: "Trial", environments: ["development", "production"], nowMs: systemClock.now() }),
   );
@@ -141,7 +141,7 @@ test("an app is deleted from its settings once its id is typed, with what it hol
   await page.waitForURL((url) => !url.pathname.startsWith("/apps/trial/"));
 });
 
-test("a node that ends is seen to have ended by who looks on", async () => {
+test("an open page shows that a node has ended", async () => {
   let isLive = true;
   const node = { host: "b", pid: 2, url: null, answers: false, house: false, version: "1", startedAt: new Date().toISOString() };
   const nodes = () => [

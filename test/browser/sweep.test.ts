@@ -1,6 +1,6 @@
 /**
- * Every room there is, as the navigation names them, with the first thing that each lists and the tabs of both: without a barrier that axe
- * finds, dark and narrow, and in the soak also light and wide; not wider than 360 px; nothing moving for who asked for that; the focus in the page that was opened.
+ * Checks every page of the navigation, its first item, and the tabs of both. axe must find no barrier in the dark and narrow view, and in the soak
+ * also in the light and wide view. No page may be wider than 360 px or move under reduced motion, and the focus must follow navigation.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
@@ -14,19 +14,19 @@ const dashboard = await openDashboard({ environments: ["local"] });
 const { page, running, at, complaints } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-/** Below the environment's address. */
+/** Lists paths below the environment's address. */
 let pages: string[] = [];
 
 async function open(path: string): Promise<void> {
   await page.goto(at(path));
   await page.locator("main h1").first().waitFor();
-  // What is loaded stands there, or that there is nothing.
+  // The content has loaded, or the page says that it is empty.
   await page.waitForFunction(() => document.querySelector("main [aria-busy]") === null);
 }
 
 /**
- * As by a link on the page that is shown: what the page and axe consist of stays loaded, which to do anew takes longer than to look. Until nothing is
- * loaded and nothing has changed for a few frames.
+ * Follows a link on the shown page, so that the page's code and axe stay loaded, which saves time. Waits until nothing loads and nothing changes for
+ * several frames.
  */
 async function follow(path: string): Promise<void> {
   await page.evaluate(async (href) => {
@@ -88,7 +88,7 @@ const SCREENS = [
   { colorScheme: "light", width: 1280 },
 ].slice(0, rounds({ slice: 1, soak: 2 })) as { colorScheme: "light" | "dark"; width: number }[];
 
-test("no page has a barrier in a theme, wide or narrow, is wider than 360 px, or has a button smaller than 24", async () => {
+test("no page has a barrier in any view, is wider than 360 px, or has a button smaller than 24 px", async () => {
   const found: string[] = [];
   await open("home");
   for (const path of pages) {
@@ -104,7 +104,7 @@ test("no page has a barrier in a theme, wide or narrow, is wider than 360 px, or
   expect(found).toEqual([]);
 });
 
-/** What is too wide or too small on the page. */
+/** Lists elements that are too wide or too small on the page. */
 function measure(): Promise<string[]> {
   return page.evaluate(() => {
     const { scrollWidth } = document.documentElement;
@@ -122,7 +122,7 @@ function measure(): Promise<string[]> {
   });
 }
 
-test("going from room to room takes the focus along, and nothing moves for who asked for that", async () => {
+test("navigation moves the focus into the page, and nothing moves under reduced motion", async () => {
   await page.setViewportSize({ width: 1280, height: 860 });
   await page.emulateMedia({ reducedMotion: "reduce" });
   await open("relays");
@@ -135,6 +135,6 @@ test("going from room to room takes the focus along, and nothing moves for who a
   }
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Try now: an event that waits for its retry runs from its own page, and a relay's from the relay's page, once the cause is mended. */
+/** Tests immediate retries from the dashboard: one event from its page, and a relay's events from the relay's page, after the cause was fixed. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { CALL, putEvents, sendEvent, showEvent } from "../kit/event-flow.ts";
@@ -10,7 +10,7 @@ const dashboard = await openDashboard({ ports: { caller }, environments: ["devel
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-test("a waiting event is tried from its page; the relay's others from the relay's, and then nothing waits", async () => {
+test("a waiting event is retried from its page, the others from the relay's page, and then none waits", async () => {
   await saveRelay(running, receiverDefinition({ actions: [CALL] }));
   const [one = "", ...others] = [await sendEvent(running, "a"), await sendEvent(running, "b"), await sendEvent(running, "c")];
   await running.drain();
@@ -33,7 +33,7 @@ test("a waiting event is tried from its page; the relay's others from the relay'
   expect(complaints).toEqual([]);
 });
 
-test("whoever paid and waits for what fails is told of on their page, with what is done and when it is tried again", async () => {
+test("a customer whose paid event waits for a retry is marked on their page, with finished actions and the retry time", async () => {
   caller.reply = () => BROKEN;
   const map = { event_id: "id", event_type: "type", person_email: "email" };
   await saveRelay(running, receiverDefinition({ name: "paid", map, actions: [{ type: "grant_credits", amount: 1 }, CALL] }));

@@ -1,4 +1,4 @@
-/** What stops a relay or an event says so truly hours later too, and leads to where it is put right. */
+/** Tests that the page of a stopped relay or event states the cause correctly hours later, and links to its remedy. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
 import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -60,7 +60,7 @@ const openEvent = async (name: string): Promise<void> => {
   await visit.page.locator(".reason").waitFor();
 };
 
-test("Home counts what needs somebody as the navigation does, and what is the server's beside it", async () => {
+test("Home counts the items like the navigation, with the server's items next to them", async () => {
   await visit.page.goto(visit.at("home"));
   const needs = visit.page.getByRole("region", { name: "Needs you" });
   const said = await needs.getByText(/^\d+ things? in production, 1 of the server$/).innerText();
@@ -70,7 +70,7 @@ test("Home counts what needs somebody as the navigation does, and what is the se
     .waitFor();
 });
 
-test("a problem that was told hours ago says of its count when it was so", async () => {
+test("an old problem says when its count was taken", async () => {
   await visit.page.goto(visit.at("relays/refused"));
   const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByText(/has refused every call since .+, 5 by .+, one of them because/).waitFor();
@@ -79,7 +79,7 @@ test("a problem that was told hours ago says of its count when it was so", async
   await visit.page.getByRole("region", { name: "Secrets" }).waitFor();
 });
 
-test("a sentence leads to the page where a terminal has a command, which stands beside the buttons, one piece to its last letter", async () => {
+test("a sentence links to the page for a terminal's command, and the whole command is shown next to the buttons", async () => {
   await visit.page.goto(visit.at("relays/refused"));
   const health = visit.page.getByRole("region", { name: "Health" });
   const way = health.getByRole("link", { name: "Calls › refused" });
@@ -90,12 +90,12 @@ test("a sentence leads to the page where a terminal has a command, which stands 
   await health.locator("code.command", { hasText: /^relay relays set-secret$/ }).waitFor();
 });
 
-test("a button of the same page is named as one", async () => {
+test("a button on the same page is named as one", async () => {
   await visit.page.goto(visit.at("relays/paused"));
   await visit.page.getByText("Resume it with Resume on this page.").waitFor();
 });
 
-test("nobody is told that both know the secret while every call is refused", async () => {
+test("setup steps do not claim that both sides have the secret while every request is rejected", async () => {
   await visit.page.goto(visit.at("relays/refused"));
   const steps = visit.page.getByRole("region", { name: "Set it up" });
   await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
@@ -104,7 +104,7 @@ test("nobody is told that both know the secret while every call is refused", asy
   expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets");
 });
 
-test("where every attempt fails, the way to what mends it stands at the relay and on Home, and the newest event", async () => {
+test("if every attempt fails, the relay's page and Home link to the remedy and the newest event", async () => {
   await visit.page.goto(visit.at("relays/mails"));
   const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByRole("link", { name: "See the newest" }).waitFor();
@@ -121,12 +121,12 @@ const WAYS: [relay: string, link: string, to: string][] = [
   ["misfits", "Correct its definition…", "/relays/misfits?tab=definition"],
   ["empties", "See its definition", "/relays/empties?tab=definition"],
 ];
-test.each(WAYS)("the event of %s leads on by: %s", async (name, link, to) => {
+test.each(WAYS)("the event of %s links to its remedy: %s", async (name, link, to) => {
   await openEvent(name);
   expect(await main().getByRole("link", { name: link }).getAttribute("href")).toEndWith(to);
 });
 
-test("what mends it stands before the replay, at the relay and at the event; the replay of what is done stands there too", async () => {
+test("the remedy comes before the replay, on the relay's and the event's page, also for a done event", async () => {
   await visit.page.goto(visit.at("relays/homeless"));
   const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByText("Still so.").waitFor();
@@ -143,7 +143,7 @@ test("what mends it stands before the replay, at the relay and at the event; the
   expect(await visit.page.locator(".page-actions").getByRole("button", { name: "Replay" }).count()).toBe(0);
 });
 
-test("a pause leads to what waits only where something does", async () => {
+test("a pause links to waiting events only if some wait", async () => {
   await visit.page.goto(visit.at("relays/paused"));
   const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByRole("link", { name: "See what waits (1)" }).click();
@@ -154,7 +154,7 @@ test("a pause leads to what waits only where something does", async () => {
   expect(await health.getByRole("link", { name: "See what waits" }).count()).toBe(0);
 });
 
-test("where no pointer can rest on a link, the command that it stands for is read below: of an alert, and of an event", async () => {
+test("without a pointer, a link's command is shown below it: for an alert and for an event", async () => {
   await visit.page.goto(visit.at("attention?tab=alerts"));
   const alert = visit.page.getByRole("row", { name: /^homeless/ });
   await alert.getByText("On the command line").click();
@@ -165,7 +165,7 @@ test("where no pointer can rest on a link, the command that it stands for is rea
   await reason.locator("code.command", { hasText: /^relay domain set$/ }).waitFor();
 });
 
-test("a long type goes on behind a dot or an underscore where it does not fit, never in the middle of a word", async () => {
+test("a long event type breaks only after a dot or an underscore, never inside a word", async () => {
   await visit.page.setViewportSize({ width: 360, height: 780 });
   await visit.page.goto(visit.at("events?relay=typed"));
   const LONG = "customer.subscription.trial_will_end.for_everybody_of_the_team";
@@ -196,7 +196,7 @@ test("a long type goes on behind a dot or an underscore where it does not fit, n
   await visit.page.setViewportSize({ width: 1280, height: 800 });
 });
 
-test("the funnel says what most of what waits failed with, and leads to those", async () => {
+test("the funnel shows the most frequent cause of waiting events, and links to them", async () => {
   await visit.page.goto(visit.at("relays/mails"));
   const stop = visit.page.getByRole("region", { name: "Last 24 hours" }).locator(".funnel-stop", { hasText: "1 waits here" });
   await stop.getByText("After sender_domain_required").waitFor();
@@ -206,7 +206,7 @@ test("the funnel says what most of what waits failed with, and leads to those", 
   await visit.page.getByRole("button", { name: "Without failed with sender_domain_required" }).waitFor();
 });
 
-test("a relay that hears of changes says what does not count, and never that nothing changed", async () => {
+test("a record-change relay says which changes do not count, and never that nothing changed", async () => {
   await visit.page.goto(visit.at("relays/watches"));
   await main().getByText("No change that the relay watches for came in the last 24 hours.").waitFor();
   await main()
@@ -221,7 +221,7 @@ test("a relay that hears of changes says what does not count, and never that not
   await main().getByText("A change here sets off").waitFor();
 });
 
-test("a tick's row says its time as the reader's clock does, the whole time beside it", async () => {
+test("a tick's row shows its time in the reader's zone, with the complete time in its attribute", async () => {
   await visit.page.goto(visit.at("events?relay=ticks"));
   const times = visit.page.locator(".event-preview time");
   expect(await times.first().innerText()).toMatch(/^\d\d:\d\d$/);
@@ -230,7 +230,7 @@ test("a tick's row says its time as the reader's clock does, the whole time besi
 });
 
 test.each([768, 1000, 1001, 1100])(
-  "beside the navigation, %s px wide, relays have their names, the audit what was done, a person their address",
+  "next to the navigation at %s px, relays show names, the audit shows actions, and a person shows the address",
   async (width) => {
     await visit.page.setViewportSize({ width, height: 900 });
     const widthOf = async (path: string, what: string): Promise<number> => {
@@ -251,7 +251,7 @@ test.each([768, 1000, 1001, 1100])(
   },
 );
 
-test("who saved a version is named, and a limit's variable is there on a telephone too", async () => {
+test("a version shows its author, and a limit's variable is visible on a phone too", async () => {
   await visit.page.goto(visit.at("relays/paused?tab=history"));
   await main().getByText("key test").waitFor();
   await visit.page.setViewportSize({ width: 360, height: 800 });
@@ -266,7 +266,7 @@ test("who saved a version is named, and a limit's variable is there on a telepho
   }
 });
 
-test("who replays what died of something that is still so is told that it would die again", async () => {
+test("a replay of events whose cause still exists warns that they would fail again", async () => {
   await visit.page.goto(visit.at("relays/homeless"));
   await visit.page.getByRole("button", { name: "Replay its dead events…" }).click();
   const dialog = visit.page.getByRole("dialog");
@@ -274,7 +274,7 @@ test("who replays what died of something that is still so is told that it would 
   await dialog.getByRole("button", { name: "Cancel" }).click();
 });
 
-test("what the switch of environments says of trouble stands within it, and an address that is none has a heading", async () => {
+test("the environment switch fits its problem text, and an unknown address has a heading", async () => {
   await visit.page.setViewportSize({ width: 1280, height: 800 });
   await visit.page.goto(visit.at("home"));
   await visit.page.locator(".place-now").click();
@@ -284,7 +284,7 @@ test("what the switch of environments says of trouble stands within it, and an a
   await visit.page.getByRole("heading", { level: 1, name: "Nothing is at this address" }).waitFor();
 });
 
-test("on paper there are no rooms and no buttons of the page", async () => {
+test("printed pages have no navigation and no buttons", async () => {
   await visit.page.goto(visit.at("events"));
   const rooms = visit.page.getByRole("navigation", { name: "Rooms" });
   await rooms.waitFor();
@@ -303,7 +303,7 @@ test("on paper there are no rooms and no buttons of the page", async () => {
   await visit.page.emulateMedia({ media: null });
 });
 
-test("where colours are forced, what was chosen has a line of its own", async () => {
+test("with forced colors, the selected item has its own outline", async () => {
   await visit.page.emulateMedia({ forcedColors: "active" });
   await visit.page.goto(visit.at("relays/mails"));
   const style = (what: string, name: "outlineStyle" | "borderBottomColor") =>
@@ -314,7 +314,7 @@ test("where colours are forced, what was chosen has a line of its own", async ()
   await visit.page.emulateMedia({ forcedColors: null });
 });
 
-test("a service that does not answer at once is said to be waited for, and a proxy's word is told as a proxy's", async () => {
+test("a slow service shows a waiting message, and a proxy's error is named as the proxy's", async () => {
   let answer = (): void => undefined;
   const held = new Promise<void>((resolve) => {
     answer = resolve;
@@ -336,7 +336,7 @@ test("a service that does not answer at once is said to be waited for, and a pro
   await main().getByRole("heading", { level: 1, name: "mails" }).waitFor();
 });
 
-test("a hold is said on every page, with the way to its end", async () => {
+test("a hold is shown on every page, with a link to release it", async () => {
   const { settings } = (await visit.api("GET", "/settings")).body;
   await visit.api("PUT", "/settings", { version: settings.version, held: true });
   await visit.page.goto(visit.at("relays/mails"));
@@ -346,7 +346,7 @@ test("a hold is said on every page, with the way to its end", async () => {
   await main().getByRole("link", { name: "Release the hold…" }).waitFor();
 });
 
-test("who makes what an event died of comes back to that event, and needs no mouse for it", async () => {
+test("a user who creates a missing item returns to the event, by keyboard only", async () => {
   await openEvent("homeless");
   const { page } = visit;
   const came = page.url();
@@ -362,6 +362,6 @@ test("who makes what an event died of comes back to that event, and needs no mou
   await main().getByText("The collection is there since").waitFor();
 });
 
-test("nothing of all this was refused by the page's policy or broke in its console", () => {
+test("the pages violate no content policy and log no error", () => {
   expect(visit.complaints).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * The whole job without curl: from an empty server to a paid relay that works in production, by what the dashboard shows and leads to. Each
- * step is found by its words on the screen; the one call from outside is the provider's.
+ * Tests the complete setup without curl: from an empty server to a paid relay in production, using only what the dashboard shows and links. Each step
+ * is found by its visible words. Only the provider's request comes from outside.
  */
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
@@ -17,7 +17,7 @@ const test = dependentSteps();
 const stack = new AsyncDisposableStack();
 const SECRETS = { development: "whsec_dev4cVqGZKd2TtW0nY8mRjXsLb6H", production: "whsec_live9pQmXw3RkTz7NbYc5VdHs2J" };
 const BUYER = "bea@buyer.example";
-/** What the domain's DNS holds. */
+/** Holds the DNS records of the domain. */
 const dns: string[] = [];
 const mails = await startMailServer({ security: "none", authority: makeAuthority("Nobody") });
 
@@ -48,7 +48,7 @@ const heading = (name: string | RegExp) => page.getByRole("heading", { name }).f
 const ticked = (step: string) => heading(`${step} (done)`);
 const told = (text: string | RegExp) => page.getByText(text).first().waitFor();
 
-/** Domain, its record at the DNS, mail server and a test mail, as the relay's page leads there. */
+/** Sets up the domain, its DNS record, the mail server and a test mail, following the links of the relay's page. */
 async function letMailLeave(): Promise<void> {
   await click("link", "Set a sender domain");
   await page.getByRole("textbox", { name: "Domain" }).fill("shop.example");
@@ -81,7 +81,7 @@ async function setProcessorSecret(secret: string): Promise<void> {
   await ticked("Have both know the secret");
 }
 
-test("the one-time link makes the owner, and the server asks for its first app", async () => {
+test("the one-time link creates the owner, and the server asks for its first app", async () => {
   const link = (await running.service.makeSigninLink()) ?? "";
   await page.goto(new URL("/", link).href);
   await told("Open the set-up link that relay serve printed");
@@ -95,7 +95,7 @@ test("the one-time link makes the owner, and the server asks for its first app",
   await page.waitForURL(/\/apps\/shop\/development\/home$/);
 });
 
-test("a key is made for the app's server and shown once", async () => {
+test("a key for the app's server is created and shown once", async () => {
   await click("link", "Make a key");
   await click("button", "New key");
   await page.getByLabel("Name").fill("shop server");
@@ -110,7 +110,7 @@ test("a key is made for the app's server and shown once", async () => {
   await ticked("Let your app and server in");
 });
 
-test("a relay begins with the template of a paid checkout", async () => {
+test("a relay starts from the template of a paid checkout", async () => {
   await click("link", "Start from a working example");
   await click("button", /^Paid checkout/);
   await click("button", "Use this template");
@@ -121,7 +121,7 @@ test("a relay begins with the template of a paid checkout", async () => {
   await heading("Set it up");
 });
 
-test("what it names is made from its page: the access slug, and the product that it sells", async () => {
+test("its page creates the missing items: the access slug, and the product that it sells", async () => {
   await room("Selling");
   await click("link", "Access slugs");
   await click("button", "New access slug");
@@ -141,7 +141,7 @@ test("what it names is made from its page: the access slug, and the product that
   await ticked("Have what it names");
 });
 
-test("its mail may leave once the domain is verified and a mail server takes it", async () => {
+test("mail can be sent after the domain is verified and a mail server accepts it", async () => {
   await letMailLeave();
   expect(mails.taken.map(({ to }) => to)).toEqual([["ann@example.com"]]);
 });
@@ -153,7 +153,7 @@ test("a signed test event is sent and done", async () => {
   await page.getByRole("region", { name: "Events" }).getByText("Done", { exact: true }).waitFor();
 });
 
-test("it is carried to production: what changes is shown, and approved on a page of its own", async () => {
+test("it is promoted to production: the change is shown, and approved on a separate page", async () => {
   await click("link", "Promote to production…");
   await told("This is a dry run");
   await click("button", "Go on to approve 3 changes…");
@@ -165,7 +165,7 @@ test("it is carried to production: what changes is shown, and approved on a page
   await ticked("Have what it names");
 });
 
-test("production is set up for itself: its mail, and the processor's secret", async () => {
+test("production gets its own mail settings and processor's secret", async () => {
   await letMailLeave();
   await setProcessorSecret(SECRETS.production);
   await room("Home");
@@ -174,7 +174,7 @@ test("production is set up for itself: its mail, and the processor's secret", as
   await heading("The first call arrives");
 });
 
-test("the provider's first call becomes an event that is done", async () => {
+test("the provider's first request becomes a done event", async () => {
   const url = await page.getByRole("region", { name: "Receiver URL" }).locator("code").innerText();
   const object = {
     object: "checkout.session",
@@ -194,7 +194,7 @@ test("the provider's first call becomes an event that is done", async () => {
   await page.getByRole("link", { name: /^1 Done/ }).waitFor();
 });
 
-test("the buyer has it now: access, the purchase, the credits, and the story says where from", async () => {
+test("the buyer has the access, the purchase and the credits, and the timeline shows their source", async () => {
   await room("People");
   await click("link", BUYER);
   const now = page.getByRole("region", { name: "Has now" });
@@ -206,7 +206,7 @@ test("the buyer has it now: access, the purchase, the credits, and the story say
   for (const words of ["checkout", "pi_first"]) await story.getByText(words).first().waitFor();
 });
 
-test("the mail left, and stands in the mail room", async () => {
+test("the mail was sent, and is listed on the Mail page", async () => {
   await room("Mail");
   await page.getByText("Thank you for your order").click();
   await told("Your payment: pi_first");
@@ -215,7 +215,7 @@ test("the mail left, and stands in the mail room", async () => {
   expect(mail?.from).toBe("event@shop.example");
 });
 
-test("it took few clicks, and nothing was refused by the page's policy or broke in its console", () => {
+test("the setup took few clicks, and the pages logged no error", () => {
   expect(clicks).toBeLessThanOrEqual(56);
   expect(complaints).toEqual([]);
 });

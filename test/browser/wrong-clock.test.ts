@@ -1,4 +1,4 @@
-/** A machine whose clock is hours off, as a laptop's that lost its battery: what is shown is by the service's time. */
+/** Tests a machine whose clock is hours off, for example after a battery loss: the page uses the service's time. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../src/base/limit.ts";
 import { openDashboard } from "../kit/browser.ts";
@@ -22,7 +22,7 @@ describe.each([
   ["five hours behind", -5],
   ["a year behind", -365 * 24],
 ])("a clock %s", (_words, hours) => {
-  test("hides nothing of the last hour, and chooses no more to be replayed", async () => {
+  test("hides nothing of the last hour, and selects no additional events for a replay", async () => {
     await context.clearCookies();
     const beganMs = Date.now();
     const other = await context.newPage();
@@ -41,14 +41,14 @@ describe.each([
     expect(await other.locator("main tbody tr").first().innerText()).toMatch(/just now|\b\d+ (s|min) ago/);
     const sinces = asked.flatMap((url) => new URL(url).searchParams.get("since") ?? []).map((since) => Date.parse(since));
     expect(sinces.length).toBeGreaterThan(1);
-    // An hour before it was asked, which was after the page was opened and before now; it is rounded to what a bar shows.
+    // Expects an hour before the request, which came after the page opened, rounded to the bars of the chart.
     const [first, last] = [beganMs - 1.1 * HOUR_MS, Date.now() - 0.9 * HOUR_MS];
     expect(sinces.filter((since) => since < first || since > last)).toEqual([]);
     await other.close();
   });
 });
 
-test("a clock that is kept is believed to the second", async () => {
+test("a correct clock is used to the second", async () => {
   await page.goto((await running.service.makeSigninLink()) ?? "");
   await page.waitForURL((url) => url.pathname !== "/signin");
   let answered = 0;

@@ -1,4 +1,4 @@
-/** What the specification says of people, access, credits and sales that only shows with the whole service running: through API and runner. */
+/** Tests rules of people, access, credits and sales that show only in the running service, through the API and the runner. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
@@ -59,7 +59,7 @@ const ended = ({ state, reason }: EventView) => [state, reason];
 const outcomes = (event: EventView) => event.runs.at(-1)?.results.map(({ type, outcome, code }) => `${type} ${code ?? outcome}`);
 
 describe("people", () => {
-  test("created by events spend the invite's daily cap; over it the event waits for another day", async () => {
+  test("counts people that events create against the daily invite cap, and delays the event that exceeds it", async () => {
     await relay([CLUB]);
     expect((await send("a", "bob@example.com")).state).toBe("done");
     const capped = await send("b", "eve@example.com");
@@ -76,7 +76,7 @@ describe("people", () => {
     expect((await showEvent(running, capped.id)).state).toBe("done");
   });
 
-  test.each(["person_id", "person_token"])("%s is read-only: it finds and creates nobody", async (key) => {
+  test.each(["person_id", "person_token"])("with %s, an action finds an existing person and never creates one", async (key) => {
     await relay([CLUB], key);
     const secret = "per_or_token_that_is_not_filed";
     const lost = await send("a", secret);
@@ -89,7 +89,7 @@ describe("people", () => {
     expect([found.state, found.person?.id]).toEqual(["done", ada]);
   });
 
-  test("suspended: dead at once; made active again, a replay runs", async () => {
+  test("a suspended person's event is dead at once, and its replay runs after reactivation", async () => {
     await relay([CLUB]);
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
     const dead = await send("a", ADA);
@@ -100,7 +100,7 @@ describe("people", () => {
     expect((await lookAt(running, ada)).grants).toEqual(["access:club from relay"]);
   });
 
-  test("suspended: the dead event is one of theirs all the same, in every place where theirs are looked for", async () => {
+  test("a suspended person's dead event appears in their event list, their timeline and a bulk replay", async () => {
     await relay([CLUB]);
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
     const dead = await send("a", ADA);
@@ -112,7 +112,7 @@ describe("people", () => {
     expect((await running.api("POST", "/bulk-replays/plan", { state: "dead", person: ada })).body.plan.matched).toBe(1);
   });
 
-  test("suspended: dead at the first attempt whatever the actions are, and none of them runs", async () => {
+  test("a suspended person's event is dead at the first attempt, and runs none of its actions", async () => {
     const fields = { order: { type: "text" } };
     await running.api("POST", "/collections", { name: "orders", kind: "shared", fields });
     await relay([{ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } }]);
@@ -123,7 +123,7 @@ describe("people", () => {
     expect(await running.rows("SELECT id FROM record")).toEqual([]);
   });
 
-  test("erased: nobody to find, and the books keep the id alone", async () => {
+  test("an erased person cannot be found, and the ledgers keep only the id", async () => {
     await relay([CLUB, { type: "grant_credits", amount: 7 }], "person_id");
     await send("a", ada);
     expect((await running.api("DELETE", `/persons/${ada}`)).status).toBe(204);
@@ -135,7 +135,7 @@ describe("people", () => {
   test.each([
     ["erased", "person_erased", (id: string) => running.api("DELETE", `/persons/${id}`)],
     ["suspended", "person_suspended", (id: string) => running.api("PATCH", `/persons/${id}`, { status: "suspended" })],
-  ])("%s while a notice is out: what comes after it sells, grants and mails nothing", async (_what, code, end) => {
+  ])("a person who is %s during an outgoing call gets no sale, grant or mail from the actions after it", async (_what, code, end) => {
     const sale: ActionLike[] = [
       MAIL,
       { type: "fulfil_product", product: "lamp", ref: "{{mapped.ref}}" },
@@ -168,7 +168,7 @@ describe("people", () => {
 });
 
 describe("access", () => {
-  test("a relay's grant is of source relay, which no key can mint, and is ended by API in the key's name", async () => {
+  test("a relay's grant has the source relay, which no key can create, and the API revokes it in the key's name", async () => {
     await relay([{ ...CLUB, expiresAt: "2w", reason: "Order {{mapped.ref}}" }]);
     await send("a", ADA, { ref: "77" });
     const body = { entitlement: "access:club", source: "relay" };
@@ -184,7 +184,7 @@ describe("access", () => {
     expect(items[0].actor).toStartWith("key:");
   });
 
-  test("revoke_access ends every live grant of the entitlement, by hand too", async () => {
+  test("revoke_access revokes every active grant of the entitlement, also manual ones", async () => {
     await relay([CLUB]);
     await relay([{ type: "revoke_access", entitlement: "access:club" }], "person_email", "end");
     await send("a", ADA);
@@ -196,7 +196,7 @@ describe("access", () => {
 });
 
 describe("credits", () => {
-  test("thirty spends at once never go below zero, and one key applies once", async () => {
+  test("thirty concurrent spends never take the balance below zero, and each key applies once", async () => {
     await relay([{ type: "grant_credits", amount: 10 }]);
     await send("a", ADA);
     const spend = (key: string) => running.api("POST", `/persons/${ada}/credits`, { amount: -1, reason: "", key });
@@ -214,7 +214,7 @@ describe("sold through a relay", () => {
   const FULFIL: ActionLike = { type: "fulfil_product", product: "lamp", ref: "{{mapped.ref}}" };
   const GRANT_PLAN: ActionLike = { type: "grant_plan", plan: "pro", ref: "{{mapped.ref}}" };
 
-  test.each(["/products/lamp", "/plans/pro"])("%s: a relay that does not exist is 400 relay_missing", async (path) => {
+  test.each(["/products/lamp", "/plans/pro"])("%s: rejects a relay that does not exist with 400 relay_missing", async (path) => {
     const body = { soldThrough: { kind: "relay", relay: "nobody" } };
     const refused = await running.api("PUT", path, body);
     expect([refused.status, refused.body.code]).toEqual([400, "relay_missing"]);
@@ -223,7 +223,7 @@ describe("sold through a relay", () => {
   test.each<[string, string, ActionLike]>([
     ["fulfil_product", "/products/lamp", FULFIL],
     ["grant_plan", "/plans/pro", GRANT_PLAN],
-  ])("saving %s against a relay that does not exist any more is 400 relay_missing; that relay itself may come back", async (_type, path, action) => {
+  ])("saving %s for a deleted relay returns 400 relay_missing, and that relay can be restored", async (_type, path, action) => {
     await relay([CLUB], "person_email", "other");
     await relay([action]);
     await running.api("PUT", path, { soldThrough: { kind: "relay", relay: "orders" } });
@@ -242,7 +242,7 @@ describe("sold through a relay", () => {
     expect((await send("a", ADA, { ref: "1" })).state).toBe("done");
   });
 
-  test("a refund or a cancellation may be saved in any relay", async () => {
+  test("a refund or cancellation action can be saved in any relay", async () => {
     await relay([FULFIL]);
     await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
     await running.api("DELETE", "/relays/orders");
@@ -251,7 +251,7 @@ describe("sold through a relay", () => {
 });
 
 describe("mail", () => {
-  test("five event mails a person a UTC day; the sixth waits for the next, other kinds do not", async () => {
+  test("event mails are limited to five per person and UTC day, and the sixth waits until the next day", async () => {
     await relay([MAIL]);
     await relay([{ ...MAIL, kind: "account" }], "person_email", "account");
     for (const id of ["1", "2", "3", "4", "5"]) expect((await send(id, ADA)).state).toBe("done");
@@ -265,7 +265,7 @@ describe("mail", () => {
     expect(mailed).toHaveLength(7);
   });
 
-  test("the owner's sends switch holds every mail back until it is on again", async () => {
+  test("the owner's sends switch holds all mail until it is on again", async () => {
     await relay([MAIL]);
     const turn = async (sends: boolean) => {
       const { settings } = (await running.api("GET", "/settings")).body;
@@ -280,7 +280,7 @@ describe("mail", () => {
     expect([(await showEvent(running, held.id)).state, mailed]).toEqual(["done", [ADA]]);
   });
 
-  test("refused for good is dead at the first attempt, with its alert; put off is tried again", async () => {
+  test("a mail with a permanent failure is dead at the first attempt with an alert, and a deferred mail is retried", async () => {
     await relay([MAIL]);
     mailEnds = { kind: "failed", reason: "recipient_refused", message: "Refused (451).", retry: true };
     expect(ended(await send("a", ADA))).toEqual(["queued", "mail_not_sent"]);
@@ -291,7 +291,7 @@ describe("mail", () => {
     expect(await alertsOf(running)).toMatchObject([{ code: "relay_failed", message: expect.stringContaining("Refused (550).") }]);
   });
 
-  test("empty once its paths are filled in is dead at the first attempt; what a limit cuts leaves with a warning", async () => {
+  test("a mail whose template resolves to nothing is dead at the first attempt, and a truncated mail is sent with a warning", async () => {
     await relay([{ ...MAIL, text: "{{mapped.ref}}" }]);
     const empty = await send("a", ADA);
     expect([...ended(empty), empty.attempts, mailed]).toEqual(["dead", "mail_empty", 1, []]);
@@ -300,7 +300,7 @@ describe("mail", () => {
     expect(long.warnings).toContain("The mail's text was cut to its limit of 10,000 characters.");
   });
 
-  test("to somebody who stopped event mail is skipped, and what follows it runs", async () => {
+  test("mail to a person who unsubscribed is skipped, and the actions after it run", async () => {
     await relay([MAIL, CLUB]);
     await running.api("PUT", `/persons/${ada}/mail-stop`, { stopped: true });
     const event = await send("a", ADA);

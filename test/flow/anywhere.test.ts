@@ -1,6 +1,6 @@
 /**
- * Every command that reads says the same of a server as of its data directory, and every one that acts does there what it does here. The table is
- * held to the registry: a command that takes a data directory takes a server too, or says here why it cannot.
+ * Compares every command on a data directory with the same command on a server. The registry must list both targets, or the table here must say why a
+ * command has only one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { HOOK_SECRET } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
 import { settle } from "../kit/virtual-clock.ts";
 
-/** Works on a data directory, and on no server. */
+/** Maps each command that works only on a data directory to the reason. */
 const HERE_ALONE: Readonly<Record<string, string>> = {
   dev: "it is the service",
   serve: "it is the service",
@@ -41,7 +41,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   doctor: "it looks at the files",
 };
 
-/** By its name, what only reads. */
+/** Matches the names of commands that only read. */
 const READING = / (list|show|get|tail)$/;
 
 const running = await startRunningService({ ports: { mailer: { send: async () => ({ kind: "sent" as const }) }, resolveTxt: async () => [] } });
@@ -123,7 +123,7 @@ const wordsOf = (line: string): string[] =>
     .match(/'[^']*'|\S+/g)
     ?.map((word) => word.replace(/^'|'$/g, "")) ?? [];
 
-/** What reads; `events` and `calls tail` are stopped at once, and show nothing. */
+/** Maps each command that reads to its arguments. `events tail` and `calls tail` are stopped at once and print nothing. */
 const READS: Readonly<Record<string, readonly string[]>> = {
   "relays list": ["", "--limit 1"],
   "relays show": ["orders", "notify", "broken", "daily", "nobody"],
@@ -165,7 +165,7 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "keys list": [""],
 };
 
-/** What acts: a line, what it says of itself, and that it came to something there. */
+/** Lists commands that write: the line, its input, and a part of its output that proves the effect. */
 const ACTS: readonly [line: string, input: string, told: string][] = [
   ["relays pause orders", "", "orders is paused"],
   ["relays resume orders", "", "orders is resumed"],
@@ -209,7 +209,7 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["files upload --name note.txt", "hello", "note.txt is kept as fil_"],
   ["relays delete broken --confirm broken", "", "broken is deleted: "],
 ];
-/** Acts whose end depends on what is outside: they are asked for, and refused alike. */
+/** Lists commands that both targets must reject with the same message. */
 const REFUSED_ALIKE: readonly string[] = [
   "relays pause nobody",
   "relays rotate-secret nobody",
@@ -247,7 +247,7 @@ const REFUSED_ALIKE: readonly string[] = [
   "domain set nonsense",
 ];
 
-test("every command that takes a data directory takes a server too, or says why not; and each that reads stands in the table", () => {
+test("every command that takes a data directory also takes a server or says why not, and the table holds each one that reads", () => {
   const open = COMMANDS.map(({ words, options }) => ({ name: words.join(" "), takes: options.map(({ name }) => name) }));
   const missing = open.filter(({ name, takes }) => takes.includes("data-dir") && !takes.includes("profile") && !Object.hasOwn(HERE_ALONE, name));
   expect(missing.map(({ name }) => name)).toEqual([]);
@@ -258,7 +258,7 @@ test("every command that takes a data directory takes a server too, or says why 
 
 const LINES = Object.entries(READS).flatMap(([name, all]) => all.flatMap((more) => [`${name} ${more}`.trim(), `${name} ${more} --json`.trim()]));
 
-/** What is said of where the errors' pages are is of the place. */
+/** Matches the lines whose docs address depends on the target. */
 const CODE_LINE = /^(\w+) {2}\S+ {2}/gm;
 const plainly = ({ code, said, told }: CommandResult) => ({
   code,
@@ -266,7 +266,7 @@ const plainly = ({ code, said, told }: CommandResult) => ({
   told: told.replace(CODE_LINE, "$1  ").replace("that the server here was", "that the server was"),
 });
 
-describe("a command that reads says the same of a server as of its data directory", () => {
+describe("a command that reads prints the same for a server and for its data directory", () => {
   test.each(LINES)("%s", async (line) => {
     const [near, far] = [await here(line), await there(line)];
     expect(plainly(far)).toEqual(plainly(near));
@@ -275,8 +275,8 @@ describe("a command that reads says the same of a server as of its data director
   });
 });
 
-describe("a command that acts does so at a server", () => {
-  test.each(REFUSED_ALIKE)("%s is refused there as here", async (line) => {
+describe("a command that writes has the same effect on a server", () => {
+  test.each(REFUSED_ALIKE)("%s is rejected on both", async (line) => {
     const [near, far] = [await here(line, "x"), await there(line, "x")];
     expect(far.code).toBe(near.code);
     expect(far.code).not.toBe(0);
@@ -289,24 +289,24 @@ describe("a command that acts does so at a server", () => {
     await running.drain();
   });
 
-  test("is audited by the key that acted", async () => {
+  test("is audited under the key that ran it", async () => {
     const { items } = (await running.api("GET", "/audit?target=relay:orders")).body;
     expect(items.filter(({ actor }: { actor: string }) => actor.startsWith("key:")).length).toBeGreaterThan(1);
   });
 
-  test("says what it acts on where that is production, and acts on nothing else", async () => {
+  test("rejects another environment than the key's, and changes nothing", async () => {
     const { code, told } = await there("relays pause orders --environment production");
     expect({ code, told }).toEqual({ code: 1, told: expect.stringContaining("wrong_environment") });
     expect((await running.api("GET", "/relays/orders")).body.relay.state).toBe("active");
   });
 });
 
-test("a secret that is set beside a running server is said to be found within a second", async () => {
+test("setting a secret next to a running server says that the server reads it within a second", async () => {
   const { code, told } = await here("settings set processorSecret", "a-secret-of-the-processor-0987654321");
   expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining("The service that runs here finds that within a second.") });
 });
 
-test("relay changes tells what changed at the server that is named", async () => {
+test("relay changes prints the changes of the named server", async () => {
   const [near, far] = [
     await runCommand(["changes", "--json"], world()),
     await runCommand(["changes", "--json", "--url", running.service.url], world()),

@@ -1,4 +1,4 @@
-/** Owners and where they are signed in: what each may end, who may be removed, and that a link alone sets a first password. */
+/** Tests owners and their sessions: which sessions each can end, who can be removed, and that only a link sets a first password. */
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { revokeApiKey } from "../../src/platform/account/api-key.ts";
@@ -11,7 +11,7 @@ import { START_MS } from "../kit/virtual-clock.ts";
 
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0";
 
-/** Another owner, signed in on one device; ann is signed in on two more. */
+/** Adds a second owner with one session. Ann already has two more. */
 async function seedOthers(api: ApiServer): Promise<void> {
   await api.store.write("dashboard", async (tx) => {
     const bea = await createOwner(tx, { email: "bea@example.com", passwordHash: "a hash", nowMs: START_MS });
@@ -29,7 +29,7 @@ const lastAudit = async (api: ApiServer) =>
 
 runScenarios([
   {
-    name: "an owner sees their own sessions alone: from where, with what, and which one asks",
+    name: "an owner sees only their own sessions: the address, the browser, and which one is current",
     given: seedOthers,
     request: "GET /api/sessions",
     call: { session: true },
@@ -42,7 +42,7 @@ runScenarios([
     },
   },
   {
-    name: "everywhere but here: the others end, this one stays, and the audit says how many",
+    name: "everywhere but here: the others end, this one stays, and the audit holds the count",
     given: seedOthers,
     request: "DELETE /api/sessions?others=true",
     call: { session: true },
@@ -73,14 +73,14 @@ runScenarios([
     },
   },
   {
-    name: "where there is no other, nothing ends and nothing is audited",
+    name: "without another session, nothing ends and nothing is audited",
     request: "DELETE /api/sessions?others=true",
     call: { session: true },
     status: 200,
     answer: { ended: 0 },
   },
   {
-    name: "owners are listed with how often and when they were last signed in",
+    name: "owners are listed with their number of sessions and last sign-in",
     given: seedOthers,
     request: "GET /api/owners",
     call: { session: true },
@@ -94,7 +94,7 @@ runScenarios([
     also: (_api, { text }) => expect(text).not.toContain("a hash"),
   },
   {
-    name: "a new owner is made with a link that stands in this answer alone",
+    name: "a new owner gets a link that only this response shows",
     request: "POST /api/owners",
     call: { session: true, body: { email: "cleo@example.com" } },
     status: 201,
@@ -110,8 +110,8 @@ runScenarios([
   },
   ...(
     [
-      ["an address that is none", "nobody", 400, "invalid_input"],
-      ["an address that has an owner, in other letters", "Ann@Example.com", 409, "name_taken"],
+      ["an invalid address", "nobody", 400, "invalid_input"],
+      ["an owner's address in other letter case", "Ann@Example.com", 409, "name_taken"],
     ] as const
   ).map(([what, email, status, code]) => ({
     name: `no owner is made of ${what}`,
@@ -121,7 +121,7 @@ runScenarios([
     answer: { code },
   })),
   {
-    name: "an owner who set no password yet gets another link, and the one before is dead",
+    name: "an owner without a password gets another link, and the previous one becomes invalid",
     given: (api) => api.call("/api/owners", { method: "POST", session: true, body: { email: "cleo@example.com" } }),
     request: "GET /api/owners",
     call: { session: true },
@@ -135,7 +135,7 @@ runScenarios([
   },
 ]);
 
-test("ids of others: a session of another owner is not found, a password of another owner is set by nobody else", async () => {
+test("an owner cannot end another owner's session or set another owner's password", async () => {
   await using api = await startApi();
   await seedOthers(api);
   const [bea] = await rows<{ id: string; session: string }>(
@@ -159,7 +159,7 @@ test("ids of others: a session of another owner is not found, a password of anot
   expect(await lastAudit(api)).toMatchObject({ action: "session.ended", target: `session:${old.id}` });
 });
 
-test("a session's last use is noted every ten minutes, with the address and the browser", async () => {
+test("a session's last use is recorded every ten minutes, with the address and the browser", async () => {
   await using api = await startApi();
   const seen = async () => (await sessionsOf(api))[0];
   expect(await seen()).toMatchObject({ seenAt: "2026-01-15T12:00:00.000Z", agent: null });
@@ -189,7 +189,7 @@ for (const [what, end] of [
     },
   ],
 ] as const) {
-  test(`who sends a body slowly does nothing with it once their ${what}`, async () => {
+  test(`a slow request body changes nothing after its ${what}`, async () => {
     await using api = await startApi();
     await seedOthers(api);
     const isKey = what.startsWith("key");
@@ -219,7 +219,7 @@ for (const [what, end] of [
   });
 }
 
-test("an app gets another name, audited, and its id stays", async () => {
+test("renaming an app is audited and leaves its id unchanged", async () => {
   await using api = await startApi();
   const rename = (id: string, name: string) => api.call(`/api/apps/${id}`, { method: "PATCH", session: true, body: { name } });
   expect((await rename("shop", " The shop ")).json).toMatchObject({ app: { id: "shop", name: "The shop" } });
@@ -229,7 +229,7 @@ test("an app gets another name, audited, and its id stays", async () => {
   ]);
 });
 
-test("local development has one owner: none is made or invited there", async () => {
+test("local development has one owner and cannot create or invite another", async () => {
   await using api = await startApi({ mode: "local" });
   const made = await api.call("/api/owners", { method: "POST", session: true, body: { email: "cleo@example.com" } });
   expect([made.status, made.json.code]).toEqual([403, "forbidden"]);

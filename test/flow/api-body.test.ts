@@ -1,4 +1,4 @@
-/** Bodies: read by our own reader, at most 1 MB, lossless, refused with a code and a sentence. */
+/** Tests the body reader: at most 1 MB, lossless numbers, and a code and a sentence for each rejection. */
 import { describe, expect, test } from "bun:test";
 import { MAX_MANAGEMENT_BODY_BYTES } from "../../src/base/limit.ts";
 import { runScenarios, type Scenario } from "../kit/api-scenario.ts";
@@ -26,7 +26,7 @@ const SCENARIOS: readonly Scenario[] = [
     answer: { code: "invalid_json" },
   },
   {
-    name: "a body nested without end is invalid_json",
+    name: "an endlessly nested body is invalid_json",
     request: "POST /relays/validate",
     call: { body: `{"definition":${"[".repeat(200_000)}${"]".repeat(200_000)}}` },
     status: 400,
@@ -43,7 +43,7 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "a list is no body, and neither is a string",
+    name: "a list or a string is no valid body",
     request: "POST /collections",
     call: { body: "[]" },
     status: 400,
@@ -53,13 +53,13 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "an empty body reads as no fields, and the missing one is named",
+    name: "an empty body has no fields, and the error names the missing one",
     request: "POST /persons",
     status: 400,
     answer: { code: "invalid_input", message: "`email` is missing: it must be an e-mail address." },
   },
   {
-    name: "an unknown field is refused by name with the one that was meant, before the missing one",
+    name: "an unknown field is rejected by name with a suggestion, before a missing one",
     request: "POST /persons",
     call: { body: { emial: "bo@example.com" } },
     status: 400,
@@ -70,7 +70,7 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "a field inside a field is refused by its path",
+    name: "a nested field is rejected by its path",
     request: "PUT /settings",
     call: { body: { version: 1, mail: { smtp: { host: "smtp.example.com", prot: 25 } } } },
     status: 400,
@@ -87,14 +87,14 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "an integer beyond 2^53 where text is asked for is refused, not a fault",
+    name: "an integer beyond 2^53 in place of text is rejected without an internal error",
     request: "POST /persons",
     call: { body: '{"email":12345678901234567890}' },
     status: 400,
     answer: { code: "invalid_input", message: "`email` is a number: it must be an e-mail address." },
   },
   {
-    name: "an integer beyond 2^53 where a number is asked for is refused by its field",
+    name: "an integer beyond 2^53 in place of a number is rejected by its field",
     request: "PUT /settings",
     call: { body: '{"version":9007199254740993}' },
     status: 400,
@@ -104,7 +104,7 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "an integer beyond 2^53 comes back digit by digit",
+    name: "an integer beyond 2^53 returns with every digit",
     given: (api) => api.call(`${api.E}/collections`, { method: "POST", key: api.keys.dev, body: notes }),
     request: "POST /collections/notes/records",
     call: { body: '{"data":{"extra":{"order":123456789012345678901234567890}}}' },
@@ -113,19 +113,19 @@ const SCENARIOS: readonly Scenario[] = [
     also: (_, reply) => expect(reply.text).toContain('"order":123456789012345678901234567890'),
   },
   {
-    name: "a query name given twice is refused",
+    name: "a repeated query parameter is rejected",
     request: "GET /events?limit=1&limit=2",
     status: 400,
     answer: { code: "invalid_input", message: "limit is given twice in the query: give it once." },
   },
   {
-    name: "a limit over 200 is refused",
+    name: "a limit over 200 is rejected",
     request: "GET /events?limit=201",
     status: 400,
     answer: { code: "invalid_input" },
   },
   {
-    name: "a cursor that was made up is refused",
+    name: "a made-up cursor is rejected",
     request: "GET /events?cursor=%F0",
     status: 400,
     answer: { code: "invalid_input" },
@@ -135,14 +135,14 @@ const SCENARIOS: readonly Scenario[] = [
 runScenarios(SCENARIOS);
 
 describe("a body over 1 MB is body_too_large", () => {
-  test("by its declared length", async () => {
+  test("when its declared length says so", async () => {
     await using api = await startApi();
     const body = JSON.stringify({ definition: "x".repeat(MAX_MANAGEMENT_BODY_BYTES) });
     const reply = await api.call(`${api.E}/relays/validate`, { method: "POST", key: api.keys.dev, body });
     expect([reply.status, reply.json.code]).toEqual([413, "body_too_large"]);
   });
 
-  test("while reading, when its length is not declared", async () => {
+  test("when reading exceeds the limit and no length is declared", async () => {
     await using api = await startApi();
     const piece = new TextEncoder().encode("x".repeat(64 * 1024));
     let sent = 0;
@@ -163,7 +163,7 @@ describe("a body over 1 MB is body_too_large", () => {
     expect(await reply.json()).toMatchObject({ code: "body_too_large" });
   });
 
-  test("and not before it is known who sends it", async () => {
+  test("only after authentication, so a stranger gets 401", async () => {
     await using api = await startApi();
     const body = "x".repeat(MAX_MANAGEMENT_BODY_BYTES + 1);
     const reply = await api.call(`${api.E}/relays/validate`, { method: "POST", body });

@@ -1,8 +1,8 @@
-/** The dashboard's files: the page at every deep link, its hashed files for ever, nothing outside them, one strict policy. */
+/** Tests the dashboard's files: the page at every deep link, immutable hashed files, no path outside them, and one strict policy. */
 import { expect, test } from "bun:test";
 import { startApi } from "../kit/api-server.ts";
 
-test("the page answers at the root and at deep links that a browser opens, never for a program's missing file", async () => {
+test("serves the page at the root and at a browser's deep links, and never for a program's missing file", async () => {
   await using api = await startApi();
   const html = { headers: { accept: "text/html,*/*" } };
   for (const path of ["/", "/setup", "/apps/shop/development/relays/shop-orders"]) {
@@ -14,7 +14,7 @@ test("the page answers at the root and at deep links that a browser opens, never
   expect((await api.call("/chunk-00000000.js", html)).json.code).toBe("not_found");
 });
 
-test("its files are cached for ever, and an ETag that still stands is 304", async () => {
+test("serves its files as immutable, and answers a matching ETag with 304", async () => {
   await using api = await startApi();
   const page = await api.call("/");
   const path = /src="(\/[^"]+\.js)"/.exec(page.text)?.[1] ?? "";
@@ -30,18 +30,18 @@ test("its files are cached for ever, and an ETag that still stands is 304", asyn
   }
 });
 
-test("nothing inline runs: the page holds no script or style of its own, and the policy allows none", async () => {
+test("serves a page without inline scripts or styles, and a policy that allows none", async () => {
   await using api = await startApi();
   const page = await api.call("/");
   expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=/i);
   expect(page.headers.get("content-security-policy")).toContain("script-src 'self'; style-src 'self';");
 });
 
-test("a path that climbs out finds nothing", async () => {
+test("finds no file for a path that leaves the folder", async () => {
   await using api = await startApi();
   const answers = {
     "/%2e%2e/package.json": 404,
-    // Two slashes in a row are refused before anything is looked for.
+    // The router rejects two slashes in a row before it looks for a file.
     "/....//etc/passwd": 400,
     "/web/index.html": 404,
     "/index.html": 404,

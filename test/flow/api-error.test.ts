@@ -1,4 +1,4 @@
-/** Errors are rendered in one place: code and message, docs for those who build, resetAt for caps, and never a stack. */
+/** Tests error responses: code and message, docs for developers, resetAt for caps, and never a stack. */
 import { expect, test } from "bun:test";
 import { REFUSALS } from "../../src/base/refusal-code.ts";
 import { RESULTS } from "../../src/base/result-code.ts";
@@ -7,7 +7,7 @@ import { startApi } from "../kit/api-server.ts";
 
 const MISSING = "/collections/none";
 
-test("docs stands in refusals to a development key and to a session, never in those to a live key or a stranger", async () => {
+test("errors link docs for a development key and a session, and never for a live key or a stranger", async () => {
   await using api = await startApi();
   const docs = `${api.base}/docs/errors/not_found`;
   const live = "/api/apps/shop/production";
@@ -21,7 +21,7 @@ test("docs stands in refusals to a development key and to a session, never in th
   expect(Object.keys((await api.call(api.E + MISSING, { key: api.keys.app })).json)).toEqual(["code", "message"]);
 });
 
-test("docs begins with the configured address, and the page behind the default one explains the code", async () => {
+test("docs links begin with the configured address, and the page at the default address explains the code", async () => {
   await using own = await startApi({ docsUrl: "https://docs.example.com/relay" });
   const reply = await own.call(own.E + MISSING, { key: own.keys.dev });
   expect(reply.json.docs).toBe("https://docs.example.com/relay/errors/not_found");
@@ -32,7 +32,7 @@ test("docs begins with the configured address, and the page behind the default o
   expect((await own.call("/docs/errors/constructor")).json.code).toBe("not_found");
 });
 
-test("every code that may stand in an event's results has its page, as text and as JSON", async () => {
+test("every code that an event's results can contain has a page, as text and as JSON", async () => {
   await using own = await startApi();
   for (const [code, { when, todo }] of Object.entries({ ...REFUSALS, ...RESULTS })) {
     const page = await own.call(`/docs/errors/${code}`);
@@ -45,7 +45,7 @@ test("every code that may stand in an event's results has its page, as text and 
   expect(text.text).toStartWith("# http_error\n");
 });
 
-test("a cap answers resetAt and Retry-After", async () => {
+test("a cap answers with resetAt and Retry-After", async () => {
   await using api = await startApi();
   const wrong = {
     method: "POST",
@@ -61,7 +61,7 @@ test("a cap answers resetAt and Retry-After", async () => {
   expect((await api.call("/api/session", wrong)).status).toBe(401);
 });
 
-test("an address that nothing serves is 404 in JSON, and a method that it does not have is 405 with Allow", async () => {
+test("an unknown path is 404 in JSON, and an unsupported method is 405 with Allow", async () => {
   await using api = await startApi();
   for (const path of ["/api", "/api/app/shop", "/hooks/shop", "/client/x", "/nothing.js", "/api/apps/shop/development/"]) {
     const reply = await api.call(path, { headers: { accept: "text/html" } });
@@ -82,7 +82,7 @@ test("an address that nothing serves is 404 in JSON, and a method that it does n
   }
 });
 
-test("a store that cannot be used is 503 not_recorded", async () => {
+test("an unavailable store is 503 not_recorded", async () => {
   await using api = await startApi();
   Object.assign(api.store, { write: () => Promise.reject(new StoreUnavailable("The disk is full.")) });
   const reply = await api.call(`${api.E}/persons`, {
@@ -95,7 +95,7 @@ test("a store that cannot be used is 503 not_recorded", async () => {
   expect(api.logged.join()).toContain("The disk is full.");
 });
 
-test("anything else is 500 internal: its stack is in the log and nowhere in the answer", async () => {
+test("any other error is 500 internal, with its stack in the log and not in the response", async () => {
   await using api = await startApi();
   Object.assign(api.store, { read: () => Promise.reject(new TypeError("secret detail of the inside")) });
   const reply = await api.call("/api/apps", { session: true });
@@ -111,7 +111,7 @@ test("anything else is 500 internal: its stack is in the log and nowhere in the 
   expect(line.error.stack).toContain("secret detail of the inside");
 });
 
-test("readiness is told with its problem and 503", async () => {
+test("readiness reports its problem with 503", async () => {
   await using api = await startApi();
   Object.assign(api.store, { write: () => Promise.reject(new StoreUnavailable("The disk is full.")) });
   const reply = await api.call("/readyz");
@@ -119,7 +119,7 @@ test("readiness is told with its problem and 503", async () => {
   expect([reply.status, reply.json]).toEqual([503, { ready: false, problem }]);
 });
 
-test("every answer carries the headers against framing, sniffing and leaking", async () => {
+test("every response has the headers against framing, sniffing and leaking", async () => {
   await using api = await startApi();
   for (const path of ["/", "/healthz", "/changes.txt", "/openapi.json", "/nothing", `${api.E}/relays`, "/readyz"]) {
     const { headers } = await api.call(path);

@@ -1,4 +1,4 @@
-/** Events over HTTP: the list with its filters, one with its runs, replay. */
+/** Tests events over HTTP: the list with its filters, one event with its runs, and replay. */
 import { expect } from "bun:test";
 import { numberedId } from "../../src/base/id.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
@@ -39,7 +39,7 @@ async function withEvents(api: ApiServer): Promise<void> {
   });
 }
 
-/** So that what is queued stays so. */
+/** Pauses the relay, so that queued events stay queued. */
 async function withPausedRelay(api: ApiServer): Promise<void> {
   await withEvents(api);
   await api.store.write("app", (tx) =>
@@ -55,7 +55,7 @@ const ids = (json: { items: { id: string }[] }): string[] => json.items.map(({ i
 
 runScenarios([
   {
-    name: "the list shows this environment's events alone, newest first, without payloads",
+    name: "the list shows only this environment's events, newest first, without payloads",
     given: withEvents,
     request: "GET /events",
     status: 200,
@@ -72,7 +72,7 @@ runScenarios([
     also: (_, { json }) => expect(ids(json)).toEqual([DONE]),
   },
   {
-    name: "the list goes on from its cursor",
+    name: "the list continues from its cursor",
     given: withEvents,
     request: "GET /events?limit=1",
     status: 200,
@@ -82,7 +82,7 @@ runScenarios([
     },
   },
   {
-    name: "a person that nobody is is refused, as an address and as an id",
+    name: "an unknown person is rejected, as an address and as an id",
     request: "GET /events?person=nobody@example.com",
     status: 400,
     answer: {
@@ -118,7 +118,7 @@ runScenarios([
     },
   },
   {
-    name: "a state that is none is refused",
+    name: "an invalid state is rejected",
     request: "GET /events?state=lost",
     status: 400,
     answer: {
@@ -127,13 +127,13 @@ runScenarios([
     },
   },
   {
-    name: "a since that is no time is refused",
+    name: "an invalid since is rejected",
     request: "GET /events?since=yesterday",
     status: 400,
     answer: { code: "invalid_input" },
   },
   {
-    name: "one event shows its payload digit by digit and what each action did",
+    name: "one event shows its payload with every digit and each action's result",
     given: withEvents,
     request: `GET /events/${DONE}`,
     status: 200,

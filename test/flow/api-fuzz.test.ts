@@ -1,11 +1,11 @@
-/** Whatever is sent to a route, the answer is a refusal or a success: never a fault of the service, and never anything but JSON. */
+/** Sends random requests to every route. Each response is a JSON rejection or success, and never an internal error. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ShapeNode } from "../../src/base/shape.ts";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { startApi } from "../kit/api-server.ts";
 
-/** `RELAY_FUZZ_RUNS=100000` for the long one. */
+/** Takes the number of runs from the environment, for example `RELAY_FUZZ_RUNS=100000` for a long fuzz. */
 const RUNS = Number(process.env.RELAY_FUZZ_RUNS ?? 1_500);
 
 const oddText = fc.oneof(
@@ -21,7 +21,7 @@ const oddValue = fc.oneof(
 );
 const routeArbitrary = fc.constantFrom(...ROUTES.filter(({ who }) => who !== "owner"));
 
-/** The route's own fields with odd values, so that the fuzz gets past the door. */
+/** Builds odd values for the route's own fields, so that requests pass the check for unknown fields. */
 function bodyFor(schema: ShapeNode | null): fc.Arbitrary<unknown> {
   const names = Object.keys(schema?.properties ?? {});
   const near = fc.record(Object.fromEntries(names.map((name) => [name, likely(schema?.properties?.[name])])), { requiredKeys: [] });
@@ -40,7 +40,7 @@ function likely(schema: ShapeNode | undefined): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 4, arbitrary: fit }, { weight: 1, arbitrary: oddValue });
 }
 
-test("no request makes a fault", async () => {
+test("no request causes an internal error", async () => {
   await using api = await startApi();
   const body = { name: "notes", kind: "shared", fields: { text: { type: "text" }, more: { type: "json" } } };
   await api.call(`${api.E}/collections`, { method: "POST", key: api.keys.dev, body });

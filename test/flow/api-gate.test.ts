@@ -1,4 +1,4 @@
-/** Every route, straight from the list that the OpenAPI document is made of, refuses everyone who may not be there. */
+/** Checks that every route of the OpenAPI document rejects every caller without permission. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
@@ -20,7 +20,7 @@ const BY_ENVIRONMENT: readonly {
 }[] = [
   { name: "without a key", who: () => ({}), status: 401, code: "unauthenticated" },
   {
-    name: "with something that is no key",
+    name: "with an invalid key",
     who: () => ({ key: "sk_dev_nothing" }),
     status: 401,
     code: "unauthenticated",
@@ -51,7 +51,7 @@ const BY_ENVIRONMENT: readonly {
     code: "wrong_environment",
   },
   {
-    name: "with a key on an app that does not exist, told apart by nothing",
+    name: "with a key on an unknown app, with the same answer",
     who: () => ({ key: api.keys.dev }),
     path: ["nobody", "development"],
     status: 403,
@@ -66,14 +66,14 @@ const BY_ENVIRONMENT: readonly {
     code: "not_found",
   },
   {
-    name: "with a cookie that is no session",
+    name: "with a cookie of no session",
     who: () => ({ headers: { cookie: `relay_session=${"x".repeat(43)}` } }),
     status: 401,
     code: "unauthenticated",
   },
 ];
 
-describe("a route of an environment is refused", () => {
+describe("a route of an environment is rejected", () => {
   for (const row of BY_ENVIRONMENT) {
     test(row.name, async () => {
       await quiet(async () => {
@@ -87,7 +87,7 @@ describe("a route of an environment is refused", () => {
     });
   }
 
-  test("as a write by session from another page, and as one that names no page", async () => {
+  test("for a write by session from another page's origin, or without an origin", async () => {
     await quiet(async () => {
       for (const route of ROUTES.filter(({ who, method }) => who === "environment" && method !== "GET")) {
         for (const origin of ["https://evil.example", "null", "", `${api.base}.evil.example`, `${api.base}/`]) {
@@ -99,7 +99,7 @@ describe("a route of an environment is refused", () => {
     });
   });
 
-  test("with a field that it does not know, by name", async () => {
+  test("for an unknown field, by name", async () => {
     await quiet(async () => {
       for (const route of ROUTES.filter(({ who, method, rawBytes }) => who === "environment" && method !== "GET" && rawBytes === null)) {
         const reply = await api.call(fill(route.path, "shop", "development"), {
@@ -113,7 +113,7 @@ describe("a route of an environment is refused", () => {
     });
   });
 
-  test("with a query it does not know, by name", async () => {
+  test("for an unknown query parameter, by name", async () => {
     for (const route of ROUTES.filter(({ who, method }) => who === "environment" && method === "GET")) {
       const reply = await api.call(`${fill(route.path, "shop", "development")}?qqqq=1`, {
         key: api.keys.dev,
@@ -124,7 +124,7 @@ describe("a route of an environment is refused", () => {
   });
 });
 
-test("a cursor that no list gave is no fault", async () => {
+test("a made-up cursor causes no internal error", async () => {
   for (const route of ROUTES.filter(({ who, query }) => who === "environment" && query?.properties.cursor !== undefined)) {
     for (const text of ["\0\0\0", '{"a":1}', "a b", "1 per_x", "9".repeat(40)]) {
       const cursor = Buffer.from(text).toString("base64url");
@@ -134,7 +134,7 @@ test("a cursor that no list gave is no fault", async () => {
   }
 });
 
-describe("a route of the owners is refused", () => {
+describe("a route of the owners is rejected", () => {
   const rows: readonly { name: string; who: () => Call; status: number; code: string }[] = [
     { name: "without a session", who: () => ({}), status: 401, code: "unauthenticated" },
     { name: "with a secret key", who: () => ({ key: api.keys.live }), status: 403, code: "forbidden" },
@@ -154,7 +154,7 @@ describe("a route of the owners is refused", () => {
   }
 });
 
-test("a revoked key is refused at once, and an ended session too", async () => {
+test("a revoked key and an ended session are rejected at once", async () => {
   await using own = await startApi();
   const minted = await own.call(`${own.E}/keys`, {
     method: "POST",
@@ -169,7 +169,7 @@ test("a revoked key is refused at once, and an ended session too", async () => {
   expect((await own.call(`${own.E}/keys`, { session: true })).json.code).toBe("unauthenticated");
 });
 
-test("what belongs to one environment is not found from another, by id or by name", async () => {
+test("an environment's rows cannot be found from another environment, by id or by name", async () => {
   await using own = await startApi();
   const live = "/api/apps/shop/production";
   const made = async (path: string, body: unknown) => (await own.call(`${own.E}${path}`, { method: "POST", key: own.keys.dev, body })).json;
@@ -211,7 +211,7 @@ function bodyOf(method: string): Call {
   return method === "GET" ? {} : { body: {} };
 }
 
-/** Whatever happens inside changes no row. */
+/** Fails if the work changes a row. */
 async function quiet(work: () => Promise<void>): Promise<void> {
   const before = await api.snapshot();
   await work();

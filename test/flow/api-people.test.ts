@@ -1,4 +1,4 @@
-/** People, what they hold, and the catalog over HTTP. */
+/** Tests people, their access and the catalog over HTTP. */
 import { expect } from "bun:test";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
@@ -21,7 +21,7 @@ async function withPerson(api: ApiServer): Promise<void> {
 
 runScenarios([
   {
-    name: "inviting makes a person, counted and audited by id alone",
+    name: "inviting creates a person, counted and audited only by id",
     request: "POST /persons",
     call: { body: { email: "Bo@Example.com" } },
     status: 201,
@@ -32,7 +32,7 @@ runScenarios([
     changes: { person: 1, invite_count: 1, audit: 1 },
   },
   {
-    name: "inviting someone who exists answers them and changes nothing",
+    name: "inviting an existing person returns them and changes nothing",
     given: withPerson,
     request: "POST /persons",
     call: { body: { email: "BO@example.com" } },
@@ -49,7 +49,7 @@ runScenarios([
     changes: { person: 0, audit: 1 },
   },
   {
-    name: "a suspended person may use nothing, and the check says why",
+    name: "a suspended person has no access, and the check says why",
     given: withPerson,
     request: () => `PATCH /persons/${id}`,
     call: { session: true, body: { status: "suspended" } },
@@ -94,7 +94,7 @@ runScenarios([
     answer: { items: [] },
   })),
   {
-    name: "access is asked by address in one call",
+    name: "access can be checked by address in one request",
     given: async (api) => {
       id = (await send(api, "POST", "/persons", { email: "bo+1@x.com" })).person.id;
       await send(api, "PUT", "/access", { items: [{ slug: "beta" }] });
@@ -110,7 +110,7 @@ runScenarios([
     },
   },
   {
-    name: "an address of no person has no access, and no person is made of it",
+    name: "an unknown address has no access, and no person is created for it",
     request: "GET /persons/access/pro?email=no-one@x.com",
     status: 200,
     answer: { person: null, granted: false, suspended: false, until: null, grants: [] },
@@ -122,7 +122,7 @@ runScenarios([
     answer: { code: "invalid_input", message: expect.stringContaining("`email`") },
   },
   {
-    name: "granting by hand is of source hand, whatever the key",
+    name: "a manual grant has the source hand, whatever the key",
     given: withPerson,
     request: () => `POST /persons/${id}/grants`,
     call: { body: { entitlement: "access:beta", expiresAt: "2026-02-01T00:00:00Z" } },
@@ -146,10 +146,10 @@ runScenarios([
     },
   },
   ...[
-    ["a day that no calendar has", "2026-02-30"],
-    ["an hour that no day has", "2026-02-28T24:00:00Z"],
-    ["a time of day without its zone", "2026-02-28T12:00:00"],
-    ["a zone's own name", "2026-02-28 12:00 PST"],
+    ["a date that does not exist", "2026-02-30"],
+    ["an hour that does not exist", "2026-02-28T24:00:00Z"],
+    ["a time without its zone", "2026-02-28T12:00:00"],
+    ["a zone by name", "2026-02-28 12:00 PST"],
     ["a duration", "30d"],
   ].map(([what, expiresAt]) => ({
     name: `a grant by hand never ends at ${what}: it is refused, not moved`,
@@ -170,7 +170,7 @@ runScenarios([
     changes: { access_grant: 1, audit: 1 },
   })),
   {
-    name: "a number that no credits can be is told as the number that it is",
+    name: "an impossible number of credits is quoted exactly in the error",
     given: withPerson,
     request: () => `POST /persons/${id}/credits`,
     call: { body: '{"amount":1e400,"reason":"","key":"k1"}' },
@@ -179,7 +179,7 @@ runScenarios([
     changes: {},
   },
   {
-    name: "a source in the body is an unknown field: nobody mints one",
+    name: "a source in the body is an unknown field, because no caller can set it",
     given: withPerson,
     request: () => `POST /persons/${id}/grants`,
     call: { body: { entitlement: "access:beta", source: "relay" } },
@@ -190,7 +190,7 @@ runScenarios([
     },
   },
   {
-    name: "credits added under a key apply once",
+    name: "credits added with a key apply once",
     given: async (api) => {
       await withPerson(api);
       await send(api, "POST", `/persons/${id}/credits`, { amount: 5, reason: "gift", key: "k1" });
@@ -209,7 +209,7 @@ runScenarios([
     answer: { code: "credits_short" },
   },
   {
-    name: "a store account token is filed for its person",
+    name: "a store account token is stored for its person",
     given: withPerson,
     request: () => `PUT /persons/${id}/tokens/store-1`,
     status: 200,
@@ -217,7 +217,7 @@ runScenarios([
     changes: { person_token: 1, audit: 1 },
   },
   {
-    name: "a store account token is filed from the body, where no log of a path keeps it, and audited by a keyed fingerprint",
+    name: "a store account token in the body stays out of path logs, and is audited by a keyed fingerprint",
     given: withPerson,
     request: () => `PUT /persons/${id}/tokens`,
     call: { body: { token: "store-1" } },
@@ -232,7 +232,7 @@ runScenarios([
     },
   },
   {
-    name: "a store account token in a body keeps the rules of one in a path",
+    name: "a store account token in the body follows the rules of one in the path",
     given: withPerson,
     request: () => `PUT /persons/${id}/tokens`,
     call: { body: { token: "two\nlines" } },
@@ -240,7 +240,7 @@ runScenarios([
     answer: { code: "invalid_input" },
   },
   {
-    name: "a store account token is taken back from the body",
+    name: "a store account token in the body can be removed",
     given: async (api) => {
       await withPerson(api);
       await send(api, "PUT", `/persons/${id}/tokens`, { token: "store-1" });
@@ -251,7 +251,7 @@ runScenarios([
     changes: { person_token: -1, audit: 1 },
   },
   {
-    name: "an access slug that goes tells of the product whose key it is",
+    name: "deleting an access slug warns of the product that uses it as its key",
     async given(api) {
       await send(api, "PUT", "/access/vault", {});
       await send(api, "PUT", "/products/box", { key: "access:vault" });
@@ -271,14 +271,14 @@ runScenarios([
     changes: { access_slug: -1, audit: 1 },
     async also(api) {
       const roster = async (...slugs: string[]) => (await send(api, "PUT", "/access", { items: slugs.map((slug) => ({ slug })) })).warnings;
-      // What was broken before is not told again.
+      // A save does not repeat warnings that existed before it.
       expect([await roster(), await roster("vault")]).toEqual([[], []]);
       expect(await roster()).toMatchObject([{ field: "products.box.key" }]);
       expect((await send(api, "PUT", "/access/vault", {})).warnings).toEqual([]);
     },
   },
   {
-    name: "a product is made with its way of being sold, and audited",
+    name: "a product is created with its seller, and audited",
     request: "PUT /products/book",
     call: {
       body: {
@@ -299,7 +299,7 @@ runScenarios([
     answer: { code: "relay_missing" },
   },
   {
-    name: "a plan that a product's name holds is name_taken",
+    name: "a plan with the name of a product is name_taken",
     given: (api) => send(api, "PUT", "/products/book", {}),
     request: "PUT /plans/book",
     status: 409,
@@ -338,13 +338,13 @@ runScenarios([
     },
   },
   {
-    name: "a ref that nobody used finds nothing",
+    name: "an unknown ref finds nothing",
     request: "GET /purchases?ref=ch_9",
     status: 200,
     answer: { items: [], next: null },
   },
   {
-    name: "who holds an entitlement is listed with source and end, without those who lost it",
+    name: "people with an entitlement are listed with source and end, without those who lost it",
     given: async (api) => {
       await withPerson(api);
       await send(api, "PUT", "/products/book", { key: "reader" });
@@ -354,7 +354,7 @@ runScenarios([
       await api.call(`${api.E}/grants/${grant.id}`, { method: "DELETE", key: api.keys.dev });
       await give("book", "2026-02-01T00:00:00Z");
     },
-    // By the product's name, which stands for the key it grants.
+    // The product's name selects the entitlement that it grants.
     request: "GET /grants?entitlement=book",
     status: 200,
     answer: {

@@ -1,4 +1,4 @@
-/** Collections, records and files over HTTP. */
+/** Tests collections, records and files over HTTP. */
 import { expect } from "bun:test";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
@@ -23,7 +23,7 @@ async function withNote(api: ApiServer): Promise<void> {
 
 runScenarios([
   {
-    name: "a collection is made and audited",
+    name: "a collection is created and audited",
     request: "POST /collections",
     call: { body: notes },
     status: 201,
@@ -31,23 +31,23 @@ runScenarios([
     changes: { collection: 1, audit: 1 },
   },
   {
-    name: "a collection that holds records is in_use",
+    name: "a collection with records is in_use",
     given: withNote,
     request: "DELETE /collections/notes",
     status: 409,
     answer: { code: "in_use" },
   },
   {
-    name: "a collection goes with its records when forced, and record changes are told",
+    name: "a forced deletion deletes a collection with its records, and announces record changes",
     given: withNote,
     request: "DELETE /collections/notes?force=true",
     status: 200,
     changes: { collection: -1, record: -1, audit: 1 },
-    // The record made, deleted, and its collection.
+    // Counts three wakes: the record's creation, its deletion, and the collection's deletion.
     also: (api) => expect(api.woken.capture).toBe(3),
   },
   {
-    name: "a record written by a key says so and is no management change",
+    name: "a record written by a key names the key and is no management change",
     given: withNotes,
     request: "POST /collections/notes/records",
     call: { body: { data: { text: "hi" } } },
@@ -65,7 +65,7 @@ runScenarios([
     also: (api) => expect(api.woken.capture).toBe(1),
   },
   {
-    name: "a record an owner edits is audited by its fields' names, never their values",
+    name: "an owner's edit of a record is audited by field names, never values",
     given: withNote,
     request: () => `PUT /collections/notes/records/${id}`,
     call: { session: true, body: { data: { text: "private words" } } },
@@ -90,7 +90,7 @@ runScenarios([
     answer: { code: "data_invalid" },
   },
   {
-    name: "records are found by a text anywhere in their data, whatever its case, and a sign of JSON is no pattern",
+    name: "records are found by any text in their data, in any case, and JSON's punctuation does not match",
     given: async (api) => {
       await withNotes(api);
       for (const text of ["A red Lamp", 'says "50 %"', "a blue one"])
@@ -114,7 +114,7 @@ runScenarios([
     answer: { code: "not_found" },
   },
   {
-    name: "a file is kept as it came, and handed out as a download that no page may run",
+    name: "a file is stored unchanged, and served as a download that no page can run",
     request: "POST /files?name=page.html",
     call: {
       bytes: new TextEncoder().encode("<script>alert(1)</script>"),

@@ -1,4 +1,4 @@
-/** Relays over HTTP: made, saved, paused, rotated, deleted; secrets shown once; what a save leaves behind. */
+/** Tests relays over HTTP: create, save, pause, rotate and delete, secrets that show once, and the traces of a save. */
 import { expect } from "bun:test";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
@@ -26,7 +26,7 @@ async function make(api: ApiServer, definition: unknown = receiver) {
 
 runScenarios([
   {
-    name: "making a receiver mints its secret, which this answer alone shows",
+    name: "creating a receiver creates its secret, which only this response shows",
     request: "POST /relays",
     call: { body: { definition: receiver } },
     status: 201,
@@ -43,7 +43,7 @@ runScenarios([
     },
   },
   {
-    name: "a relay tells what it names and is missing, and what is there and not sold through it, until it is",
+    name: "a relay lists missing references, and products that exist but are not sold through it, until they are",
     request: "POST /relays",
     call: {
       body: {
@@ -78,7 +78,7 @@ runScenarios([
     },
   },
   {
-    name: "making a relay that breaks rules names every problem and writes nothing",
+    name: "creating an invalid relay names every problem and writes nothing",
     request: "POST /relays",
     call: { body: { definition: { ...receiver, color: "red", actions: [] } } },
     status: 400,
@@ -86,7 +86,7 @@ runScenarios([
     also: (_, { json }) => expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(expect.arrayContaining(["color", "actions"])),
   },
   {
-    name: "a second relay of the name is name_taken",
+    name: "a second relay with the same name is name_taken",
     given: (api) => make(api),
     request: "POST /relays",
     call: { body: { definition: receiver } },
@@ -102,7 +102,7 @@ runScenarios([
     also: (_, { json }) => expect(json).toMatchObject({ signingSecret: expect.any(String), relay: { secret: { kind: "none" } } }),
   },
   {
-    name: "the list shows each relay with what it did in the last day",
+    name: "the list shows each relay with its results of the last day",
     given: (api) => make(api),
     request: "GET /relays",
     status: 200,
@@ -119,7 +119,7 @@ runScenarios([
     },
   },
   {
-    name: "saving at the version that was read raises it and audits before and after",
+    name: "a save at the current version raises it and audits before and after",
     given: (api) => make(api),
     request: "PUT /relays/shop-orders",
     call: {
@@ -130,7 +130,7 @@ runScenarios([
     changes: { relay: 0, audit: 1 },
   },
   {
-    name: "saving at an older version is version_conflict and tells the current one",
+    name: "a save at an older version is version_conflict and returns the current one",
     given: (api) => make(api),
     request: "PUT /relays/shop-orders",
     call: { body: { definition: receiver, version: 7 } },
@@ -138,7 +138,7 @@ runScenarios([
     answer: { code: "version_conflict", version: 1 },
   },
   {
-    name: "a definition's integer beyond 2^53 is kept digit by digit",
+    name: "a definition's integer beyond 2^53 is stored with every digit",
     request: "POST /relays",
     call: {
       body: `{"definition":{"name":"big","trigger":{"kind":"data_change","collection":"notes","on":["created"]},"actions":[{"type":"write_record","collection":"notes","data":{"id":90071992547409931234}}]}}`,
@@ -151,14 +151,14 @@ runScenarios([
     },
   },
   {
-    name: "validating tells problems and writes nothing",
+    name: "validating lists problems and writes nothing",
     request: "POST /relays/validate",
     call: { body: { definition: { name: "x" } } },
     status: 200,
     also: (_, { json }) => expect(json.problems.length).toBeGreaterThan(0),
   },
   {
-    name: "validating a sound definition tells of what it names and is not there",
+    name: "validating a valid definition warns of missing references",
     request: "POST /relays/validate",
     call: { body: { definition: { ...receiver, actions: [{ type: "fulfil_product", product: "book" }] } } },
     status: 200,
@@ -166,7 +166,7 @@ runScenarios([
     also: (_, { json }) => expect(JSON.stringify(json.warnings)).toContain("book"),
   },
   {
-    name: "validating tells what a save refuses with relay_missing: a sale that is bound to a relay which is gone",
+    name: "validating reports relay_missing like a save: a sale that belongs to a deleted relay",
     async given(api) {
       await make(api);
       const soldThrough = { kind: "relay", relay: "shop-orders" };
@@ -201,16 +201,16 @@ runScenarios([
     status: 200,
     answer: { relay: { state: "active" } },
     changes: { relay: 0, audit: 1 },
-    // Made, paused, resumed.
+    // Counts three wakes: create, pause and resume.
     also: (api) => expect(api.woken.relays).toBe(3),
   },
   {
-    name: "pasting the sender's secret stores it and shows nothing of it",
+    name: "pasting the sender's secret stores it and never shows it",
     given: (api) => make(api),
     request: "PUT /relays/shop-orders/secret",
     call: { body: { value: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } },
     status: 200,
-    // The secret that went.
+    // Stores the replaced secret during the overlap.
     changes: { relay: 0, audit: 1, gone_secret: 1 },
     async also(api, { json }) {
       expect(json).toEqual({});
@@ -219,7 +219,7 @@ runScenarios([
     },
   },
   {
-    name: "a secret that is too weak is invalid_input and its value stands nowhere",
+    name: "a weak secret is invalid_input and its value is never shown",
     given: (api) => make(api),
     request: "PUT /relays/shop-orders/secret",
     call: { body: { value: "hunter2hunter2" } },
@@ -228,11 +228,11 @@ runScenarios([
     also: (api, { text }) => expect(text + api.logged.join()).not.toContain("hunter2"),
   },
   {
-    name: "minting a secret again answers it once",
+    name: "creating a secret again shows it once",
     given: (api) => make(api),
     request: "PUT /relays/shop-orders/secret",
     status: 200,
-    // The secret that went, and what stands for those before it: a minted one never verified before.
+    // Stores the replaced secret, and a marker for older secrets, because the minted secret never verified a request.
     changes: { relay: 0, audit: 1, gone_secret: 2 },
     also: (_, { json }) => expect(json.receiverSecret).toStartWith("whsec_"),
   },
@@ -244,7 +244,7 @@ runScenarios([
     answer: { code: "no_call_url" },
   },
   {
-    name: "rotating the signing secret answers the new one",
+    name: "rotating the signing secret returns the new one",
     given: (api) => make(api, caller),
     request: "PUT /relays/nightly/signing-secret",
     call: { body: {} },
@@ -260,7 +260,7 @@ runScenarios([
     changes: { relay: -1, audit: 1, gone_secret: 2 },
   },
   {
-    name: "deleting a relay tells what was sold through it, which nothing fulfils now",
+    name: "deleting a relay warns of the products that it sold",
     async given(api) {
       await make(api);
       const soldThrough = { kind: "relay", relay: "shop-orders" };

@@ -1,4 +1,4 @@
-/** The server to its owners: how it was started, each limit in words, and a backup that is asked for. */
+/** Tests what owners see of the server: its start options, its limits in words, and backups on request. */
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ import { startRunningService } from "../kit/running-service.ts";
 
 runScenarios([
   {
-    name: "an owner is told how the server was started and what each limit does",
+    name: "an owner sees how the server was started and the effect of each limit",
     request: "GET /api/server",
     call: { session: true },
     status: 200,
@@ -27,7 +27,7 @@ runScenarios([
     },
   },
   {
-    name: "an owner sees what was changed of the whole server, and nothing of an environment's",
+    name: "an owner sees changes of the whole server, and none of an environment",
     given: async (api) => {
       const made = await api.call("/api/owners", { method: "POST", session: true, body: { email: "cleo@example.com" } });
       await api.call(`/api/owners/${made.json.owner.id}`, { method: "DELETE", session: true });
@@ -50,7 +50,7 @@ runScenarios([
     ? []
     : [
         {
-          name: "one process that has its database for itself is no node",
+          name: "a single process with its own database is no node",
           request: "GET /api/nodes",
           call: { session: true },
           status: 200,
@@ -58,7 +58,7 @@ runScenarios([
         },
       ]),
   {
-    name: "without backups the list is empty and says that none are made",
+    name: "without backups the list is empty and says so",
     request: "GET /api/backups",
     call: { session: true },
     status: 200,
@@ -66,10 +66,10 @@ runScenarios([
   },
 ]);
 
-/** Whether no backup is being made any more. */
+/** Checks that no backup is running. */
 const hasEnded = ({ backups }: { backups: { running: unknown } }): boolean => backups.running === null;
 
-/** A server whose backups are made when the test says so. */
+/** Starts a server whose backups end when the test says so. */
 async function startWithBackups() {
   const made: { file: string; end: (error?: Error) => void }[] = [];
   const startBackup = (file: string) => {
@@ -93,7 +93,7 @@ async function startWithBackups() {
   return { running, made, ask };
 }
 
-testOfFile("a backup is asked for once however often the button is pressed, audited, and listed when it is made", async () => {
+testOfFile("repeated clicks request one backup, which is audited and listed when it is complete", async () => {
   const { running, made, ask } = await startWithBackups();
   await using _ = running;
   const first = await ask("POST");
@@ -115,7 +115,7 @@ testOfFile("a backup is asked for once however often the button is pressed, audi
   expect(backups.folder).toBe(join(running.dataDir, "backups"));
 });
 
-testOfFile("why a backup was not made is told until the next one begins", async () => {
+testOfFile("a failed backup shows its reason until the next one begins", async () => {
   const { running, made, ask } = await startWithBackups();
   await using _ = running;
   await ask("POST");
@@ -125,7 +125,7 @@ testOfFile("why a backup was not made is told until the next one begins", async 
   expect(existsSync(made[0]?.file ?? "")).toBe(false);
 });
 
-testOfFile("a backup whose process does not even begin is told as one that was not made, and the next one may begin", async () => {
+testOfFile("a backup whose process cannot start counts as failed, and the next one can start", async () => {
   let isBroken = true;
   const startBackup = () => {
     if (isBroken) throw new Error("There are too many processes.");

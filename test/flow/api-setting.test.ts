@@ -1,4 +1,4 @@
-/** Settings, keys, the sender domain: what is write only is never shown, what is stale is refused. */
+/** Tests settings, keys and the sender domain: write-only values never show, and stale versions are rejected. */
 import { expect } from "bun:test";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
@@ -9,7 +9,7 @@ const put = (api: ApiServer, body: unknown) => api.call(`${api.E}/settings`, { m
 
 runScenarios([
   {
-    name: "settings tell the base facts and the caps in force",
+    name: "settings contain the base facts and the current caps",
     request: "GET /settings",
     status: 200,
     answer: {
@@ -27,7 +27,7 @@ runScenarios([
     },
   },
   {
-    name: "the processor's secret is write only: its fingerprint is shown and audited, its value stands nowhere",
+    name: "the processor's secret is write-only: its fingerprint is shown and audited, its value never is",
     request: "PUT /settings",
     call: { body: { version: 1, processorSecret: SECRET } },
     status: 200,
@@ -52,14 +52,14 @@ runScenarios([
     answer: { code: "version_conflict", version: 1 },
   },
   {
-    name: "a part that is refused takes the whole change back",
+    name: "a rejected part reverts the whole change",
     request: "PUT /settings",
     call: { body: { version: 1, held: true, processorSecret: "short" } },
     status: 400,
     answer: { code: "invalid_input" },
   },
   {
-    name: "a hold is put on, and the relays are read again",
+    name: "a hold starts, and the relays are read again",
     request: "PUT /settings",
     call: { session: true, body: { version: 1, held: true } },
     status: 200,
@@ -96,7 +96,7 @@ runScenarios([
     changes: { environment: 0, audit: 1 },
   },
   {
-    name: "sign-in is for invited people only where the owner says so, and the audit tells it",
+    name: "the owner can limit sign-in to invited people, with an audit row",
     request: "PUT /settings",
     call: { session: true, body: { version: 1, signin: { invitedOnly: true } } },
     status: 200,
@@ -113,7 +113,7 @@ runScenarios([
     },
   },
   {
-    name: "receipts mapped to a collection that is not there are warned of, and kept so",
+    name: "mapping receipts to a missing collection is saved with a warning",
     request: "PUT /settings",
     call: { body: { version: 1, receipts: { collection: "payments" } } },
     status: 200,
@@ -142,8 +142,8 @@ runScenarios([
   },
   ...(
     [
-      ["an alert code that is none", { alerts: { relay_faild: false } }, "alerts.relay_faild", "relay_failed"],
-      ["a section that is none", { alert: { relay_failed: false } }, "alert", "alerts"],
+      ["an unknown alert code", { alerts: { relay_faild: false } }, "alerts.relay_faild", "relay_failed"],
+      ["an unknown section", { alert: { relay_failed: false } }, "alert", "alerts"],
       ["a name in mail", { mail: { send: false } }, "mail.send", "sends"],
       ["a name in the mail server", { mail: { smtp: { host: "smtp.example.com", user: "me", pasword: "x" } } }, "mail.smtp.pasword", "password"],
       ["a name in receipts", { receipts: { colection: "x" } }, "receipts.colection", "collection"],
@@ -177,7 +177,7 @@ runScenarios([
     },
   },
   {
-    name: "an app key for an origin with a star is warned of, because no page has it",
+    name: "an app key for an origin with a star has a warning, because no page has that origin",
     request: "POST /keys",
     call: {
       session: true,
@@ -192,7 +192,7 @@ runScenarios([
     },
   },
   {
-    name: "a secret key mints no key: one that leaked would leave others behind",
+    name: "a secret key cannot create keys, because a leaked one would leave others behind",
     request: "POST /keys",
     call: { body: { kind: "secret", name: "ci" } },
     status: 403,
@@ -202,7 +202,7 @@ runScenarios([
     },
   },
   {
-    name: "a secret key revokes no key, not even itself",
+    name: "a secret key cannot revoke keys, not even itself",
     request: "DELETE /keys/key_0",
     status: 403,
     answer: {
@@ -232,7 +232,7 @@ runScenarios([
     changes: { sender_domain: 1, audit: 1 },
   },
   {
-    name: "what names what of the catalog is told by relay and action, and of this environment alone",
+    name: "references to catalog items are listed by relay and action, only for this environment",
     given: async (api) => {
       const definition = {
         name: "paid",

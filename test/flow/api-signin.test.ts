@@ -1,4 +1,4 @@
-/** Signing in to the dashboard: the ways in, the cookie, and what a page from elsewhere cannot do. */
+/** Tests sign-in to the dashboard: its methods, the cookie, and the limits on pages of other origins. */
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/base/id.ts";
 import { createOwner, hashPassword, listOwners, passwordQueue, setOwnerPassword } from "../../src/platform/account/owner.ts";
@@ -13,7 +13,7 @@ async function withOwner(api: ApiServer, email = "bea@example.com"): Promise<str
   return (await api.store.write("dashboard", (tx) => createOwner(tx, { email, passwordHash, nowMs: START_MS }))).id;
 }
 
-/** A server that nobody owns yet, as a first start finds it. */
+/** Starts a server without an owner, like a first start. */
 async function startUnowned(): Promise<ApiServer> {
   const api = await startApi();
   await api.store.write("dashboard", (tx) => tx.run("DELETE FROM owner"));
@@ -32,8 +32,8 @@ function cookieOf(reply: Reply): string {
   return (reply.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
 }
 
-describe("e-mail and password", () => {
-  test("sign in, with a cookie that scripts and other sites never get", async () => {
+describe("email and password", () => {
+  test("sign in, with a cookie that scripts and other sites cannot read", async () => {
     await using api = await startApi();
     await withOwner(api);
     const reply = await post(api, "/api/session", { email: "Bea@Example.com ", password: PASSWORD });
@@ -47,7 +47,7 @@ describe("e-mail and password", () => {
     });
   });
 
-  test("are told apart by nothing when either is wrong, and change no row", async () => {
+  test("fail with the same answer whether the email or the password is wrong, and change no row", async () => {
     await using api = await startApi();
     await withOwner(api);
     const before = await api.snapshot();
@@ -61,9 +61,9 @@ describe("e-mail and password", () => {
 
   for (const [what, end] of [
     ["changed", (api: ApiServer, id: string) => api.store.write("app", (tx) => setOwnerPassword(tx, id, "another hash", START_MS))],
-    ["its owner's who was removed", (api: ApiServer, id: string) => api.store.write("app", (tx) => tx.run("DELETE FROM owner WHERE id = ?1", id))],
+    ["a removed owner's", (api: ApiServer, id: string) => api.store.write("app", (tx) => tx.run("DELETE FROM owner WHERE id = ?1", id))],
   ] as const) {
-    test(`are refused where the password was ${what} while it waited for its turn`, async () => {
+    test(`are rejected if the password was ${what} while the sign-in waited in the queue`, async () => {
       await using api = await startApi();
       const id = await withOwner(api);
       const turn = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ describe("e-mail and password", () => {
     });
   }
 
-  test("a new password is audited, and ends the one-time link that would set another", async () => {
+  test("are audited when the password changes, and end the one-time link that could set another", async () => {
     await using api = await startApi();
     const ownerId = await withOwner(api);
     const cookie = cookieOf(await post(api, "/api/session", { email: "bea@example.com", password: PASSWORD }));
@@ -92,7 +92,7 @@ describe("e-mail and password", () => {
     expect((await post(api, "/api/session/reset", { token, password: "a third good one" })).status).toBe(401);
   });
 
-  test("need the dashboard's own Origin, so that no page signs anyone in", async () => {
+  test("need the dashboard's own Origin, so that no other page signs a user in", async () => {
     await using api = await startApi();
     const body = { email: "bea@example.com", password: PASSWORD };
     for (const origin of ["https://evil.example", "null"]) {
@@ -109,12 +109,12 @@ describe("e-mail and password", () => {
       /open the dashboard at https:\/\/relay\.example\.com\.$/,
     ],
     [
-      "a tunnel that the server knows nothing of",
+      "a tunnel unknown to the server",
       {},
       () => ["https://tunnel.example", "tunnel.example"],
       /opened at https:\/\/tunnel\.example, which this server does not know as its own: start it with --base-url/,
     ],
-    ["another page", {}, () => ["https://evil.example"], /open the dashboard at http:\/\/127\.0\.0\.1:\d+\.$/],
+    ["another page's origin", {}, () => ["https://evil.example"], /open the dashboard at http:\/\/127\.0\.0\.1:\d+\.$/],
     [
       "the tunnel of local development",
       { mode: "local", baseUrl: "https://tunnel.example" },
@@ -128,7 +128,7 @@ describe("e-mail and password", () => {
       /open http:\/\/127\.0\.0\.1:\d+ on the machine it runs on\.$/,
     ],
   ];
-  test.each(addresses)("from %s are told which address is the right one", async (_, config, from, sentence) => {
+  test.each(addresses)("from %s are rejected with the correct address", async (_, config, from, sentence) => {
     await using api = await startApi(config);
     const [origin, host] = from(api.base);
     const headers = { origin, ...(host === undefined ? {} : { host }) };
@@ -136,7 +136,7 @@ describe("e-mail and password", () => {
     expect([reply.status, reply.json.code, reply.json.message]).toEqual([403, "wrong_origin", expect.stringMatching(sentence)]);
   });
 
-  test("over https set a Secure cookie bound to the host, and want https in the Origin", async () => {
+  test("set a Secure cookie bound to the host over HTTPS, and require https in the Origin", async () => {
     await using api = await startApi({ baseUrl: "https://relay.example.com" });
     await withOwner(api);
     const body = { email: "bea@example.com", password: PASSWORD };
@@ -148,7 +148,7 @@ describe("e-mail and password", () => {
     ]);
   });
 
-  test("give every sign-in a new token, whatever cookie came with it (no fixation)", async () => {
+  test("give each sign-in a new token, whatever cookie came with it (no fixation)", async () => {
     await using api = await startApi();
     await withOwner(api);
     const fixed = `relay_session=${"A".repeat(43)}`;
@@ -159,7 +159,7 @@ describe("e-mail and password", () => {
 });
 
 describe("a one-time link", () => {
-  test("of set-up makes the first owner, once", async () => {
+  test("for set-up creates the first owner once", async () => {
     await using api = await startUnowned();
     const { token } = await makeLink(api, "setup");
     const body = { token, email: "cleo@example.com", password: PASSWORD };
@@ -170,7 +170,7 @@ describe("a one-time link", () => {
     expect([again.status, again.json.code]).toEqual([401, "unauthenticated"]);
   });
 
-  test("of set-up is not used up by a password that is too short", async () => {
+  test("for set-up stays valid after a password that is too short", async () => {
     await using api = await startUnowned();
     const { token } = await makeLink(api, "setup");
     const body = { token, email: "cleo@example.com", password: "short" };
@@ -191,7 +191,7 @@ describe("a one-time link", () => {
         expect((await post(api, "/api/setup", body)).status).toBe(201);
       },
     ],
-    ["as relay admin create makes one", (api) => withOwner(api)],
+    ["by relay admin create", (api) => withOwner(api)],
     [
       "by a local link",
       async (api) => {
@@ -203,7 +203,7 @@ describe("a one-time link", () => {
       "by a restored copy, which holds an owner and a link",
       (api) => api.store.write("dashboard", (tx) => tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 1)")),
     ],
-  ])("of set-up dies with the first owner made %s", async (_, makeOwner) => {
+  ])("for set-up becomes invalid when the first owner is created %s", async (_, makeOwner) => {
     await using api = await startUnowned();
     const { token } = await makeLink(api, "setup");
     await makeOwner(api);
@@ -213,7 +213,7 @@ describe("a one-time link", () => {
     expect(await api.store.read(listOwners)).toEqual(owners);
   });
 
-  test("of set-up is gone from the store in the transaction that made the owner, and stays where that failed", async () => {
+  test("for set-up is deleted in the owner's transaction, and stays if that transaction fails", async () => {
     await using api = await startUnowned();
     await makeLink(api, "setup");
     const links = () => api.store.read((tx) => tx.all("SELECT 1 FROM signin_link WHERE kind = 'setup'"));
@@ -229,7 +229,7 @@ describe("a one-time link", () => {
     expect(await links()).toEqual([]);
   });
 
-  test("of reset sets the password and ends older sessions", async () => {
+  test("for a reset sets the password and ends older sessions", async () => {
     await using api = await startApi();
     const ownerId = await withOwner(api);
     const first = cookieOf(await post(api, "/api/session", { email: "bea@example.com", password: PASSWORD }));
@@ -239,7 +239,7 @@ describe("a one-time link", () => {
     expect((await post(api, "/api/session", { email: "bea@example.com", password: "another good one" })).status).toBe(200);
   });
 
-  test("of the local dashboard signs in with no password, once, and within ten minutes", async () => {
+  test("for the local dashboard signs in without a password, once, within ten minutes", async () => {
     await using api = await startApi({ mode: "local" });
     const { token } = await makeLink(api, "local");
     const reply = await post(api, "/api/session/link", { token });
@@ -251,14 +251,14 @@ describe("a one-time link", () => {
     expect((await post(api, "/api/session/link", { token: late.token })).json.code).toBe("unauthenticated");
   });
 
-  test("of one kind opens nothing of another kind", async () => {
+  test("of one kind does not work as another kind", async () => {
     await using api = await startApi();
     const { token } = await makeLink(api, "local");
     const setup = await post(api, "/api/setup", { token, email: "eve@example.com", password: PASSWORD });
     expect(setup.json.code).toBe("unauthenticated");
   });
 
-  test("is looked at without being used, and the look tells nothing but whether it works", async () => {
+  test("can be checked without being used, and the check reveals only whether it works", async () => {
     await using api = await startUnowned();
     const look = async (kind: string, token: string) => {
       const { status, json } = await post(api, "/api/link", { kind, token });
@@ -278,7 +278,7 @@ describe("a one-time link", () => {
     expect(await look("reset", reset.token)).toEqual([200, { live: false }]);
   });
 
-  test("is looked for no oftener than it is tried", async () => {
+  test("has the same rate limit for checks as for use", async () => {
     await using api = await startApi();
     const codes: (string | undefined)[] = [];
     for (let n = 0; n < 12; n++) codes.push((await post(api, "/api/link", { kind: "reset", token: `guess${n}` })).json.code);
@@ -287,7 +287,7 @@ describe("a one-time link", () => {
     expect(foreign.json.code).toBe("wrong_origin");
   });
 
-  test("cannot be guessed at without end", async () => {
+  test("has a limit on guesses", async () => {
     await using api = await startApi();
     const codes: string[] = [];
     for (let guess = 0; guess < 12; guess++) {
@@ -299,7 +299,7 @@ describe("a one-time link", () => {
 });
 
 describe("a session", () => {
-  test("ends when its owner signs out, and the cookie is taken back", async () => {
+  test("ends when its owner signs out, and the response clears the cookie", async () => {
     await using api = await startApi();
     const reply = await api.call("/api/session", { method: "DELETE", session: true });
     expect([reply.status, reply.text]).toEqual([204, ""]);
@@ -307,7 +307,7 @@ describe("a session", () => {
     expect((await api.call(`${api.E}/keys`, { session: true })).status).toBe(401);
   });
 
-  test("in use is prolonged, at most once a day", async () => {
+  test("is prolonged by use, at most once a day", async () => {
     await using api = await startApi();
     expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toBeNull();
     api.clock.jump(86_400_000);
@@ -315,7 +315,7 @@ describe("a session", () => {
     expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toBeNull();
   });
 
-  test("is told to nobody else: a stranger sees no app and no version", async () => {
+  test("is required to see apps and the version", async () => {
     await using api = await startApi();
     expect((await api.call("/api/session")).json).toEqual({
       owner: null,
@@ -330,7 +330,7 @@ describe("a session", () => {
 });
 
 describe("in local development", () => {
-  test("another Host than this machine's loopback with the port is refused on every route", async () => {
+  test("every route rejects a Host other than this machine's loopback with the port", async () => {
     await using api = await startApi({ mode: "local" });
     const port = new URL(api.base).port;
     for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1", "127.0.0.1:1", `127.0.0.1.evil.example:${port}`, `localhost.:${port}`]) {
@@ -344,7 +344,7 @@ describe("in local development", () => {
     }
   });
 
-  test("a tunnel that is the base URL reaches the receivers and nothing else, and the dashboard works at its own address", async () => {
+  test("a tunnel as base URL reaches only the receivers, and the dashboard works at its own address", async () => {
     await using api = await startApi({ mode: "local", baseUrl: "https://tunnel.example" });
     const headers = { host: "tunnel.example" };
     const hook = await api.call("/hooks/shop/orders", { method: "POST", body: {}, headers });

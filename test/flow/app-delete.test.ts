@@ -1,4 +1,7 @@
-/** An app is deleted under a running server while calls arrive: each is answered, none acts afterwards, a stop in the middle is gone on from, others are untouched. */
+/**
+ * Deletes an app from a running server while requests arrive. Each request gets an answer and none acts afterwards. An interrupted deletion resumes,
+ * and other apps keep their rows.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
@@ -32,7 +35,7 @@ const relay = (line: string) =>
   runCommand(line.split(" "), { cwd: running.dataDir, env: { RELAY_DATA_DIR: running.dataDir, ...running.commandEnv } });
 const isEmptied = async () => (await running.rows("SELECT 1 FROM app WHERE deleted_at IS NOT NULL AND emptied_at IS NULL")).length === 0;
 
-test("what would go is counted, and another text than its id deletes nothing; no key may", async () => {
+test("the preview counts the rows, only the app's id confirms the deletion, and keys cannot delete", async () => {
   expect((await send("first")).status).toBe(200);
   await running.drain();
   const { body } = await owner("GET", "/api/apps/app_test/contents");
@@ -45,7 +48,7 @@ test("what would go is counted, and another text than its id deletes nothing; no
   expect([byKey.status, (await send("second")).status]).toEqual([403, 200]);
 });
 
-test("on the command line production's events stand against it, and nobody to ask deletes nothing", async () => {
+test("the command refuses an app with production events, and deletes nothing without a confirmation", async () => {
   const [production] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'production'");
   await running.service.store.write("app", async (tx) => {
     await tx.run("INSERT INTO relay_name (key, environment_id, name) VALUES (900, ?1, 'paid')", production?.id ?? 0);
@@ -65,7 +68,7 @@ test("on the command line production's events stand against it, and nobody to as
   expect((await relay("apps list --json")).said).toContain("app_test");
 });
 
-test("calls that race with the deletion are answered 200 or unknown; what was recorded is removed, also over a restart in the middle", async () => {
+test("requests during the deletion get 200 or unknown, and their rows are deleted, also after a restart in the middle", async () => {
   const calls = Array.from({ length: 20 }, async (_, at) => (await send(`race-${at}`)).status);
   const deleted = await owner("DELETE", "/api/apps/app_test", { confirm: "app_test", force: true });
   expect(deleted.status).toBe(200);
@@ -96,7 +99,7 @@ test("calls that race with the deletion are answered 200 or unknown; what was re
   expect((await relay("apps list --json")).said).toContain('"other"');
 });
 
-test("the command deletes one whose production holds nothing, and the id is free again", async () => {
+test("the command deletes an app whose production is empty, and the id can be used again", async () => {
   const { code, told } = await relay("apps delete other --confirm other");
   expect([code, told]).toEqual([
     0,

@@ -1,4 +1,4 @@
-/** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
+/** Tests live sync and promote over the API: an owner approves one exact plan, once, within 10 minutes. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS } from "../../src/base/limit.ts";
 import { createOwner, removeOwner } from "../../src/platform/account/owner.ts";
@@ -21,7 +21,7 @@ const HMAC = { scheme: "signature", header: "x-signature", encoding: "hex", sign
 const LIVE = "/api/apps/shop/production";
 const DEV = "/api/apps/shop/development";
 
-/** What stands in development. */
+/** Replaces development's relays and catalog. */
 async function setDevelopment(api: ApiServer, relays: unknown[], catalog: unknown = NOTES): Promise<void> {
   const planned = await api.call(`${DEV}/sync/plan`, { method: "POST", key: api.keys.dev, body: { relays, catalog } });
   const body = { relays, catalog, replaceEdited: true, plan: planned.json.plan };
@@ -33,7 +33,7 @@ const post = (api: ApiServer, path: string, body: unknown, key: string | null = 
   api.call(path, { method: "POST", ...(key === null ? { session: true } : { key }), body });
 const planOf = async (api: ApiServer, wanted: object = PROMOTE): Promise<Reply> => await post(api, `${DEV}/sync/plan`, wanted);
 
-/** Plans and asks; the approval. */
+/** Plans the change, requests an approval and returns it. */
 async function ask(api: ApiServer, wanted: object = PROMOTE, key: string | null = api.keys.dev) {
   const { json } = await planOf(api, wanted);
   const reply = await post(api, `${DEV}/approvals`, { ...wanted, plan: json.plan }, key);
@@ -64,7 +64,7 @@ const namesOf = async (api: ApiServer) =>
   (await api.call(`${LIVE}/relays`, { session: true })).json.items.map(({ name }: { name: string }) => name).sort();
 
 describe("a promote", () => {
-  test("shows what production becomes, waits for an owner, carries it out once, and shows the secrets once", async () => {
+  test("shows the changes of production, waits for an owner, applies them once, and shows the secrets once", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one"), receiver("two")]);
     const planned = await planOf(api);
@@ -89,14 +89,14 @@ describe("a promote", () => {
     expect((await apply(api, asked)).json.code).toBe("approval_used");
     const after = await see(api, asked);
     expect([after.state, after.decidedBy, after.shown]).toEqual(["done", "owner:ann@example.com", undefined]);
-    // Whose secrets to rotate, where the answer that held them was lost.
+    // An owner rotates these secrets if the response that showed them was lost.
     expect(after.secretsOf).toEqual(["one", "two"]);
     const live = await relayOf(api, "one");
     expect([live.origin, live.secret.kind]).toEqual([{ kind: "file", at: expect.any(String), promotedFrom: "development" }, "minted"]);
     const [version] = (await api.call(`${LIVE}/relays/one/versions`, { session: true })).json.items;
     expect([version.origin, version.promotedFrom]).toEqual(["file", "development"]);
     expect(live.secret.fingerprint).not.toBe((await relayOf(api, "one", DEV)).secret.fingerprint);
-    // A node of 0.15.0 saves a file over it and knows nothing of where the last one came from.
+    // A node of version 0.15.0 saves a file over the relay without the promoted origin.
     await api.store.write("app", (tx) => tx.run("UPDATE relay SET version = version + 1 WHERE id = ?1", live.id));
     expect((await relayOf(api, "one")).origin).toEqual({ kind: "file", at: expect.any(String) });
     await api.store.write("app", (tx) => tx.run("UPDATE relay SET version = version - 1 WHERE id = ?1", live.id));
@@ -115,7 +115,7 @@ describe("a promote", () => {
     expect(edited.origin).toEqual({ kind: "dashboard", at: expect.any(String) });
   });
 
-  test("names relays that break the unsigned-event rule as not carried, and carries the others", async () => {
+  test("names relays that break the unsigned-event rule as not carried, and applies the others", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("good"), receiver("broken", TOKEN, GRANTS, TRUST)]);
     await breakRelay(api.store, "broken", ({ trigger }) => delete trigger.trustUnsignedEvents);
@@ -129,7 +129,7 @@ describe("a promote", () => {
     expect(await namesOf(api)).toEqual(["good"]);
   });
 
-  test("leaves behind with a broken relay what it alone sells, and carries the others", async () => {
+  test("excludes the products of a broken relay with it, and applies the others", async () => {
     await using api = await startApi();
     const sells = receiver("broken", TOKEN, [{ type: "fulfil_product", product: "book" }], TRUST);
     const products = { book: { soldThrough: { kind: "relay", relay: "broken" } }, pen: {} };
@@ -144,7 +144,7 @@ describe("a promote", () => {
     expect((await api.call(`${LIVE}/products`, { session: true })).json.items.map(({ name }: { name: string }) => name)).toEqual(["pen"]);
   });
 
-  test("carries an opt-in with its warning, each time, and says what a captured call could buy and whether that is more", async () => {
+  test("promotes an opt-in with its warning each time, and says what a captured request could buy and whether that grew", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("token", TOKEN, GRANTS, TRUST)]);
     const promote = async () => {
@@ -169,7 +169,7 @@ describe("a promote", () => {
     [HMAC, ED25519, "was cleared"],
     [ED25519, HMAC, "new secret was minted"],
   ] as const) {
-    test(`clears the stored value where the recipe changes from ${"algorithm" in was ? "a public key to HMAC" : "HMAC to a public key"}`, async () => {
+    test(`clears the stored value if the recipe changes from ${"algorithm" in was ? "a public key to HMAC" : "HMAC to a public key"}`, async () => {
       await using api = await startApi();
       await setDevelopment(api, [receiver("kind", was)]);
       let asked = await ask(api);
@@ -190,7 +190,7 @@ describe("a promote", () => {
     });
   }
 
-  test("keeps what production alone has, and what was edited there unless it is asked to replace it", async () => {
+  test("keeps items that exist only in production, and production's edits unless asked to replace them", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     await api.call(`${LIVE}/collections`, { method: "POST", session: true, body: { name: "notes", ...NOTES.collections.notes } });
@@ -211,7 +211,7 @@ describe("a promote", () => {
   });
 });
 
-test("a live sync carries the files that were sent, and those alone", async () => {
+test("a live sync applies only the files that were sent", async () => {
   await using api = await startApi();
   await setDevelopment(api, [receiver("development")]);
   const wanted = { relays: [receiver("file")], catalog: NOTES, to: "production" };
@@ -224,7 +224,7 @@ test("a live sync carries the files that were sent, and those alone", async () =
   expect(await namesOf(api)).toEqual(["file"]);
 });
 
-test("what waits needs somebody in production, by itself and among all, until an owner decides or its time is over", async () => {
+test("a pending approval needs attention in production and in the overview, until an owner decides or it expires", async () => {
   await using api = await startApi();
   const needs = async (environment: string): Promise<string[][]> => {
     const { json } = await api.call(`/api/apps/shop/${environment}/overview`, { session: true });
@@ -253,7 +253,7 @@ test("what waits needs somebody in production, by itself and among all, until an
   expect(await counted()).toBe(0);
 });
 
-describe("what an owner looks at before saying yes", () => {
+describe("an owner's view of an approval", () => {
   const warningsOf = async (api: ApiServer, target: string): Promise<[string, string][]> => {
     const { shown } = await see(api, await ask(api), null);
     const entry = shown.entries.find(({ kind, name }: Record<string, string>) => `${kind}:${name}` === target);
@@ -261,7 +261,7 @@ describe("what an owner looks at before saying yes", () => {
   };
   const SELLS = (url: string, title = "Book") => ({ title, soldThrough: { kind: "payment_link", url } });
 
-  test("is warned of a payment link that production does not have yet, and not of one that it has", async () => {
+  test("warns of a payment link that production lacks, and not of one that it has", async () => {
     await using api = await startApi();
     const testLink = "https://pay.example.com/test_1";
     const plans = { free: { default: true }, pro: SELLS(testLink, "Pro") };
@@ -284,7 +284,7 @@ describe("what an owner looks at before saying yes", () => {
     expect((await warningsOf(api, "product:book"))[0]?.[1]).toContain("https://buy.example.com/test_2");
   });
 
-  test("is warned of what a captured call could buy where only the item changes that its relay sells", async () => {
+  test("warns of what a captured request could buy when only the product that its relay sells changes", async () => {
     await using api = await startApi();
     const sells = (verify: object, trust: object) => receiver("sells", verify, [{ type: "fulfil_product", product: "book" }], trust);
     const book = (credits: number) => ({ products: { book: { credits, soldThrough: { kind: "relay", relay: "sells" } } } });
@@ -303,7 +303,7 @@ describe("what an owner looks at before saying yes", () => {
     expect(await warningsOf(api, "product:book")).toEqual([]);
   });
 
-  test("is warned of a plan that becomes the default in the place of one that production alone has", async () => {
+  test("warns of a plan that becomes the default instead of a plan that exists only in production", async () => {
     await using api = await startApi();
     expect((await api.call(`${LIVE}/plans/basic`, { method: "PUT", session: true, body: { title: "Basic" } })).status).toBe(200);
     await setDevelopment(api, [], { plans: { free: { default: true } } });
@@ -312,7 +312,7 @@ describe("what an owner looks at before saying yes", () => {
     expect(message).toContain("free takes the place of basic");
   });
 
-  test("is warned of a field that goes and that records of production hold values in, with how many, and not of one that none holds", async () => {
+  test("warns of a removed field with values in production's records, with their count, and not of an unused field", async () => {
     await using api = await startApi();
     const catalog = (...fields: string[]) => ({
       collections: { notes: { kind: "shared", fields: Object.fromEntries(fields.map((name) => [name, { type: "text" }])) } },
@@ -335,7 +335,7 @@ describe("what an owner looks at before saying yes", () => {
     expect(first.data).toEqual({ text: "a", color: "red" });
   });
 
-  test("is told of a relay that development pruned and made anew under another kind how production takes it", async () => {
+  test("names the fix for a relay that development recreated with another kind", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -351,7 +351,7 @@ describe("what an owner looks at before saying yes", () => {
   });
 });
 
-test("asking for what production refuses is refused, and says of which thing", async () => {
+test("a request for a plan that production rejects fails and names the item", async () => {
   await using api = await startApi();
   expect((await api.call(`${LIVE}/plans/book`, { method: "PUT", session: true, body: { default: true } })).status).toBe(200);
   await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: {} } });
@@ -361,7 +361,7 @@ test("asking for what production refuses is refused, and says of which thing", a
   expect(refused.json.message).toStartWith("product book: `name` is taken by a plan");
 });
 
-test("a first promote may be larger than a minute of unattended syncs, up to 300 changes", async () => {
+test("a first promote can have up to 300 changes, more than the limit per minute of unattended syncs", async () => {
   await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 60 } });
   const relays = Array.from({ length: 50 }, (_, at) => receiver(`relay${at}`));
   const products = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`book${at}`, {}]));
@@ -374,11 +374,11 @@ test("a first promote may be larger than a minute of unattended syncs, up to 300
   expect(large.json.refusal).toMatchObject({ code: "sync_capped", message: expect.stringContaining("one approval carries 300") });
 });
 
-describe("an approval is void from when", () => {
+describe("an approval is void when", () => {
   const moves: readonly (readonly [string, (api: ApiServer) => Promise<unknown>])[] = [
     ["development was edited", (api) => editLive(api, receiver("one", HMAC), DEV)],
     [
-      "development was edited and put back",
+      "development was edited and reverted",
       async (api) => {
         await editLive(api, receiver("one", HMAC), DEV);
         await editLive(api, receiver("one"), DEV);
@@ -386,14 +386,14 @@ describe("an approval is void from when", () => {
     ],
     ["production was edited", (api) => editLive(api, receiver("base", HMAC))],
     [
-      "production was edited and put back",
+      "production was edited and reverted",
       async (api) => {
         await editLive(api, receiver("base", HMAC));
         await editLive(api, receiver("base"));
       },
     ],
     [
-      "an item of development's catalog was edited and put back",
+      "an item of development's catalog was edited and reverted",
       async (api) => {
         await titleAccess(api, "Other", DEV);
         await titleProduct(api, "Other", DEV);
@@ -401,9 +401,9 @@ describe("an approval is void from when", () => {
         await titleAccess(api, "beta", DEV);
       },
     ],
-    ["an item that production alone has was edited", (api) => titleAccess(api, "Other", LIVE, "only")],
+    ["an item that exists only in production was edited", (api) => titleAccess(api, "Other", LIVE, "only")],
     [
-      "an item of production's catalog was edited and put back",
+      "an item of production's catalog was edited and reverted",
       async (api) => {
         await titleProduct(api, "Other", LIVE);
         await titleProduct(api, "Book", LIVE);
@@ -441,7 +441,7 @@ describe("an approval is void from when", () => {
     }
   }
 
-  test("a side moved, for who waits for it, without anybody deciding", async () => {
+  test("development changes while its requester waits, without a decision", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -452,7 +452,7 @@ describe("an approval is void from when", () => {
   });
 });
 
-describe("nothing is approved", () => {
+describe("an approval is rejected", () => {
   const cases: readonly (readonly [string, (api: ApiServer, asked: Asked) => Promise<Reply>, number, string])[] = [
     [
       "twice",
@@ -485,7 +485,7 @@ describe("nothing is approved", () => {
       "unauthenticated",
     ],
     [
-      "from another page",
+      "from another page's origin",
       (api, { id, plan }) =>
         api.call(`/api/approvals/${id}`, {
           method: "POST",
@@ -496,7 +496,7 @@ describe("nothing is approved", () => {
       403,
       "wrong_origin",
     ],
-    ["that was never asked for", (api, { plan }) => decide(api, { id: "apr_00000000000000000000000000000000", plan }, "approve"), 404, "not_found"],
+    ["that does not exist", (api, { plan }) => decide(api, { id: "apr_00000000000000000000000000000000", plan }, "approve"), 404, "not_found"],
   ];
   for (const [how, attempt, status, code] of cases) {
     test(how, async () => {
@@ -510,7 +510,7 @@ describe("nothing is approved", () => {
     });
   }
 
-  test("with a field where the use takes none: it says so, and nothing is carried out", async () => {
+  test("with an unexpected field in the request to apply it: the response names the field", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -520,7 +520,7 @@ describe("nothing is approved", () => {
     expect(await namesOf(api)).toEqual([]);
   });
 
-  test("after the owner who approved it was removed: it is void, and nothing is carried out", async () => {
+  test("after the owner who approved it was removed: it is void", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -539,7 +539,7 @@ describe("nothing is approved", () => {
     expect(await api.store.read((tx) => tx.all("SELECT 1 FROM relay WHERE environment_id = ?1", api.environments.production.id))).toEqual([]);
   });
 
-  test("by who may not see it: a key sees what it asked for alone", async () => {
+  test("for a caller who cannot see it, because a key sees only its own requests", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const { id } = await ask(api);
@@ -549,8 +549,8 @@ describe("nothing is approved", () => {
   });
 });
 
-describe("time", () => {
-  test("is over after 10 minutes for what was approved too", async () => {
+describe("the time limit of an approval", () => {
+  test("also applies to an approved request: 10 minutes", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -561,7 +561,7 @@ describe("time", () => {
     expect(await namesOf(api)).toEqual([]);
   });
 
-  test("is over where it ends between the look at it and its transaction", async () => {
+  test("applies if the approval expires between the first check and the transaction", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -579,7 +579,7 @@ describe("time", () => {
     expect(await namesOf(api)).toEqual([]);
   });
 
-  test("is not won by setting the clock back", async () => {
+  test("cannot be extended by setting the clock back", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -592,14 +592,14 @@ describe("time", () => {
   });
 });
 
-test("the caretaker ends what is over for good, and forgets it after a week", async () => {
+test("maintenance expires approvals permanently, and deletes them after a week", async () => {
   await using api = await startApi();
   await setDevelopment(api, [receiver("one")]);
   const asked = await ask(api);
   await decide(api, asked, "approve");
   const row = () => api.store.read((tx) => tx.get<{ state: string; files: string | null }>("SELECT state, files FROM approval"));
   const pass = async (ms: number) => {
-    // The caretakers pause between their steps.
+    // The maintenance jobs pause between their steps.
     await api.clock.leap(ms);
     for (let step = 0; step < 60; step++) await api.clock.advance(1_000);
   };
@@ -614,8 +614,8 @@ test("the caretaker ends what is over for good, and forgets it after a week", as
   expect(await row()).toBeNull();
 });
 
-describe("asking", () => {
-  test("is refused without changes, with a refused save, and under another plan's name; nothing is kept", async () => {
+describe("a request for an approval", () => {
+  test("is rejected without changes, with an invalid save or under another plan's name, and stores nothing", async () => {
     await using api = await startApi();
     const none = await planOf(api);
     const before = await api.snapshot();
@@ -627,7 +627,7 @@ describe("asking", () => {
     expect(changesBetween(before, await api.snapshot())).toEqual({});
   });
 
-  test("anew withdraws what the same key asked before, and leaves another's alone", async () => {
+  test("withdraws the earlier request of the same key, and not another key's", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const first = await ask(api);
@@ -643,7 +643,7 @@ describe("asking", () => {
     expect((await api.call(`${LIVE}/approvals`, { key: api.keys.live })).json.approvals).toEqual([]);
   });
 
-  test("is capped by the minute", async () => {
+  test("has a limit per minute", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     for (let at = 0; at < 10; at++) await ask(api);
@@ -654,7 +654,7 @@ describe("asking", () => {
     await ask(api);
   });
 
-  test("in the dashboard is carried out there, by the same two steps", async () => {
+  test("from the dashboard is applied there, in the same two steps", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api, PROMOTE, null);
@@ -664,7 +664,7 @@ describe("asking", () => {
   });
 });
 
-test("two who use one approval at once carry it out once", async () => {
+test("is applied once when two callers use it at once", async () => {
   await using api = await startApi();
   await setDevelopment(api, [receiver("one")]);
   const asked = await ask(api);
@@ -675,7 +675,7 @@ test("two who use one approval at once carry it out once", async () => {
 });
 
 describe("at the same moment", () => {
-  test("two owners' pages that approve one thing: one does, and it is approved once", async () => {
+  test("two owners' pages that approve one request record one approval", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
@@ -685,7 +685,7 @@ describe("at the same moment", () => {
     expect(json.items.filter(({ action }: { action: string }) => action === "approval.approved")).toHaveLength(1);
   });
 
-  // Each pair, with the second begun first too.
+  // Also runs each pair in the reverse order.
   const pairs: readonly (readonly [string, string])[] = [
     ["approve", "refuse"],
     ["approve", "withdraw"],
@@ -695,11 +695,11 @@ describe("at the same moment", () => {
     ["use", "withdraw"],
     ["use", "edit development"],
     ["use", "edit production"],
-    ["use", "ask anew"],
+    ["use", "ask again"],
   ];
   for (const pair of pairs) {
     for (const order of [pair, [...pair].reverse()]) {
-      test(`${order.join(" and ")}: what is carried is what was shown, or nothing`, async () => {
+      test(`${order.join(" and ")}: applies the plan that was shown, or nothing`, async () => {
         await using api = await startApi();
         await setDevelopment(api, [receiver("base")]);
         const first = await ask(api);
@@ -721,7 +721,7 @@ describe("at the same moment", () => {
           use: () => apply(api, asked),
           "edit development": () => edit(DEV),
           "edit production": () => edit(LIVE),
-          "ask anew": () => post(api, `${DEV}/approvals`, { ...PROMOTE, plan }),
+          "ask again": () => post(api, `${DEV}/approvals`, { ...PROMOTE, plan }),
         };
         const replies = Object.fromEntries(await Promise.all(order.map(async (what) => [what, await works[what]?.()] as const)));
         for (const reply of Object.values(replies)) expect([200, 201, 409, 400]).toContain(reply?.status ?? 0);
@@ -729,10 +729,10 @@ describe("at the same moment", () => {
         const used = replies.use?.status === 200;
         expect(used).toBe(state === "done");
         expect(await namesOf(api)).toEqual(used ? ["base", "one"] : ["base"]);
-        // An answer is never taken back by the other: what was said no to is not carried.
+        // The other call never reverts a decision, so a denied request is never applied.
         if (replies.refuse?.status === 200) expect(state).toBe("denied");
         if (replies["edit production"]?.status === 200 && !used && pair[0] === "use") expect(state).toBe("void");
-        // What is left of it is used once at most, and never after a side moved.
+        // An approval can be used once at most, and never after a side changed.
         const later = await apply(api, asked);
         const stands = replies.approve?.status === 200 && !("edit development" in replies) && !("edit production" in replies) && state === "approved";
         expect(later.status === 200).toBe(stands);

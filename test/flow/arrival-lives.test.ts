@@ -1,6 +1,6 @@
 /**
- * Lives of people through a running service: each is led by two people, one whose events run as they arrive, and one whose events meet holds, pauses,
- * relays that fail until they are fixed, URLs that do not answer, and replays. Both end with the same access, plan, credits and receipts.
+ * Leads random lives of people through a running service, each by two people. The first person's events run as they arrive. The second person's
+ * events meet holds, pauses, broken relays, hanging URLs and replays. Both must end with the same access, plan, credits and receipts.
  */
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -14,11 +14,11 @@ import { type RunningService, startRunningService } from "../kit/running-service
 import { RAISED_LIMITS } from "../kit/service-config.ts";
 
 const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" };
-/** Fails for good. */
+/** Fails permanently. */
 const NOWHERE: ActionLike = { type: "grant_access", entitlement: "access:nowhere" };
 const ref = "{{mapped.ref}}";
 
-/** By relay, what it does. The last two send. */
+/** Maps each relay to its actions. The last two relays also call a URL. */
 const RELAYS = {
   "pay-pro": [{ type: "grant_plan", plan: "pro", ref }],
   "pay-team": [
@@ -41,7 +41,7 @@ type Relay = keyof typeof RELAYS;
 const NAMES = Object.keys(RELAYS) as Relay[];
 const SENDS: ReadonlySet<string> = new Set<Relay>(["welcome", "goodbye"]);
 
-/** `who`: of the people of one round. `hand`: a grant by hand. */
+/** Describes one arrival. `who` indexes the people of a round, and `hand` is a manual grant. */
 interface Arrival {
   who: number;
   relay: Relay | "hand";
@@ -68,7 +68,7 @@ const disturbance: fc.Arbitrary<Disturbance> = fc.oneof(
   }),
   fc.record({ does: fc.constant("replay" as const), nth: fc.nat(200) }),
 );
-/** What happens, in its order. */
+/** Generates the steps of a life in order. */
 const happening = fc.oneof({ weight: 3, arbitrary: arrival }, { weight: 1, arbitrary: disturbance });
 
 const caller = new FakeCaller();
@@ -90,7 +90,7 @@ await call("PUT", "/plans/pro", { soldThrough: { kind: "relay", relay: "pay-pro"
 await call("PUT", "/plans/team", { soldThrough: { kind: "relay", relay: "pay-team" } });
 await call("PUT", "/products/lamp", { credits: 100, soldThrough: { kind: "relay", relay: "buy" } });
 
-/** One of the two who lead each life of a round. */
+/** Holds the people of a round, with or without disturbances. */
 interface Cast {
   prefix: string;
   people: string[];
@@ -137,7 +137,7 @@ async function setActions(relay: Relay, actions: readonly ActionLike[]): Promise
   else held.broken.add(relay);
 }
 
-/** Makes what waits for its retry due. */
+/** Moves the clock until every retry is due. */
 async function passTime(): Promise<void> {
   running.clock.jump(17 * 3_600_000);
   await running.clock.advance(5_000);
@@ -187,7 +187,7 @@ async function disturb(cast: Cast, one: Disturbance): Promise<void> {
   }
 }
 
-/** Ends everything that holds events back, and runs what is left until nothing more of it succeeds. */
+/** Removes all holds, and runs the remaining events until no more of them succeed. */
 async function comeToRest(cast: Cast): Promise<void> {
   caller.reply = () => OK;
   for (const relay of [...held.broken]) await setActions(relay, RELAYS[relay]);
@@ -201,7 +201,7 @@ async function comeToRest(cast: Cast): Promise<void> {
   }
 }
 
-/** What each person of the cast has, without what only tells the casts apart. */
+/** Reads each person's state without the prefix that separates the casts. */
 async function lookAt({ people, prefix }: Cast): Promise<unknown[]> {
   const own = (text: string | null) => text?.replaceAll(prefix, "") ?? null;
   return await Promise.all(
@@ -226,7 +226,7 @@ async function lookAt({ people, prefix }: Cast): Promise<unknown[]> {
   );
 }
 
-/** How many events ran for the first time after one that had arrived later. */
+/** Counts the events that first ran after an event that arrived later. */
 async function countLate(): Promise<number> {
   const ran = await running.rows<{ id: string }>("SELECT event_id AS id FROM audit WHERE action = 'run' ORDER BY seq");
   let [late, newest] = [0, 0];
@@ -261,7 +261,7 @@ test(
       }),
       { numRuns: Math.ceil(LIVES / PEOPLE) },
     );
-    // Otherwise nothing was disturbed. The audit of a long run's first lives is gone by then.
+    // Proves that disturbances happened. A long run's audit has deleted the first lives by then.
     expect(await countLate()).toBeGreaterThan(5);
   },
   IS_SOAK ? 3_600_000 : 600_000,

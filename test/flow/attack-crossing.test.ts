@@ -1,6 +1,6 @@
 /**
- * Everything of one environment asked for from another, and from another app: by its id, by its name, in the path, in a filter and in a
- * body. The table is the list of routes itself, so that a new route is in it at once. What belongs elsewhere is 404 and never shows.
+ * Requests everything of one environment from another environment and another app: by id and name, in paths, filters and bodies. The table is the
+ * list of routes, so it includes each new route. Foreign rows are 404 and never show.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
@@ -17,20 +17,20 @@ import { COLUMNS } from "../kit/chosen-store.ts";
 import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
-/** Stands in every text that belongs to development. */
+/** Occurs in every text that belongs to development. */
 const MARK = "development-only";
 
 let running: RunningService;
-/** Of what development holds: path of its list to an id or name. */
+/** Maps each list's path to an id or name that development holds. */
 const held: Record<string, string> = {};
 let recordId = "";
 let appKey = "";
 let session = "";
-/** Keys are revoked by owners alone, so it is an owner who asks for one in the wrong environment. */
+/** Authenticates the request to revoke a key in the wrong environment, because only owners can revoke keys. */
 let ownerToken = "";
 
 interface Asker {
-  /** Path of the environment it asks in. */
+  /** Holds the path of the environment in which the request is made. */
   at: string;
   key: string;
 }
@@ -129,7 +129,7 @@ async function fillDevelopment(): Promise<void> {
   held["/bulk-replays"] = (await make("POST", "/bulk-replays", { state: "dead", relay: MARK })).replay.id;
 }
 
-/** Bodies that would be taken, so that it is the id that is refused. */
+/** Holds valid bodies, so that each rejection comes from the id. */
 const BODIES: Readonly<Record<string, () => unknown>> = {
   "PATCH /persons/:id": () => ({ status: "suspended" }),
   "POST /persons/:id/grants": () => ({ entitlement: "access:mine" }),
@@ -145,7 +145,7 @@ const BODIES: Readonly<Record<string, () => unknown>> = {
   "PUT /relays/:name/secret": () => ({ value: "aB3dEfGh1jKlMn0pQrStUvWx" }),
 };
 
-/** Names are free in each environment: these make one of their own there. */
+/** Lists the routes that create an item of that name in the caller's environment, because names are unique per environment. */
 const MAKES_ITS_OWN = new Set(["PUT /products/:name", "PUT /plans/:name", "PUT /access/:slug"]);
 
 const PREFIX = "/api/apps/:appId/:environment";
@@ -154,7 +154,7 @@ const routes = ROUTES.filter(({ who }) => who === "environment").map((route) => 
   below: route.path.slice(PREFIX.length),
 }));
 
-/** The path with development's own ids in it. */
+/** Fills the path with development's ids. */
 function fill(below: string): string {
   const list = below.replace(/\/:.*$/, "");
   const [, ...more] = below.slice(list.length).split("/");
@@ -166,7 +166,7 @@ function fill(below: string): string {
   return [list, ...filled].join("/");
 }
 
-/** What GET /find finds one of. */
+/** Lists values for which GET /find returns a result in development. */
 const found = (): string[] => [held["/events"] ?? "", recordId, held["/persons"] ?? "", `${MARK}@example.com`, MARK];
 
 async function ask(asker: Asker, method: string, path: string, body?: unknown): Promise<{ status: number; text: string }> {
@@ -182,7 +182,7 @@ async function ask(asker: Asker, method: string, path: string, body?: unknown): 
   return { status: answer.status, text: await readWhole(answer) };
 }
 
-/** Every row of development, in every table that has environments. */
+/** Reads all rows of development from every table with environments. */
 async function readDevelopment(): Promise<string> {
   const tables = await running.rows<{ name: string }>(
     `SELECT tableName AS name FROM ${COLUMNS} WHERE columnName = 'environment_id' AND tableName NOT IN ('api_key', 'node_lease')`,
@@ -195,10 +195,10 @@ async function readDevelopment(): Promise<string> {
   return all.map((rows, at) => `${tables[at]?.name}\n${rows.map((row) => Bun.inspect(row)).join("\n")}`).join("\n");
 }
 
-/** The queries that a route requires. */
+/** Maps routes to their required queries. */
 const QUERIES: Readonly<Record<string, string>> = { "/find": `?q=${MARK}`, "/persons/access/:entitlement": `?email=${MARK}@example.com` };
 
-test("each of development's things is found in development, so that the rest means something", async () => {
+test("development finds each of these items, so that the other tests prove something", async () => {
   const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };
   for (const { method, below } of routes) {
     if (method !== "GET" || below === "/sender-domain") continue;
@@ -208,21 +208,21 @@ test("each of development's things is found in development, so that the rest mea
 });
 
 describe.each(["another environment", "another app"])("from %s", (who) => {
-  test("no id and no name in a path finds anything", async () => {
+  test("no id or name in a path finds a row", async () => {
     const before = await readDevelopment();
     for (const { method, below } of routes) {
       const name = `${method} ${below}`;
       if (!below.includes(":") || MAKES_ITS_OWN.has(name)) continue;
       const asker = askers[who] as Asker;
       const { status, text } = await ask(asker, method, `${fill(below)}${QUERIES[below] ?? ""}`, BODIES[name]?.());
-      // It answers for every address, of no one too.
+      // This route answers for every address, also for unknown people.
       if (below === "/persons/access/:entitlement") expect(JSON.parse(text)).toMatchObject({ granted: false, grants: [] });
       else expect(`${name} ${status} ${JSON.parse(text || "{}").code}`).toBe(`${name} 404 not_found`);
     }
     expect(await readDevelopment()).toBe(before);
   });
 
-  test("no list holds anything of it, whatever it is filtered by", async () => {
+  test("no list contains development's rows, whatever the filter", async () => {
     const asker = askers[who] as Asker;
     const filters: Record<string, string> = {
       relay: MARK,
@@ -238,14 +238,14 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
       for (const search of ["", ...names.map((name) => `?${name}=${filters[name]}`)]) {
         const { status, text } = await ask(asker, "GET", `${below}${search}`);
         if (status === 404 && below === "/sender-domain") continue;
-        // A refusal says again what was asked for.
+        // A rejection repeats the requested value.
         const told = status === 400 ? text.replace(JSON.stringify(JSON.stringify(MARK)).slice(1, -1), "") : text;
         expect(`${below}${search} ${status < 500} ${told.includes(MARK)}`).toBe(`${below}${search} true false`);
       }
     }
   });
 
-  test("nothing of it is found by its id, its address or its token", async () => {
+  test("no lookup by id, address or token finds a person or record", async () => {
     const asker = askers[who] as Asker;
     for (const name of found()) {
       const { status, text } = await ask(asker, "GET", `/find?q=${encodeURIComponent(name)}`);
@@ -253,7 +253,7 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
     }
   });
 
-  test("a name that is made there too is another thing, and the first one stays as it was", async () => {
+  test("creating an item with the same name leaves the first item unchanged", async () => {
     const asker = askers[who] as Asker;
     const before = await readDevelopment();
     for (const below of ["/products/:name", "/plans/:name", "/access/:slug"]) {
@@ -263,7 +263,7 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
     expect(await readDevelopment()).toBe(before);
   });
 
-  test("no id of it in a body is taken", async () => {
+  test("no body accepts a foreign id", async () => {
     const asker = askers[who] as Asker;
     const before = await readDevelopment();
     const person = held["/persons"];
@@ -291,7 +291,7 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
   });
 });
 
-test("a person's session of one environment is nobody's under another one's app key", async () => {
+test("a person's session of one environment identifies no person under another environment's app key", async () => {
   const minted = await running.service.store.write("app", async (tx) => {
     const environment = await requireEnvironment(tx, APP, "production");
     const nowMs = running.clock.now();
@@ -307,7 +307,7 @@ test("a person's session of one environment is nobody's under another one's app 
   expect(await call(minted.token)).toBe("401 signed_out");
 });
 
-test("a cursor of one environment's list leads to nothing of it in another", async () => {
+test("a cursor of one environment's list returns no rows of it in another", async () => {
   const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };
   for (const list of ["/keys", "/audit"]) {
     const { next } = JSON.parse((await ask(own, "GET", `${list}?limit=1`)).text);

@@ -1,4 +1,4 @@
-/** A node that is started while its database is away: it says so, answers that nothing is recorded, and goes on by itself. */
+/** Starts a node while its database is unavailable. The node says so, answers that no request is recorded, and recovers without a restart. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { SQL } from "bun";
@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
-/** Where nobody listens yet. */
+/** Returns a URL on which no server listens. */
 async function findAway(): Promise<string> {
   using proxy = await openPostgresProxy(database.url);
   return proxy.url;
 }
 
 interface Starting extends AsyncDisposable {
-  /** The service, or what the start failed with. */
+  /** Resolves to the service, or to the error of the start. */
   ended: Promise<Service | Error>;
   stop(): void;
   lines(): { message: string; cause?: string }[];
@@ -58,7 +58,7 @@ function start(databaseUrl: string): Starting {
   };
 }
 
-test("it waits and says why, receivers are told to send again, and it serves once the database is there", async () => {
+test("waits and logs the reason, asks senders to retry, and serves once the database is available", async () => {
   const away = await findAway();
   await using node = start(away);
   await until("it waits", () => node.waits().length > 0);
@@ -91,7 +91,7 @@ test("it waits and says why, receivers are told to send again, and it serves onc
   expect((await ask("/readyz")).status).toBe(200);
 });
 
-test("a node that is cut off says so to senders while it is, where not even a byte comes from it", async () => {
+test("a disconnected node says so to senders, also if the connection hangs without a byte", async () => {
   await using own = await freshDatabase();
   using proxy = await openPostgresProxy(own.url);
   await using node = start(proxy.url);
@@ -115,7 +115,7 @@ test("a node that is cut off says so to senders while it is, where not even a by
   );
 });
 
-test("a lock that somebody holds on the leases while a node starts is told, with what to do", async () => {
+test("a lock on the leases during the start is logged with a remedy", async () => {
   await using admin = new SQL(database.url, { max: 1 });
   await using node = start(database.url);
   await admin.begin(async (tx) => {
@@ -127,14 +127,14 @@ test("a lock that somebody holds on the leases while a node starts is told, with
   if (service instanceof Error) throw service;
 });
 
-test("it waits as well where the database goes away at the last step of opening it, and leaves nothing open", async () => {
+test("waits if the database goes away at the last step of opening it, and leaves no connection open", async () => {
   using proxy = await openPostgresProxy(database.url);
   proxy.closedTo = "relay listener";
   await using admin = new SQL(database.url, { max: 1 });
   await using node = start(proxy.url);
   await until("it waits", () => node.waits().length > 0);
   expect(node.waits()[0]?.cause).toStartWith("The database cannot be listened to: ");
-  // Two more tries.
+  // Waits for two more attempts.
   await Bun.sleep(4_500);
   const open = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'relay %'";
   await until("nothing is open", async () => (await admin.unsafe(open))[0].count === 0);
@@ -144,7 +144,7 @@ test("it waits as well where the database goes away at the last step of opening 
   expect(node.waits()).toHaveLength(1);
 });
 
-test("what no waiting mends ends the start all the same, once the database can be asked", async () => {
+test("exits on a permanent failure once the database answers", async () => {
   const away = new URL(await findAway());
   away.password = "none";
   await using node = start(away.href);
@@ -154,7 +154,7 @@ test("what no waiting mends ends the start all the same, once the database can b
   expect(describeError(ended).message).toMatch(/password authentication failed .*To do: look at the user and the password in the URL/);
 });
 
-test("a database that takes no writes for the moment is waited for, with rows in it or before its first", async () => {
+test("waits for a read-only database, whether it is empty or has rows", async () => {
   await using empty = await freshDatabase({ empty: true });
   for (const { url } of [database, empty]) {
     await using admin = new SQL(url, { max: 1 });
@@ -173,7 +173,7 @@ test("a database that takes no writes for the moment is waited for, with rows in
   }
 });
 
-test("a standby is waited for alike", async () => {
+test("waits for a standby too", async () => {
   const standby = { version: "18.1", number: 180_001, encoding: "UTF8", standby: true };
   const asked = { get: async () => standby, all: async () => [standby] } as unknown as Reader;
   const refused = await requireFitServer(asked).catch((error: unknown) => error);
@@ -185,7 +185,7 @@ test("a standby is waited for alike", async () => {
   });
 });
 
-test("a user with three connections is told how many a node needs, and with four it serves", async () => {
+test("reports the required connections to a user with three, and serves with four", async () => {
   await using own = await freshDatabase({ empty: true });
   await using admin = new SQL(own.url, { max: 1 });
   const user = `relay_few_${process.pid}`;
@@ -216,7 +216,7 @@ test("a user with three connections is told how many a node needs, and with four
   }
 });
 
-test("a lock that somebody holds there is waited for: the port says so within seconds, the log says why, and it serves once it is let go", async () => {
+test("waits for a lock on the schema: the port says so within seconds, the log names the cause, and the node serves after its release", async () => {
   await using admin = new SQL(database.url, { max: 1 });
   const holder = await admin.reserve();
   await holder.unsafe("BEGIN; LOCK TABLE app IN ACCESS EXCLUSIVE MODE").simple();
@@ -241,7 +241,7 @@ test("a lock that somebody holds there is waited for: the port says so within se
   expect((await ready()).status).toBe(200);
 });
 
-test("a start that is told to stop while it waits ends", async () => {
+test("ends a waiting start after a stop request", async () => {
   await using node = start(await findAway());
   await until("it waits", () => node.waits().length > 0);
   node.stop();

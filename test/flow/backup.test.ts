@@ -1,4 +1,4 @@
-/** Backup, doctor and restore as processes and commands beside a whole service, and the service that starts on what was restored. */
+/** Tests backup, doctor and restore as processes and commands next to a running service, and a service that starts on the restored copy. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,14 +18,14 @@ const TOKEN = "a token of the sender, Long enough 4 all";
 
 const run = (...line: string[]) => runCommand(line, { cwd: folder, clock: systemClock });
 
-/** Runs the command in a process of its own. */
+/** Runs the command in a separate process. */
 async function runProcess(...line: string[]): Promise<{ code: number; said: string; told: string }> {
   const child = Bun.spawn([...RELAY, ...line], { stdout: "pipe", stderr: "pipe", cwd: folder, env: process.env });
   const [said, told, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
   return { code, said: said.trim(), told };
 }
 
-test("a backup of a running service is restored into a new folder and serves as it did, its secrets included", async () => {
+test("a backup of a running service restores into a new folder and serves as before, with its secrets", async () => {
   const dataDir = join(folder, "first");
   await using running = await startRunningService({ config: { dataDir } });
   const made = await running.api("POST", "/relays", {
@@ -66,7 +66,7 @@ test("a backup of a running service is restored into a new folder and serves as 
   await serveRestored(elsewhere, running.keys.development ?? "");
 });
 
-/** The restored service knows the event, its relay's secret and the old key. */
+/** Checks that the restored service has the event, its relay's secret and the old key. */
 async function serveRestored(dataDir: string, key: string): Promise<void> {
   const { startService } = await import("../../src/service.ts");
   await using service = await startService(serviceConfig(dataDir, { concurrency: 4 }), { printRun: () => undefined, logSink: () => undefined });
@@ -88,8 +88,8 @@ async function serveRestored(dataDir: string, key: string): Promise<void> {
   expect(((await list.json()) as { items: unknown[] }).items).toHaveLength(2);
 }
 
-describe("in a process of its own", () => {
-  test("the server's backup is made, and its failure comes back as the sentence the command says", async () => {
+describe("in a separate process", () => {
+  test("the server creates its backup, and returns a failure as the command's sentence", async () => {
     const dataDir = join(folder, "third");
     await using running = await startRunningService({ config: { dataDir } });
     const start = makeBackupStarter(dataDir, RELAY);
@@ -100,7 +100,7 @@ describe("in a process of its own", () => {
     await expect(start(file).done).rejects.toThrow(/exists already/);
   });
 
-  test("one that is stopped leaves no file of that name", async () => {
+  test("a stopped backup leaves no file of that name", async () => {
     await using running = await startRunningService({ config: { dataDir: join(folder, "fourth") } });
     expect(running.keys.development).toBeDefined();
     const file = join(folder, "fourth", "backups", "scheduled-20300101T000000000Z.db");

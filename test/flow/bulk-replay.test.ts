@@ -1,4 +1,4 @@
-/** Bulk replays: what one would do, that it takes each event once, oldest first and no faster than asked, over restarts, and none that may not act. */
+/** Tests bulk replays: the preview, each event once in order of arrival, the rate limit, restarts, and events that may not run. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { resolveFilter } from "../../src/engine/event/bulk-choice.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -19,7 +19,7 @@ afterEach(() => running[Symbol.asyncDispose]());
 
 const define = (name: string, actions: readonly ActionLike[]) => receiverDefinition({ name, actions, map: MAP });
 
-/** A relay whose events die at once, because it writes to a collection that is not there. Answers their ids, oldest first. */
+/** Creates events that are dead at once, because their relay writes to a missing collection. Returns their ids, oldest first. */
 async function die(count: number, name = "orders"): Promise<string[]> {
   await saveRelay(running, define(name, [GRANT, NOWHERE]));
   const ids = await putEvents(
@@ -42,7 +42,7 @@ const begin = (body: object = {}) => running.api("POST", "/bulk-replays", { stat
 const plan = async (body: object = {}) => (await running.api("POST", "/bulk-replays/plan", { state: "dead", ...body })).body.plan;
 const show = async (id: string) => (await running.api("GET", `/bulk-replays/${id}`)).body.replay;
 
-/** Moves the clock until it has ended. */
+/** Advances the clock until the replay ends. */
 async function finish(id: string, mostSeconds = 60) {
   for (let second = 0; second < mostSeconds; second++) {
     const replay = await show(id);
@@ -53,7 +53,7 @@ async function finish(id: string, mostSeconds = 60) {
   return await show(id);
 }
 
-test("the plan says how many match, of which relays, what becomes of each action, and that nothing changed", async () => {
+test("the preview reports the matches, their relays and each action's effect, and changes nothing", async () => {
   await die(30);
   await die(2, "others");
   expect(await plan()).toEqual({
@@ -78,7 +78,7 @@ test("the plan says how many match, of which relays, what becomes of each action
   expect(await countOf("dead")).toBe(30);
 });
 
-test("each event that matches runs once more, oldest first, and its finished work is not done twice", async () => {
+test("each matching event runs once more, oldest first, and does not repeat finished actions", async () => {
   const ids = await die(60);
   await mend();
   const begun = await begin();
@@ -96,14 +96,14 @@ test("each event that matches runs once more, oldest first, and its finished wor
   expect(told.map(({ action }) => action)).toEqual(["replay.began", "replay.ended"]);
 });
 
-test("by a reason it takes those alone, and a node of 0.15.0, which heeds none, takes nothing", async () => {
+test("a reason filter selects only matching events, and a node of 0.15.0, which ignores reasons, selects none", async () => {
   await die(6);
   await running.service.store.write("app", (tx) => tx.run("UPDATE event SET reason = 'call_failed' WHERE seq % 2 = 0"));
   await mend();
   const { id, filter } = (await begin({ reason: "call_failed" })).body.replay;
   expect(filter).toEqual({ state: "dead", reason: "call_failed" });
   const [kept] = await running.rows<{ chosen: string; at: number }>("SELECT chosen, environment_id AS at FROM bulk_replay");
-  // What it knows of a filter.
+  // Keeps the fields of the filter that a node of 0.15.0 reads.
   const { state, relay } = JSON.parse(kept?.chosen ?? "{}");
   expect(await running.service.store.read((tx) => resolveFilter(tx, kept?.at ?? 0, { state, relay }))).toBe(null);
   expect(await finish(id)).toMatchObject({ state: "done", matched: 3, replayed: 3, filter });
@@ -111,7 +111,7 @@ test("by a reason it takes those alone, and a node of 0.15.0, which heeds none, 
   expect((await running.api("GET", "/bulk-replays")).body.items).toMatchObject([{ id, filter }]);
 });
 
-test("events that die again are not taken again, and those that came later are left", async () => {
+test("skips events that die again, and events that arrived later", async () => {
   await die(5);
   const { id } = (await begin()).body.replay;
   await putEvents(running, ["later"], { email: "ada@example.com" });
@@ -121,7 +121,7 @@ test("events that die again are not taken again, and those that came later are l
   expect((await running.rows("SELECT 1 FROM event WHERE replays = 1")).length).toBe(5);
 });
 
-test("one that fails after it began is not taken, although it came before", async () => {
+test("skips an event that arrived before the replay and failed after its start", async () => {
   await die(5);
   await running.api("POST", "/relays/orders/pause");
   await putEvents(running, ["waits"], { email: "ada@example.com" });
@@ -132,7 +132,7 @@ test("one that fails after it began is not taken, although it came before", asyn
   expect(await running.rows("SELECT replays FROM event WHERE state = 'dead' ORDER BY seq DESC LIMIT 1")).toEqual([{ replays: 0 }]);
 });
 
-test("a clock that was set back leaves none out", async () => {
+test("includes every event after the clock was set back", async () => {
   await die(5);
   await mend();
   running.clock.jump(-3_600_000);
@@ -140,7 +140,7 @@ test("a clock that was set back leaves none out", async () => {
   expect(await finish(id)).toMatchObject({ state: "done", matched: 5, replayed: 5 });
 });
 
-test("events of a relay with an action that this version does not know are counted and left", async () => {
+test("counts and skips events of a relay with an action that this version does not know", async () => {
   await die(3);
   await breakRelay(running.service.store, "orders", ({ actions }) => Object.assign(actions[0] ?? {}, { type: "launch" }));
   expect(await plan()).toMatchObject({ matched: 3, actions: [], leftOut: { action_unknown: 3 } });
@@ -149,7 +149,7 @@ test("events of a relay with an action that this version does not know are count
   expect(await countOf("dead")).toBe(3);
 });
 
-test("it is no faster than was asked", async () => {
+test("never exceeds the requested rate", async () => {
   await die(40);
   await mend();
   const { id } = (await begin({ perSecond: 10 })).body.replay;
@@ -164,7 +164,7 @@ test("it is no faster than was asked", async () => {
   }
 });
 
-test("a restart goes on where it was, and takes none twice", async () => {
+test("resumes after a restart, and replays no event twice", async () => {
   await die(40);
   await mend();
   const { id } = (await begin({ perSecond: 10 })).body.replay;
@@ -177,7 +177,7 @@ test("a restart goes on where it was, and takes none twice", async () => {
   expect(await running.rows("SELECT DISTINCT replays FROM event")).toEqual([{ replays: 1 }]);
 });
 
-test("one that is stopped goes no further, and what it queued runs", async () => {
+test("stops on request, while the events that it queued still run", async () => {
   await die(40);
   await mend();
   const { id } = (await begin({ perSecond: 10 })).body.replay;
@@ -192,7 +192,7 @@ test("one that is stopped goes no further, and what it queued runs", async () =>
   expect(again.body.replay).toEqual(stopped);
 });
 
-describe("what may not act any more is counted and left as it is", () => {
+describe("counts and skips events that cannot run", () => {
   const spoil: Record<string, (ids: readonly string[]) => Promise<unknown>> = {
     payload_expunged: (ids) => running.api("POST", `/events/${ids[0]}/expunge`),
     relay_deleted: () => running.api("DELETE", "/relays/orders"),
@@ -211,7 +211,7 @@ describe("what may not act any more is counted and left as it is", () => {
 });
 
 describe("the filter", () => {
-  test("takes a person by address, and times", async () => {
+  test("selects a person by email address, and a time range", async () => {
     await die(3);
     const [first] = await running.rows<{ at: number }>("SELECT min(created_at) AS at FROM event");
     const before = new Date(first?.at ?? 0).toISOString();
@@ -228,14 +228,14 @@ describe("the filter", () => {
     [{ state: "dead", q: "text" }, "q"],
     [{ state: "dead", relay: "x".repeat(300) }, "relay"],
   ] as const) {
-    test(`refuses ${JSON.stringify(body).slice(0, 100)}`, async () => {
+    test(`rejects ${JSON.stringify(body).slice(0, 100)}`, async () => {
       const { status, body: refused } = await running.api("POST", "/bulk-replays", body);
       expect(status).toBe(400);
       expect(JSON.stringify(refused)).toContain(field);
     });
   }
 
-  test("refuses a person whom nobody is", async () => {
+  test("rejects an unknown person", async () => {
     for (const path of ["/bulk-replays", "/bulk-replays/plan"]) {
       const { status, body } = await running.api("POST", path, { state: "dead", person: "eve@example.com" });
       expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_input" });
@@ -245,7 +245,7 @@ describe("the filter", () => {
   });
 });
 
-test("one that cannot go on holds up no other environment's", async () => {
+test("a blocked replay does not delay another environment's replay", async () => {
   await die(3);
   await mend();
   await running.service.store.write("app", (tx) =>
@@ -259,7 +259,7 @@ test("one that cannot go on holds up no other environment's", async () => {
   expect(running.logged.join()).toContain("a bulk replay could not go on");
 });
 
-test("there is one at a time in an environment, also where two are begun at once", async () => {
+test("one replay runs at a time in an environment, also when two start at once", async () => {
   await die(40);
   const answers = await Promise.all([begin({ perSecond: 1 }), begin({ perSecond: 1 })]);
   expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
@@ -269,7 +269,7 @@ test("there is one at a time in an environment, also where two are begun at once
   });
 });
 
-test("from the command line: the plan, the question, the list and the stop", async () => {
+test("the command line shows the preview, asks for confirmation, lists replays and stops one", async () => {
   await die(40);
   await mend();
   const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
@@ -296,7 +296,7 @@ test("from the command line: the plan, the question, the list and the stop", asy
   expect(stopped.told).toMatch(/^rpl_\w+ is stopped: \d+ of 40 replayed\.$/);
 });
 
-test("an event that died as it came is one of them, also where version 0.7 forgot when", async () => {
+test("includes an event that died on arrival, also without the time that version 0.7 did not store", async () => {
   await saveRelay(running, define("orders", [NOWHERE]));
   for (const id of ["first", "second", "third"]) {
     await sendEvent(running, id, { email: "ada@example.com" });

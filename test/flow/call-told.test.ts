@@ -1,6 +1,6 @@
 /**
- * Nothing is silent: a call that becomes no event and a run that fails are told by themselves, on a server as warnings in the log, in local
- * development as lines on the terminal; with the cause, bounded, and without a word that an unverified call says.
+ * Tests that no rejected request and no failed run is silent. A server logs a warning, and local development prints a line. Both name the cause, have
+ * a rate limit, and quote no unverified request.
  */
 import { afterEach, describe, expect, test } from "bun:test";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
@@ -42,7 +42,7 @@ async function makeCollection(): Promise<void> {
   expect(made.status).toBe(201);
 }
 
-/** Everything that waits to be told is told. */
+/** Flushes all pending reports. */
 async function tell(): Promise<void> {
   await running.clock.advance(1_000);
   await running.drain();
@@ -55,7 +55,7 @@ const warned = (): any[] => running.logged.map((line) => JSON.parse(line)).filte
 interface Row {
   rule: string;
   definition?: Record<string, unknown>;
-  /** Before the call. */
+  /** Runs before the request. */
   change?: () => Promise<unknown>;
   call: () => Promise<unknown>;
   terminal: (string | RegExp)[];
@@ -67,13 +67,13 @@ const where = { app: "app_test", environment: "development", relay: "orders" };
 
 const rows: Row[] = [
   {
-    rule: "a refused call, with the cause",
+    rule: "a rejected request, with the cause",
     call: () => running.hook("orders", BARE),
     terminal: ["CALL  · orders · 401 bad_signature · header x-signature is missing"],
     log: [{ message: "a call became no event", ...where, code: "bad_signature", cause: "header x-signature is missing", calls: 1 }],
   },
   {
-    rule: "a call that when ignores",
+    rule: "a request that when ignores",
     definition: { when: { event_type: "order.paid" } },
     call: () => running.hook("orders", signedCall({ id: "a", type: "order.lost" })),
     terminal: ['CALL  · orders · 200 ignored · when.event_type must be "order.paid" and the call says "order.lost"'],
@@ -110,7 +110,7 @@ const rows: Row[] = [
     log: [{ message: "an event waits", ...where, code: "waiting", cause: expect.stringContaining("on hold") }],
   },
   {
-    rule: "a call to a name near a receiver's",
+    rule: "a request to a name similar to a receiver's",
     call: () => running.hook("order", BARE),
     terminal: ["CALL  · order · 404 unknown_receiver · no receiver of the app has this name; did the sender mean orders?"],
     log: [
@@ -124,13 +124,13 @@ const rows: Row[] = [
     ],
   },
   {
-    rule: "a call to a name that no receiver can have, by its length and fingerprint",
+    rule: "a request to an impossible name, by its length and fingerprint",
     call: () => running.hook("%1b%5b31m%E2%80%AEx@example.com", BARE),
     terminal: [/^CALL {2}· 19 characters, hmac:[0-9a-f]{16} · 404 unknown_receiver · no receiver of the app has this name, which may be a secret/],
     log: [{ message: "a call named no receiver", name: expect.stringMatching(/^19 characters, hmac:[0-9a-f]{16}$/) }],
   },
   {
-    rule: "a call to a relay of another trigger",
+    rule: "a request to a relay with another trigger",
     change: () => save({ name: "nightly", ...SCHEDULE, actions: [{ type: "write_record", collection: "orders", data: { order: "x" } }] }, null),
     call: () => running.hook("nightly", BARE),
     terminal: [
@@ -140,14 +140,14 @@ const rows: Row[] = [
     log: [{ message: "a call named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no calls" }],
   },
   {
-    rule: "a call to a deleted relay",
+    rule: "a request to a deleted relay",
     change: () => running.api("DELETE", "/relays/orders", undefined, environment()),
     call: () => running.hook("orders", BARE),
     terminal: ["CALL  · orders · 404 unknown_receiver · the relay was deleted at 2026-01-15T12:00:00.000Z"],
     log: [{ message: "a call named no receiver", name: "orders", cause: "the relay was deleted at 2026-01-15T12:00:00.000Z" }],
   },
   {
-    rule: "a run that is tried again: code, sentence, when, event and command",
+    rule: "a run with a retry: code, sentence, time, event and command",
     definition: { actions: [{ type: "call_url", url: "https://gone.example.com/x" }] },
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
@@ -176,7 +176,7 @@ const rows: Row[] = [
     log: [{ message: "an event is dead", ...where, code: "collection_missing", event: expect.stringMatching(EVENT) }],
   },
   {
-    rule: "an event that found nobody",
+    rule: "an event that found no person",
     definition: { map: { person_email: "email" }, actions: [{ type: "email_person", subject: "a", text: "b" }] },
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
@@ -196,7 +196,7 @@ const MID_PERIOD =
   "The next tick is at 2026-01-16T09:00:00.000Z: it counts from 2026-01-15T12:00:00.000Z, when it was made, changed or resumed or a hold of its environment ended, and a period that began before that ticks no more";
 const PAUSED = /The relay is paused: ticks are not recorded/;
 
-describe("a schedule's next tick is told when it is made, and when it is paused", () => {
+describe("a schedule's next tick is reported on creation and on pause", () => {
   test("in the terminal of local development", async () => {
     await start("local");
     await makeCollection();
@@ -210,7 +210,7 @@ describe("a schedule's next tick is told when it is made, and when it is paused"
     expect(running.lines.slice(2)).toEqual([expect.stringMatching(PAUSED)]);
   });
 
-  test("in a server's log, not again at its start", async () => {
+  test("in a server's log, but not again at its start", async () => {
     await start("server");
     await makeCollection();
     await save(NIGHTLY, null);
@@ -222,7 +222,7 @@ describe("a schedule's next tick is told when it is made, and when it is paused"
   });
 });
 
-describe("is told in the terminal of local development", () => {
+describe("the terminal of local development reports", () => {
   test.each(rows.map((row) => [row.rule, row] as const))("%s", async (_rule, { definition, change, call, terminal }) => {
     await start("local", { ports: {} });
     await makeCollection();
@@ -239,7 +239,7 @@ describe("is told in the terminal of local development", () => {
   });
 });
 
-describe("is a warning in a server's log", () => {
+describe("a server's log warns of", () => {
   test.each(rows.map((row) => [row.rule, row] as const))("%s", async (_rule, { definition, change, call, log }) => {
     await start("server");
     await makeCollection();
@@ -254,7 +254,7 @@ describe("is a warning in a server's log", () => {
 });
 
 describe("a flood", () => {
-  test("is a line a minute and cause in the log, with its count", async () => {
+  test("logs one line per minute and cause, with its count", async () => {
     await start("server", { config: { trustedProxies: ["127.0.0.1"] } });
     await makeOrders(running);
     await saveRelay(running, receiverDefinition({}));
@@ -274,7 +274,7 @@ describe("a flood", () => {
     expect((told[0]?.calls ?? 0) + more.reduce((sum, count) => sum + count, 0)).toBe(90);
   });
 
-  test("of causes that differ in a figure is one cause", async () => {
+  test("counts causes that differ only in a number as one cause", async () => {
     await start("server");
     await makeOrders(running);
     const verify = {
@@ -292,7 +292,7 @@ describe("a flood", () => {
     expect(warned()[0]).toMatchObject({ code: "bad_signature", calls: 20 });
   });
 
-  test("is so many lines a minute in the terminal, and what is left out is counted", async () => {
+  test("prints a limited number of lines per minute in the terminal, and counts the rest", async () => {
     await start("local", { config: { trustedProxies: ["127.0.0.1"] } });
     await makeCollection();
     await save(receiverDefinition({}));
@@ -307,7 +307,7 @@ describe("a flood", () => {
   });
 });
 
-test("nothing that an unverified call says, and no secret, is told", async () => {
+test("no report contains a secret or a word of an unverified request", async () => {
   await start("server");
   await makeOrders(running);
   await saveRelay(running, receiverDefinition({}));
@@ -322,13 +322,13 @@ test("nothing that an unverified call says, and no secret, is told", async () =>
   expect(running.logged.join("\n")).not.toContain(HOOK_SECRET);
 });
 
-describe("what a relay's when ignores", () => {
+describe("a request that a relay's when ignores", () => {
   const filter = receiverDefinition({ when: { event_type: "order.paid" } });
   const ignore = (id: number) => running.hook("orders", signedCall({ id: `i${id}`, type: "order.lost" }));
   // biome-ignore lint/suspicious/noExplicitAny: a line of the log in any shape
   const told = (): any[] => running.logged.map((line) => JSON.parse(line)).filter(({ code }) => code === "ignored");
 
-  /** Two hours of a call every half minute. */
+  /** Sends a request every 30 seconds for two hours. */
   async function busy(): Promise<void> {
     for (let sent = 0; sent < 240; sent++) {
       await ignore(sent);
@@ -336,7 +336,7 @@ describe("what a relay's when ignores", () => {
     }
   }
 
-  test("by a relay that acts on other calls is a line of information an hour, with a count", async () => {
+  test("logs one info line per hour with a count if the relay acts on other requests", async () => {
     await start("server");
     await makeCollection();
     await save(filter);
@@ -350,7 +350,7 @@ describe("what a relay's when ignores", () => {
     expect(warned().filter(({ code }) => code === "ignored")).toEqual([]);
   });
 
-  test("by a relay that acted on nothing yet is a warning, and not one a minute either", async () => {
+  test("logs one warning, and not one per minute, if the relay never acted", async () => {
     await start("server");
     await makeCollection();
     await save(filter);

@@ -1,4 +1,4 @@
-/** Record changes in the whole service: writes by every road, and what the relays that watch do then. */
+/** Tests record changes in the running service: every way to write a record, and the relays that watch it. */
 import { describe, expect, test } from "bun:test";
 import { RELAY_NAME } from "../kit/event-sql.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -16,7 +16,7 @@ const WATCHER = {
 };
 
 describe("a record change in the running service", () => {
-  test("by API fires at once, create, update and delete, and the relay's own record fires nothing", async () => {
+  test("fires for creates, updates and deletes over the API, and not for the relay's own record", async () => {
     await using running = await startWatcher();
     const deeper = { ...WATCHER, name: "deeper", trigger: { ...WATCHER.trigger, collection: "notes" } };
     expect((await running.api("POST", "/relays", { definition: deeper })).status).toBe(201);
@@ -32,7 +32,7 @@ describe("a record change in the running service", () => {
     expect(await fired(running)).toHaveLength(3);
   });
 
-  test("by the dashboard's origin, a payment receipt and SQL by hand fires; by a relay or an erasure not", async () => {
+  test("fires for the dashboard, a payment receipt and manual SQL, and not for a relay or an erasure", async () => {
     await using running = await startWatcher();
     const { store } = running.service;
     for (const origin of ["dashboard", "relay", "erasure"] as const) {
@@ -44,7 +44,7 @@ describe("a record change in the running service", () => {
     expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["dashboard", "by hand"]);
   });
 
-  test("a payment receipt's record fires where a collection is mapped", async () => {
+  test("fires for a payment receipt's record if the relay maps a collection", async () => {
     await using running = await startWatcher();
     const { body } = await running.api("GET", "/settings");
     const mapped = await running.api("PUT", "/settings", {
@@ -69,7 +69,7 @@ describe("a record change in the running service", () => {
     expect((await running.rows("SELECT 1 FROM record WHERE written_by = 'receipt'")).length).toBe(1);
   });
 
-  test("acts on the record's owner, otherwise its recipient", async () => {
+  test("runs for the record's owner, or else for its recipient", async () => {
     await using running = await startWatcher();
     const definition = {
       ...WATCHER,
@@ -85,7 +85,7 @@ describe("a record change in the running service", () => {
     expect(credits.body.balance).toBe(5);
   });
 
-  test("written while the service is down fires when it starts, once", async () => {
+  test("fires once at the start for a record that was written while the service was down", async () => {
     await using running = await startWatcher();
     await running.service[Symbol.asyncDispose]();
     await running.beside.run(insertOrder("meanwhile"));
@@ -96,7 +96,7 @@ describe("a record change in the running service", () => {
     expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["meanwhile"]);
   });
 
-  test.each(["paused", "held"] as const)("waits while it is %s, then runs in order", async (how) => {
+  test.each(["paused", "held"] as const)("waits while its relay is %s, then runs in order", async (how) => {
     await using running = await startWatcher();
     const stop = (stopped: boolean): Promise<unknown> =>
       how === "held" ? hold(running, stopped) : running.api("POST", `/relays/watcher/${stopped ? "pause" : "resume"}`);

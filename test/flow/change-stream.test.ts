@@ -1,4 +1,4 @@
-/** The stream of changes: what it says of what happens, to whom, how often, and when it ends. */
+/** Tests the stream of changes: its messages, its readers, its rate and its end. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { mintApiKey, revokeApiKey } from "../../src/platform/account/api-key.ts";
@@ -18,13 +18,13 @@ const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...
 await running.api("POST", "/relays", { definition, secret: HOOK_SECRET });
 const fields = { order: { type: "text" } };
 
-describe("says what changed, of", () => {
+describe("reports changes of", () => {
   const rows: readonly [what: string, kinds: readonly string[], act: () => Promise<unknown>][] = [
-    ["an event that came and ran", ["event"], () => putEvents(running, ["inv_1"], { nowMs: systemClock.now() })],
-    ["a refused call", ["call"], () => running.hook("orders", { headers: { "x-signature": "wrong" }, body: "{}" })],
-    ["a collection that was made", ["audit"], () => running.api("POST", "/collections", { name: "invoices", kind: "shared", fields })],
-    ["a record that was written", ["record"], () => running.api("POST", "/collections/invoices/records", { data: { order: "1" } })],
-    ["a relay that was paused", ["relay", "audit"], () => running.api("POST", "/relays/orders/pause", {})],
+    ["an event that arrived and ran", ["event"], () => putEvents(running, ["inv_1"], { nowMs: systemClock.now() })],
+    ["a rejected request", ["call"], () => running.hook("orders", { headers: { "x-signature": "wrong" }, body: "{}" })],
+    ["a new collection", ["audit"], () => running.api("POST", "/collections", { name: "invoices", kind: "shared", fields })],
+    ["a new record", ["record"], () => running.api("POST", "/collections/invoices/records", { data: { order: "1" } })],
+    ["a paused relay", ["relay", "audit"], () => running.api("POST", "/relays/orders/pause", {})],
     ["an event that waits for its relay", ["event"], () => putEvents(running, ["inv_2"], { nowMs: systemClock.now() })],
     [
       "a setting",
@@ -46,16 +46,16 @@ describe("says what changed, of", () => {
   }
 });
 
-test("what another process wrote may be anything", async () => {
+test("reports all kinds of data after another process writes", async () => {
   await using stream = await follow();
   await running.beside.run("UPDATE environment SET name = name");
   await stream.until("bulk_replay");
 });
 
-test("a flood is told twice a second, whoever reads", async () => {
+test("reports a flood twice a second, for each reader", async () => {
   await using own = await startRunningService();
   await own.api("POST", "/relays", { definition: receiverDefinition({ map: { event_id: "id" } }), secret: HOOK_SECRET });
-  // What the save touched is told before.
+  // Reports the changes of the save before the flood.
   await own.clock.advance(1_000);
   await using stream = await follow("development", own.keys["development"], own);
   await using other = await follow("development", own.keys["development"], own);
@@ -76,12 +76,12 @@ test("a flood is told twice a second, whoever reads", async () => {
       messages.findIndex((changed) => changed.includes("relay")),
     );
     const ofFlood = told.filter((changed) => changed.includes("event"));
-    // In two and a half seconds of its clock: a first time, and then once each half second.
+    // Reports once at first, and then every half second, for two and a half seconds of the clock.
     expect([ofFlood.length, told.filter((changed) => changed.length > 0)]).toEqual([5, ofFlood]);
   }
 });
 
-test("it ends with its key, at the first thing that changes afterwards", async () => {
+test("ends after its key is revoked, at the next change", async () => {
   const [{ id } = { id: 0 }] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
   const nowMs = systemClock.now();
   const minted = await running.service.store.write("app", (tx) =>
@@ -94,7 +94,7 @@ test("it ends with its key, at the first thing that changes afterwards", async (
   expect(stream.messages.flat()).not.toContain("relay");
 });
 
-test("a session or key has so many at a time, and room again when one has ended", async () => {
+test("limits the streams per session or key, and frees a place when one ends", async () => {
   const open = await Promise.all(Array.from({ length: 16 }, () => follow("production")));
   const refused = await fetch(`${running.service.url}/api/apps/${APP}/production/stream`, {
     headers: { authorization: `Bearer ${running.keys["production"]}` },
@@ -109,10 +109,10 @@ test("a session or key has so many at a time, and room again when one has ended"
   expect(await poll(look, (status) => status === 200)).toBe(200);
 });
 
-test("the service's end ends it at once", async () => {
+test("ends at once when the service stops", async () => {
   await using own = await startRunningService();
   await using stream = await follow("development", own.keys["development"], own);
-  // Its clock stands still: an end that waited for who follows would not come.
+  // The test clock does not advance, so a stop that waits for readers never completes.
   await own.restart();
   await stream.ended;
   await using again = await follow("development", own.keys["development"], own);

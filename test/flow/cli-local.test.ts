@@ -1,4 +1,4 @@
-/** Local development from files: an edit applies, a broken one leaves the last good one, a file that goes takes its relay along. */
+/** Tests local development from files: an edit applies, a broken edit keeps the last valid version, and a deleted file deletes its relay. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ async function start(): Promise<LocalSync> {
   return started;
 }
 
-/** Looks as often as the service would. */
+/** Polls as often as the service does. */
 async function pass(started: LocalSync, ms = 11_000): Promise<void> {
   for (let passed = 0; passed < ms; passed += 500) {
     await started.look();
@@ -93,8 +93,8 @@ function save(change: object, name = NAME): void {
 
 const callAction = { type: "call_url", url: "https://shop.example.com/notice" };
 
-describe("the first look", () => {
-  test("makes the relay from its file, with its collection, and writes the minted secret to the secrets file", async () => {
+describe("the first scan", () => {
+  test("creates the relay from its file, with its collection, and writes the minted secret to the secrets file", async () => {
     await start();
     expect(await relay()).toMatchObject({
       originKind: "file",
@@ -113,7 +113,7 @@ describe("the first look", () => {
     expect(changes).toBe(1);
   });
 
-  test("uses a secret that the secrets file already holds", async () => {
+  test("uses the secret in the secrets file", async () => {
     writeFileSync(file(".secrets.json"), JSON.stringify({ [NAME]: { receiverSecret: SECRET } }));
     await start();
     expect(await relay()).toMatchObject({ secretKind: "pasted" });
@@ -130,7 +130,7 @@ describe("the first look", () => {
     expect(await relay()).toMatchObject({ version: 1 });
   });
 
-  test("deletes a relay whose file went while nothing ran, but none when the folder itself is missing", async () => {
+  test("deletes a relay whose file was deleted during a stop, but none if the folder is missing", async () => {
     await (await start())[Symbol.asyncDispose]();
     rmSync(file("relays"), { recursive: true });
     await (await start())[Symbol.asyncDispose]();
@@ -175,7 +175,7 @@ describe("the first look", () => {
 });
 
 describe("an edit", () => {
-  test("applies, and a new call_url gets its signing secret in the secrets file", async () => {
+  test("applies, and puts the signing secret of a new call_url in the secrets file", async () => {
     const started = await start();
     save({ actions: [callAction] });
     await started.look();
@@ -184,7 +184,7 @@ describe("an edit", () => {
     expect(changes).toBe(2);
   });
 
-  test("that names a collection which is not there applies with a warning", async () => {
+  test("that names a missing collection applies with a warning", async () => {
     const started = await start();
     save({ actions: [{ ...EXAMPLE_DEFINITION.actions[0], collection: "elsewhere" }] });
     await started.look();
@@ -192,7 +192,7 @@ describe("an edit", () => {
     expect(told.join("\n")).toContain(`relay ${NAME}: warning: \`actions.0.collection\`: there is no collection named elsewhere`);
   });
 
-  test("that is broken leaves the last good one, is told with its line, and stands as a problem until it is mended", async () => {
+  test("that is broken keeps the last valid version, is logged with its line, and is a problem until it is fixed", async () => {
     const started = await start();
     const good = readFileSync(relayFile(), "utf8");
     writeFileSync(relayFile(), good.replace("write_record", "write_recrd"));
@@ -207,21 +207,21 @@ describe("an edit", () => {
     expect(await relay()).toMatchObject({ version: 1 });
   });
 
-  test("that is refused by the save is a problem as well", async () => {
+  test("that the save rejects is a problem too", async () => {
     const started = await start();
     for (let number = 0; number < 20; number++) save({}, `relay-${number}`);
     await started.look();
     expect(await problems()).toMatchObject([{ code: "definition_broken", message: expect.stringMatching(/limit is 20/) }]);
   });
 
-  test("of the trigger's kind is free in local development", async () => {
+  test("can change the trigger's kind in local development", async () => {
     const started = await start();
     save({ trigger: { kind: "schedule", every: "1d" }, actions: [callAction] });
     await started.look();
     expect(await relay()).toMatchObject({ version: 2 });
   });
 
-  test("of the secrets file pastes the value into its relay", async () => {
+  test("of the secrets file stores the value in its relay", async () => {
     const started = await start();
     writeFileSync(file(".secrets.json"), JSON.stringify({ [NAME]: { receiverSecret: SECRET } }));
     await started.look();
@@ -229,7 +229,7 @@ describe("an edit", () => {
     expect(told.join("\n")).not.toContain(SECRET);
   });
 
-  test("of the secrets file with a value that is refused changes nothing and says why", async () => {
+  test("of the secrets file with a rejected value changes nothing and logs the reason", async () => {
     const started = await start();
     writeFileSync(file(".secrets.json"), JSON.stringify({ [NAME]: { receiverSecret: "short" } }));
     await started.look();
@@ -237,7 +237,7 @@ describe("an edit", () => {
     expect(told.filter((line) => line.includes("is not used"))).toHaveLength(1);
   });
 
-  test("that breaks the secrets file itself is told once and overwrites nothing", async () => {
+  test("that breaks the secrets file is logged once and overwrites nothing", async () => {
     const started = await start();
     writeFileSync(file(".secrets.json"), "{ not json");
     await started.look();
@@ -247,8 +247,8 @@ describe("an edit", () => {
   });
 });
 
-describe("a file that goes", () => {
-  test("takes its relay along once it is gone for ten seconds, and says so before and after", async () => {
+describe("a deleted file", () => {
+  test("deletes its relay after ten seconds, and is logged before and after", async () => {
     const started = await start();
     told = [];
     rmSync(relayFile());
@@ -264,7 +264,7 @@ describe("a file that goes", () => {
     expect(told.at(-1)).toContain("deleted, its file has been gone for 10 seconds");
   });
 
-  test("tells what was sold through it", async () => {
+  test("is logged with the products that its relay sold", async () => {
     const started = await start();
     const soldThrough = { kind: "relay", relay: NAME };
     writeFileSync(file("catalog.json"), JSON.stringify({ products: { ebook: { soldThrough } }, plans: { pro: { soldThrough } } }));
@@ -280,7 +280,7 @@ describe("a file that goes", () => {
     ]);
   });
 
-  test("for a moment keeps its relay with all it has, however often", async () => {
+  test("that returns in time keeps its relay with all data, however often this happens", async () => {
     const started = await start();
     const text = readFileSync(relayFile());
     const before = await relay();
@@ -293,7 +293,7 @@ describe("a file that goes", () => {
     expect(await relay()).toEqual(before);
   });
 
-  test("with its whole folder takes nothing along, however long, and that is told and stands as a problem until the folder is back", async () => {
+  test("with its whole folder deletes nothing, is logged, and is a problem until the folder is back", async () => {
     const started = await start();
     for (const gone of [file("relays"), file()]) {
       const aside = join(folder, "aside");
@@ -310,7 +310,7 @@ describe("a file that goes", () => {
     }
   });
 
-  test("takes along what was wrong with it, also where nothing of it was ever in force", async () => {
+  test("removes its problems, also if none of its versions was ever valid", async () => {
     const started = await start();
     writeFileSync(relayFile("unmade"), "{");
     writeFileSync(file("catalog.json"), "{");
@@ -323,7 +323,7 @@ describe("a file that goes", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("in its own place, where something lies that cannot be read, leaves its relay as it is", async () => {
+  test("with an unreadable entry at its path leaves its relay unchanged", async () => {
     const started = await start();
     rmSync(relayFile());
     symlinkSync(relayFile(), relayFile());
@@ -335,7 +335,7 @@ describe("a file that goes", () => {
     expect(await relay()).not.toBeNull();
   });
 
-  test("and comes back gets its old secret again", async () => {
+  test("that comes back gets its old secret again", async () => {
     const started = await start();
     const secrets = readFileSync(file(".secrets.json"), "utf8");
     rmSync(relayFile());
@@ -351,7 +351,7 @@ describe("a file that goes", () => {
 describe("the catalog", () => {
   const catalog = (value: unknown) => writeFileSync(file("catalog.json"), JSON.stringify(value));
 
-  test("that breaks a relay whose file stays is told once, and stands as the relay's problem until it is mended", async () => {
+  test("that breaks a relay whose file stays is logged once, and is the relay's problem until it is fixed", async () => {
     const started = await start();
     const good = readFileSync(file("catalog.json"), "utf8");
     told = [];
@@ -367,7 +367,7 @@ describe("the catalog", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("is not blamed for what a relay's own edit names and is not there: its save warned of that", async () => {
+  test("gets no problem for a missing name in a relay's own edit, because that save already warned", async () => {
     const started = await start();
     told = [];
     save({ actions: [{ type: "grant_access", entitlement: "access:nowhere" }] });
@@ -376,7 +376,7 @@ describe("the catalog", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("makes products and plans that are sold through a relay of the same look, without a warning", async () => {
+  test("creates products and plans that relays of the same scan sell, without a warning", async () => {
     catalog({
       products: { ebook: { credits: 5, soldThrough: { kind: "relay", relay: NAME } } },
       plans: { free: {}, pro: { default: true } },
@@ -393,7 +393,7 @@ describe("the catalog", () => {
     expect(await store.read((tx) => products.find(tx, environment.id, "ebook"))).toMatchObject({ version: 1 });
   });
 
-  test("moves the default plan", async () => {
+  test("changes the default plan", async () => {
     catalog({ plans: { free: { default: true }, pro: {} } });
     const started = await start();
     catalog({ plans: { free: { default: false }, pro: { default: true } } });
@@ -402,7 +402,7 @@ describe("the catalog", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("that names a relay which is missing stands as a problem until the relay is there", async () => {
+  test("that names a missing relay is a problem until the relay exists", async () => {
     catalog({ products: { ebook: { soldThrough: { kind: "relay", relay: "later" } } } });
     const started = await start();
     expect(await problems()).toMatchObject([{ code: "catalog_broken", target: "catalog" }]);
@@ -449,7 +449,7 @@ describe("the catalog", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("makes access slugs, each audited with before and after", async () => {
+  test("creates access slugs, each audited with before and after", async () => {
     catalog({ access: { forum: { title: "Forum" } } });
     const started = await start();
     catalog({ access: { forum: { title: "The forum" } } });
@@ -461,7 +461,7 @@ describe("the catalog", () => {
     ]);
   });
 
-  test("never deletes what it does not name", async () => {
+  test("never deletes an item that it does not name", async () => {
     const started = await start();
     catalog({});
     await started.look();
@@ -469,10 +469,10 @@ describe("the catalog", () => {
   });
 });
 
-test("a change is found by itself: by the system's notice or the next poll", async () => {
+test("detects a change through the file system's notice or the next poll", async () => {
   await start();
   save({ actions: [callAction] });
-  // Reading the files takes real time, which the clock of the test does not know.
+  // Reading the files takes real time, which the test clock does not measure.
   const look = async () => {
     await clock.advance(500);
     return await relay();

@@ -1,4 +1,4 @@
-/** The command line as processes: local development from an empty folder, a server with commands beside it, signals and exit codes. */
+/** Tests the command line as processes: local development from an empty folder, commands next to a server, signals and exit codes. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ async function codeOf(...line: string[]): Promise<number> {
 const portOf = (line: string): string => /127\.0\.0\.1:(\d+)/.exec(line)?.[1] ?? "";
 
 describe("relay dev", () => {
-  test("from an empty folder: the example receives a signed event and runs it; a signal ends it with 0", async () => {
+  test("from an empty folder, the example receives a signed event and runs it, and a signal exits with 0", async () => {
     await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
     expect(await dev.line("Receiver")).toMatch(/http:\/\/127\.0\.0\.1:\d+\/hooks\/local\/checkout-completed$/);
     expect(await dev.line("Dashboard")).toMatch(/#[A-Za-z0-9]{32}/);
@@ -48,8 +48,8 @@ describe("relay dev", () => {
     expect(readdirSync(join(cwd, ".relay"))).not.toContain("running.json");
   });
 
-  test("--open hands the browser a page of the user's own: the one-time link stands in no argument", async () => {
-    // What opens a browser here, as it keeps what it was given.
+  test("--open gives the browser a page in the user's folder, so that no argument contains the one-time link", async () => {
+    // Replaces the program that opens a browser, and stores its arguments.
     const programs = join(cwd, "programs");
     const note = join(cwd, "opened");
     mkdirSync(programs);
@@ -69,7 +69,7 @@ describe("relay dev", () => {
     expect(readFileSync(page, "utf8")).toContain(`location.replace("${link}")`);
   });
 
-  test("a second one on the same data directory is refused, naming the first", async () => {
+  test("a second process on the same data directory is rejected with the first one's name", async () => {
     await using first = startCli(["dev", "--port", "0"], { cwd });
     await first.line("Dashboard");
     await using second = startCli(["dev", "--port", "0"], { cwd });
@@ -77,7 +77,7 @@ describe("relay dev", () => {
     expect(await second.exited).toBe(1);
   });
 
-  test("a start that is refused ends under the package scripts' launcher too", async () => {
+  test("a rejected start exits under the package scripts' launcher too", async () => {
     await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
     await dev.line("Dashboard");
     await using second = startCli(["dev", "--port", "0"], { cwd, env: { RELAY_PARENT_PID: String(process.pid) } });
@@ -101,7 +101,7 @@ describe("relay dev", () => {
 });
 
 describe("relay serve", () => {
-  test("prints the set-up link once there is no owner, and apps and keys are made beside it", async () => {
+  test("prints the set-up link while there is no owner, and commands create apps and keys next to it", async () => {
     await using server = startCli(["serve", "--port", "0", "--base-url", "https://relay.example.com"], {
       cwd,
     });
@@ -118,7 +118,7 @@ describe("relay serve", () => {
     expect(await server.exited).toBe(0);
   });
 
-  test("a port that is taken is refused in one sentence", async () => {
+  test("rejects a port in use with one sentence", async () => {
     await using first = startCli(["serve", "--port", "0"], { cwd });
     const port = portOf(await first.line("Listening"));
     await using second = startCli(["serve", "--port", port, "--data-dir", "other"], { cwd });

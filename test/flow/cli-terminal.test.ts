@@ -1,4 +1,4 @@
-/** The executable in a pseudo-terminal: colours, widths, the pager, endings of ids; and completion as a real shell asks for it. */
+/** Tests the executable in a pseudo-terminal: colors, widths, the pager and id suffixes, and completion in a real shell. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ beforeAll(async () => {
     const { said } = await runCommand(["keys", "create", "--name", `backend ${at}`, "--json"], { cwd });
     revoked = JSON.parse(said).id;
   }
-  // By its ending, as a list shows it.
+  // Selects the key by its suffix, as a list shows it.
   expect((await runCommand(["keys", "revoke", revoked.slice(-8)], { cwd })).code).toBe(0);
   for (const name of ["relay", "pager"]) {
     const what = name === "relay" ? `exec '${requireExecutable("relay")}' "$@"` : `/bin/cat > '${join(cwd, "paged")}'`;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   }
 });
 
-test.each([40, 80, 120])("keys list in %d columns: colours, endings, no line wider than the terminal", async (columns) => {
+test.each([40, 80, 120])("keys list in %d columns shows colors and suffixes, and no line exceeds the terminal's width", async (columns) => {
   const { code, raw, lines } = await runInTerminal(["keys", "list"], { cwd, columns });
   expect(code).toBe(0);
   expect(raw).toContain("\u001b[32mlive\u001b[0m");
@@ -37,13 +37,13 @@ test.each([40, 80, 120])("keys list in %d columns: colours, endings, no line wid
   expect(lines.join("\n")).not.toContain(revoked);
 });
 
-test("NO_COLOR takes the colours and nothing else", async () => {
+test("NO_COLOR removes the colors and changes nothing else", async () => {
   const { raw, lines } = await runInTerminal(["keys", "list"], { cwd, columns: 80, env: { NO_COLOR: "1" } });
   expect(raw).not.toContain("\u001b[");
   expect(lines.join("\n")).toContain("live");
 });
 
-test("what is longer than the terminal goes through the pager, and with --no-pager it does not", async () => {
+test("long output goes through the pager, and not with --no-pager", async () => {
   const terminal = { cwd, columns: 80, rows: 10, env: { PAGER: join(cwd, "pager") } };
   const without = await runInTerminal(["keys", "list", "--no-pager"], terminal);
   expect(without.lines.length).toBeGreaterThan(KEYS);
@@ -53,7 +53,7 @@ test("what is longer than the terminal goes through the pager, and with --no-pag
   expect(readFileSync(join(cwd, "paged"), "utf8")).toContain(revoked.slice(-8));
 });
 
-test("a pager that is not there is done without", async () => {
+test("a missing pager does not stop the output", async () => {
   const { code, lines } = await runInTerminal(["keys", "list"], { cwd, columns: 80, rows: 10, env: { PAGER: join(cwd, "nowhere") } });
   expect(code).toBe(0);
   expect(lines.join("\n")).toContain(revoked.slice(-8));
@@ -70,11 +70,11 @@ const COMPLETED: readonly [typed: string, candidates: readonly string[]][] = [
   ["relay frobnicate ", []],
 ];
 
-test("bash completes commands, options, states and names by the script that relay completion bash writes", async () => {
+test("bash completes commands, options, states and names with the script of relay completion bash", async () => {
   const script = [
     "source <(relay completion bash)",
     ...COMPLETED.map(([typed]) => {
-      // As bash breaks a line into words.
+      // Splits the line into words as bash does.
       const words = typed.replace("=", " = ").split(" ");
       return `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}; _relay relay; echo "\${COMPREPLY[*]}"`;
     }),

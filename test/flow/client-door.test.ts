@@ -1,4 +1,4 @@
-/** The app's door over HTTP: which keys and pages may call it, what a page of another origin may read, who is signed in. */
+/** Tests the client API over HTTP: its keys and origins, CORS for pages of other origins, and signed-in people. */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
@@ -10,8 +10,8 @@ const clientRoutes = ROUTES.filter(({ who }) => who === "client" || who === "per
 const fill = (path: string): string => path.replaceAll(/:\w+/g, "some-thing");
 const bodyOf = (method: string) => (method === "GET" ? {} : { body: {} });
 
-describe("every route of the client is refused", () => {
-  test("without a live app key, and it says so in CORS a page can read", async () => {
+describe("every route of the client API is rejected", () => {
+  test("without a live app key, with CORS headers so that a page can read the error", async () => {
     await using api = await startApi(LOCAL);
     const before = await api.snapshot();
     const origin = "https://page.example";
@@ -32,7 +32,7 @@ describe("every route of the client is refused", () => {
     expect(changesBetween(before, await api.snapshot())).toEqual({});
   });
 
-  test("to a person's route without a session of that environment", async () => {
+  test("without a session of that environment, for a person's route", async () => {
     await using api = await startApi(LOCAL);
     const rival = await mintAppKey(api, "production", [LIVE_ORIGIN]);
     const { token } = await signIn(api, "bo@example.com");
@@ -49,7 +49,7 @@ describe("every route of the client is refused", () => {
     }
   });
 
-  test("with a field or a query it does not know, by name", async () => {
+  test("for an unknown field or query parameter, by name", async () => {
     await using api = await startApi(LOCAL);
     const person = await signIn(api, "bo@example.com");
     for (const { method, path } of clientRoutes) {
@@ -66,8 +66,8 @@ describe("an app key works from", () => {
     ["any https page in development", "development", { origin: "https://anything.example" }, true],
     ["localhost in development", "development", { origin: "http://localhost:5173" }, true],
     ["a loopback address in development", "development", { origin: "http://127.0.0.1:8080" }, true],
-    ["outside of browsers in development", "development", {}, true],
-    ["no http page elsewhere", "development", { origin: "http://anything.example" }, false],
+    ["a program outside browsers in development", "development", {}, true],
+    ["no remote http page", "development", { origin: "http://anything.example" }, false],
     ["no page without an origin", "development", { origin: "null" }, false],
     ["the origins a live key names", "production", { origin: LIVE_ORIGIN }, true],
     ["no other origin with a live key", "production", { origin: "https://evil.example" }, false],
@@ -75,8 +75,8 @@ describe("an app key works from", () => {
     ["no origin with another port", "production", { origin: `${LIVE_ORIGIN}:8443` }, false],
     ["no origin over http", "production", { origin: LIVE_ORIGIN.replace("https", "http") }, false],
     ["not localhost with a live key", "production", { origin: "http://localhost:5173" }, false],
-    ["nowhere that is not named with a live key", "production", {}, false],
-    ["not a page of the service's own with a live key that does not name it", "production", { "sec-fetch-site": "same-origin" }, false],
+    ["no request without an origin, with a live key", "production", {}, false],
+    ["not the service's own origin with a live key that does not name it", "production", { "sec-fetch-site": "same-origin" }, false],
   ];
   test.each(rows)("%s", async (_, environment, headers, works) => {
     await using api = await startApi(LOCAL);
@@ -90,14 +90,14 @@ describe("an app key works from", () => {
     expect(reply.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("a page of the service's own origin, where a live key names that", async () => {
+  test("a page of the service's own origin, if a live key names that origin", async () => {
     await using api = await startApi({ baseUrl: "https://shop.example.com" });
     const key = await mintAppKey(api, "production", [LIVE_ORIGIN]);
     const reply = await visitor(api, key).call("GET", "/me", undefined, { "sec-fetch-site": "same-origin" });
     expect(reply.json.code).toBe("signed_out");
   });
 
-  test("its bearer place too, with the session in a header of its own", async () => {
+  test("a request with the key as bearer token and the session in a separate header", async () => {
     await using api = await startApi(LOCAL);
     const { token } = await signIn(api, "bo@example.com");
     const headers = { "x-person-session": token };
@@ -109,7 +109,7 @@ describe("an app key works from", () => {
 describe("a preflight", () => {
   const ask = { "access-control-request-method": "POST", "access-control-request-headers": "x-app-key" };
 
-  test("is answered to exactly the origins that some live app key works from", async () => {
+  test("is answered only for origins from which some live app key works", async () => {
     await using api = await startApi(LOCAL);
     await api.store.write("app", (tx) => tx.run("UPDATE api_key SET revoked_at = 1 WHERE kind = 'app'"));
     const preflight = async (origin: string, path = "/client/payments/buy") => {
@@ -127,7 +127,7 @@ describe("a preflight", () => {
     expect(await preflight("null")).toEqual([204, null]);
   });
 
-  test("names the methods and headers of the address, for ten minutes", async () => {
+  test("names the path's methods and headers, for ten minutes", async () => {
     await using api = await startApi(LOCAL);
     const headers = { ...ask, origin: LIVE_ORIGIN };
     const reply = await api.call("/client/collections/notes/records/rec_1", { method: "OPTIONS", headers });
@@ -137,7 +137,7 @@ describe("a preflight", () => {
     expect(reply.headers.get("vary")).toStartWith("origin");
   });
 
-  test("and no other answer outside of the client's routes ever names an origin", async () => {
+  test("names no origin outside the client API's routes", async () => {
     await using api = await startApi(LOCAL);
     for (const route of ROUTES.filter(({ path }) => !path.startsWith("/client/"))) {
       const path = route.path.replace(":appId", "shop").replace(":environment", "development");
@@ -156,8 +156,8 @@ describe("a preflight", () => {
   });
 });
 
-describe("signing in over HTTP", () => {
-  test("sends a code, starts a session, tells who is there, and signs out", async () => {
+describe("sign-in over HTTP", () => {
+  test("sends a code, starts a session, returns the person, and signs out", async () => {
     await using api = await startApi(LOCAL);
     const stranger = visitor(api, api.keys.app);
     const email = "Bo@Example.com";
@@ -188,7 +188,7 @@ describe("signing in over HTTP", () => {
     expect((await person.call("GET", "/me")).json.code).toBe("signed_out");
   });
 
-  test("signs out of one session or of all", async () => {
+  test("ends one session or all of them", async () => {
     await using api = await startApi(LOCAL);
     const sessions = [];
     for (let n = 0; n < 3; n++) sessions.push(await signIn(api, "bo@example.com"));
@@ -201,7 +201,7 @@ describe("signing in over HTTP", () => {
     expect((await other.call("GET", "/me")).status).toBe(200);
   });
 
-  test("lasts for as long as it is used once in thirty days", async () => {
+  test("lasts while it is used once in thirty days", async () => {
     await using api = await startApi(LOCAL);
     const person = await signIn(api, "bo@example.com");
     for (let month = 0; month < 3; month++) {
@@ -212,7 +212,7 @@ describe("signing in over HTTP", () => {
     expect((await person.call("GET", "/me")).json.code).toBe("signed_out");
   });
 
-  test("ends at once when the person is suspended or erased through a management call", async () => {
+  test("ends at once when a management request suspends or erases the person", async () => {
     await using api = await startApi(LOCAL);
     const [bo, cy] = [await signIn(api, "bo@example.com"), await signIn(api, "cy@example.com")];
     await manage(api, "PATCH", `/persons/${bo.id}`, { status: "suspended" });
@@ -220,7 +220,7 @@ describe("signing in over HTTP", () => {
     for (const person of [bo, cy]) expect((await person.call("GET", "/me")).json.code).toBe("signed_out");
   });
 
-  test("is capped with resetAt and Retry-After, by the caller's own address", async () => {
+  test("has a limit per caller address, with resetAt and Retry-After", async () => {
     await using api = await startApi(LOCAL);
     const stranger = visitor(api, api.keys.app);
     for (let n = 0; n < 5; n++) expect((await stranger.call("POST", "/auth/code", { email: "bo@example.com" })).status).toBe(202);
@@ -231,7 +231,7 @@ describe("signing in over HTTP", () => {
   });
 });
 
-test("a refusal to an app key carries no docs, neither in development nor live; one to a secret key does in development", async () => {
+test("an error for an app key has no docs in any environment, and one for a secret key has them in development", async () => {
   await using api = await startApi(LOCAL);
   const live = await mintAppKey(api, "production", [LIVE_ORIGIN]);
   const refusal = async (key: string, headers = {}) => (await visitor(api, key).call("GET", "/me", undefined, headers)).json;
@@ -245,7 +245,7 @@ test("a refusal to an app key carries no docs, neither in development nor live; 
   });
 });
 
-test("what signing in carries stands in no line of the log", async () => {
+test("the log contains no secret of a sign-in", async () => {
   await using api = await startApi(LOCAL);
   const person = await signIn(api, "bo@example.com");
   await person.call("GET", "/me");
@@ -254,12 +254,12 @@ test("what signing in carries stands in no line of the log", async () => {
   for (const secret of [person.token, api.keys.app, mailedCode(api, "bo@example.com")]) expect(told).not.toContain(secret);
 });
 
-describe("the app's own server asks whose session a page's token is", () => {
+describe("the app's own server can verify a page's session token", () => {
   const verify = (api: Awaited<ReturnType<typeof startApi>>, token: string, key = api.keys.dev, E = api.E) =>
     api.call(`${E}/sessions/verify`, { method: "POST", key, body: { token } });
   const NOBODY = { person: null, expiresAt: null };
 
-  test("and is told the person, and the session's end moves as with every use", async () => {
+  test("and gets the person, and the check prolongs the session like any use", async () => {
     await using api = await startApi(LOCAL);
     const { id, token } = await signIn(api, "bo@example.com");
     const first = await verify(api, token);
@@ -274,7 +274,7 @@ describe("the app's own server asks whose session a page's token is", () => {
     expect((await verify(api, token)).json.person?.id).toBe(id);
   });
 
-  test("and is told nobody's for any other text, an ended session, a suspended person and another environment", async () => {
+  test("and gets no person for other text, an ended session, a suspended person or another environment", async () => {
     await using api = await startApi(LOCAL);
     const person = await signIn(api, "bo@example.com");
     for (const token of ["", "x", api.keys.app, api.keys.dev, `ps_${"x".repeat(43)}`]) expect((await verify(api, token)).json).toEqual(NOBODY);
@@ -288,7 +288,7 @@ describe("the app's own server asks whose session a page's token is", () => {
     expect((await verify(api, again.token)).json).toEqual(NOBODY);
   });
 
-  test("and no app key may ask it", async () => {
+  test("but an app key cannot", async () => {
     await using api = await startApi(LOCAL);
     const { token } = await signIn(api, "bo@example.com");
     const reply = await verify(api, token, api.keys.app);

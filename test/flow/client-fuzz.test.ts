@@ -1,11 +1,11 @@
-/** Whatever an app key's holder sends, signed in or not, the answer is a refusal or a success: never a fault of the service. */
+/** Sends random requests with an app key, signed in or not. Each response is a rejection or a success, and never an internal error. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { startApi } from "../kit/api-server.ts";
 import { manage, signIn, visitor } from "../kit/app-visitor.ts";
 
-/** `RELAY_FUZZ_RUNS=100000` for the long one. */
+/** Takes the number of runs from the environment, for example `RELAY_FUZZ_RUNS=100000` for a long fuzz. */
 const RUNS = Number(process.env.RELAY_FUZZ_RUNS ?? 600);
 
 const text = fc.oneof(
@@ -16,7 +16,7 @@ const text = fc.oneof(
 const value = fc.oneof({ weight: 3, arbitrary: text }, { weight: 1, arbitrary: fc.jsonValue() }, fc.dictionary(text, text));
 const routes = ROUTES.filter(({ who, path }) => (who === "client" || who === "person") && !path.endsWith("/sessions"));
 
-test("no request of the client makes a fault", async () => {
+test("no request to the client API causes an internal error", async () => {
   await using api = await startApi({ mode: "local" });
   for (const [name, kind] of [
     ["notes", "private"],

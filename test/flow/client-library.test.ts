@@ -1,4 +1,4 @@
-/** g, the client library: the very file that the service serves, against a running service. */
+/** Tests the client library `g`: the file that the service serves, against a running service. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -55,7 +55,7 @@ const newClient = (options: Partial<ClientOptions> = {}): Client => library.crea
 async function newPerson(options: Partial<ClientOptions> = {}) {
   const g = newClient(options);
   const email = `reader${++count}@example.com`;
-  // Codes are capped by address too; this test is about many people.
+  // Skips the limit on codes per address, because this test signs in many people.
   api.clock.jump(3_600_000);
   await g.auth.requestCode(email);
   const person = await g.auth.signIn(email, mailedCode(api, email));
@@ -72,7 +72,7 @@ async function errorOf(work: Promise<unknown>): Promise<RelayError> {
 }
 
 describe("g.auth", () => {
-  test("signs in with an e-mailed code, keeps the session, and signs out", async () => {
+  test("signs in with an emailed code, keeps the session, and signs out", async () => {
     const { g, email, person } = await newPerson();
     expect(person).toEqual({ id: expect.stringMatching(/^per_/), email, createdAt: expect.any(String) });
     expect(await g.auth.isSignedIn()).toBe(true);
@@ -85,7 +85,7 @@ describe("g.auth", () => {
     await g.auth.signOut();
   });
 
-  test("refuses a wrong code and stays signed out", async () => {
+  test("rejects a wrong code and stays signed out", async () => {
     const g = newClient();
     await g.auth.requestCode("wrong@example.com");
     const wrong = String((Number(mailedCode(api, "wrong@example.com")) + 1) % 1e6).padStart(6, "0");
@@ -94,7 +94,7 @@ describe("g.auth", () => {
     expect(await g.auth.isSignedIn()).toBe(false);
   });
 
-  test("keeps the session in the storage it is given, also one that answers later", async () => {
+  test("keeps the session in the given storage, also in an asynchronous one", async () => {
     const kept = new Map<string, string>();
     const storage: SessionStorage = {
       getItem: async (name) => kept.get(name) ?? null,
@@ -108,7 +108,7 @@ describe("g.auth", () => {
     expect(kept.size).toBe(0);
   });
 
-  test("forgets a session that the service ended, and not one that was refused for another reason", async () => {
+  test("deletes a session that the service ended, and keeps one after any other error", async () => {
     const { g, person } = await newPerson();
     await errorOf(g.payments.buy("course"));
     expect(await g.auth.isSignedIn()).toBe(true);
@@ -127,7 +127,7 @@ describe("g.auth", () => {
   });
 });
 
-test("g.records writes, reads, lists, changes and deletes the person's own", async () => {
+test("g.records creates, reads, lists, changes and deletes the person's own records", async () => {
   const { g, person } = await newPerson();
   const notes = g.records<{ text: string }>("notes");
   const made = [];
@@ -148,7 +148,7 @@ test("g.records writes, reads, lists, changes and deletes the person's own", asy
   expect(broken.problems.map(({ field }) => field)).toEqual(["data.text", "data.more"]);
 });
 
-test("g.access and g.credits tell what a receipt recorded by secret key gave", async () => {
+test("g.access and g.credits return what a receipt with a secret key granted", async () => {
   const { g, person } = await newPerson();
   expect(await g.access.check("book")).toEqual({ granted: false, until: null, grants: [] });
   expect(await g.credits.balance()).toBe(0);
@@ -168,7 +168,7 @@ test("g.access and g.credits tell what a receipt recorded by secret key gave", a
   expect([(await g.access.check("book")).granted, await g.credits.balance()]).toEqual([false, 0]);
 });
 
-test("g.access names neither who granted nor why", async () => {
+test("g.access reveals neither the source nor the reason of a grant", async () => {
   const { g, person } = await newPerson();
   const grant = { entitlement: "access:beta", reason: "a favour", expiresAt: "2030-01-01T00:00:00Z" };
   await api.call(`${api.E}/persons/${person.id}/grants`, { method: "POST", session: true, body: grant });
@@ -181,14 +181,14 @@ test("g.access names neither who granted nor why", async () => {
 
 describe("buying", () => {
   const rows: [string, (g: Client) => Promise<{ url: string }>, string | number, string][] = [
-    ["a product with a payment link answers it", (g) => g.payments.buy("book"), "https://pay.example.com/book", ""],
+    ["a product with a payment link returns the link", (g) => g.payments.buy("book"), "https://pay.example.com/book", ""],
     ["a product that a relay sells is 409", (g) => g.payments.buy("course"), 409, "product_not_sellable"],
-    ["a product that is not sold is 409", (g) => g.payments.buy("poster"), 409, "product_not_sellable"],
-    ["no product is 404", (g) => g.payments.buy("nothing"), 404, "not_found"],
-    ["a plan with a payment link answers it", (g) => g.subscriptions.checkout("pro"), "https://pay.example.com/pro", ""],
+    ["a product without a seller is 409", (g) => g.payments.buy("poster"), 409, "product_not_sellable"],
+    ["an unknown product is 404", (g) => g.payments.buy("nothing"), 404, "not_found"],
+    ["a plan with a payment link returns the link", (g) => g.subscriptions.checkout("pro"), "https://pay.example.com/pro", ""],
     ["a plan that a relay sells is 409", (g) => g.subscriptions.checkout("team"), 409, "plan_not_sellable"],
-    ["a plan that is not sold is 409", (g) => g.subscriptions.checkout("free"), 409, "plan_not_sellable"],
-    ["no plan is 404", (g) => g.subscriptions.checkout("book"), 404, "not_found"],
+    ["a plan without a seller is 409", (g) => g.subscriptions.checkout("free"), 409, "plan_not_sellable"],
+    ["an unknown plan is 404", (g) => g.subscriptions.checkout("book"), 404, "not_found"],
   ];
   test.each(rows)("%s", async (_, buy, expected, code) => {
     const { g } = await newPerson();
@@ -201,7 +201,7 @@ describe("buying", () => {
     expect(error.message).toMatch(/^[A-Z].*\.$/);
   });
 
-  test("answers 409 with the address where the relay's provider sells it", async () => {
+  test("answers 409 with the page where the relay's provider sells it", async () => {
     const { g } = await newPerson();
     const soldThrough = { kind: "relay", relay: "shop-sales", url: "https://buy.example.com/course" };
     await manage(api, "PUT", "/products/course", { soldThrough });
@@ -214,20 +214,20 @@ describe("buying", () => {
     expect((await errorOf(g.payments.buy("poster"))).url).toBeNull();
   });
 
-  test("still answers 409 once the relay that sells it is gone: it is bound by name", async () => {
+  test("still answers 409 after its relay was deleted, because the product names the relay", async () => {
     const { g } = await newPerson();
     await manage(api, "DELETE", "/relays/shop-sales");
     expect((await errorOf(g.payments.buy("course"))).code).toBe("product_not_sellable");
     expect((await errorOf(g.subscriptions.checkout("team"))).code).toBe("plan_not_sellable");
   });
 
-  test("is for signed-in people", async () => {
+  test("requires a signed-in person", async () => {
     expect((await errorOf(newClient().payments.buy("book"))).code).toBe("signed_out");
   });
 });
 
 describe("a RelayError", () => {
-  test("tells a cap's end", async () => {
+  test("contains the end of a cap", async () => {
     const g = newClient();
     for (let n = 0; n < 5; n++) await g.auth.requestCode("often@example.com");
     const error = await errorOf(g.auth.requestCode("often@example.com"));
@@ -235,7 +235,7 @@ describe("a RelayError", () => {
     expect(error.resetAt?.getTime()).toBe(api.clock.now() + 3_600_000);
   });
 
-  test("is thrown where nothing answers, and where something else does", async () => {
+  test("is thrown if no server answers, or another server does", async () => {
     const nowhere = await errorOf(newClient({ url: "http://127.0.0.1:1" }).auth.requestCode("a@example.com"));
     expect([nowhere.code, nowhere.status]).toEqual(["unreachable", 0]);
     using other = Bun.serve({
@@ -247,7 +247,7 @@ describe("a RelayError", () => {
     expect([answered.code, answered.status]).toEqual(["bad_answer", 502]);
   });
 
-  test("is thrown for a key that is not one, and keeps the session", async () => {
+  test("is thrown for an invalid key, and keeps the session", async () => {
     const { g } = await newPerson();
     const error = await errorOf(newClient({ key: api.keys.dev }).auth.requestCode("a@example.com"));
     expect([error.code, error.status]).toEqual(["forbidden", 403]);
@@ -269,7 +269,7 @@ describe("the library's file", () => {
     expect([again.status, await again.text()]).toEqual([304, ""]);
   });
 
-  test("imports nothing, and says the types that it has", async () => {
+  test("imports nothing, and declares its types", async () => {
     const scanned = new Bun.Transpiler({ loader: "js" }).scan(await Bun.file(join(PROJECT_ROOT, "client/g.js")).text());
     expect([scanned.imports, scanned.exports.sort()]).toEqual([[], ["RelayError", "createClient"]]);
     const check = Bun.spawnSync([process.execPath, "node_modules/typescript-compiler/bin/tsc", "-p", "client"], {

@@ -1,4 +1,4 @@
-/** Records as signed-in people reach them: who reads and writes what, by the kind of collection, and that their writes are the app's. */
+/** Tests records as signed-in people use them: who can read and write in each kind of collection, and how the app sees their writes. */
 import { expect, test } from "bun:test";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
 import { manage, type SignedIn, signIn } from "../kit/app-visitor.ts";
@@ -12,7 +12,7 @@ interface Town extends AsyncDisposable {
   cy: SignedIn;
 }
 
-/** Three people and a collection of each kind, named like it. */
+/** Signs in three people and creates one collection of each kind, named after it. */
 async function openTown(): Promise<Town> {
   const api = await startApi({ mode: "local" });
   for (const kind of ["shared", "private", "addressed", "direct"]) {
@@ -27,7 +27,7 @@ const path = (kind: string, id?: string) => `/collections/${kind}/records${id ==
 
 interface Row {
   kind: "shared" | "private" | "addressed" | "direct";
-  /** Whose the record is, and whom it is addressed to; absent: the app's, nobody. */
+  /** Names the record's owner and its recipient. Without an owner, the record belongs to the app. */
   owner?: "ann" | "bo";
   to?: "bo";
   readers: string;
@@ -78,7 +78,7 @@ test.each(rows)("a $kind record (owner $owner, to $to) is read by [$readers] and
   }
 });
 
-test("a person's new record is their own, says who wrote it to the app, and is announced as a record change", async () => {
+test("a person's new record belongs to them, names its writer only to the app, and is announced as a record change", async () => {
   await using town = await openTown();
   const { api, ann } = town;
   const woken = api.woken.capture;
@@ -100,7 +100,7 @@ test("a person's new record is their own, says who wrote it to the app, and is a
   expect(asApp.record.by).toBe(`person:${ann.id}`);
 });
 
-test("a person's writes are captured for record-change relays, as the app's are", async () => {
+test("a person's writes trigger record-change relays, like the app's", async () => {
   await using town = await openTown();
   const { api, ann } = town;
   const definition = {
@@ -126,14 +126,14 @@ test("a person's writes are captured for record-change relays, as the app's are"
 const refusals: [string, string, (town: Town) => object, number, string][] = [
   ["into a shared collection", "shared", () => ({ data: { text: "x" } }), 403, "forbidden"],
   ["into an addressed collection", "addressed", ({ bo }) => ({ data: { text: "x" }, to: bo.id }), 403, "forbidden"],
-  ["to somebody in a private collection", "private", ({ bo }) => ({ data: { text: "x" }, to: bo.id }), 403, "forbidden"],
-  ["to nobody in a direct collection", "direct", () => ({ data: { text: "x" } }), 400, "data_invalid"],
-  ["to a stranger", "direct", () => ({ data: { text: "x" }, to: "per_x" }), 400, "invalid_input"],
-  ["in another's name", "private", ({ bo }) => ({ data: { text: "x" }, owner: bo.id }), 400, "invalid_input"],
+  ["to a person in a private collection", "private", ({ bo }) => ({ data: { text: "x" }, to: bo.id }), 403, "forbidden"],
+  ["without a recipient in a direct collection", "direct", () => ({ data: { text: "x" } }), 400, "data_invalid"],
+  ["to an unknown person", "direct", () => ({ data: { text: "x" }, to: "per_x" }), 400, "invalid_input"],
+  ["owned by another person", "private", ({ bo }) => ({ data: { text: "x" }, owner: bo.id }), 400, "invalid_input"],
   ["that breaks the fields", "private", () => ({ data: { text: 5, more: 1 } }), 400, "data_invalid"],
-  ["into no collection", "nowhere", () => ({ data: {} }), 404, "not_found"],
+  ["into an unknown collection", "nowhere", () => ({ data: {} }), 404, "not_found"],
 ];
-test.each(refusals)("a person's record %s is refused and nothing is written", async (_, kind, body, status, code) => {
+test.each(refusals)("a person's record %s is rejected and nothing is written", async (_, kind, body, status, code) => {
   await using town = await openTown();
   const before = await town.api.snapshot();
   const reply = await town.ann.call("POST", path(kind), body(town));
@@ -141,7 +141,7 @@ test.each(refusals)("a person's record %s is refused and nothing is written", as
   expect([changesBetween(before, await town.api.snapshot()), town.api.woken.capture]).toEqual([{}, 0]);
 });
 
-test("a suspended person cannot be written to, and it is told apart from nobody by nothing", async () => {
+test("a record to a suspended person gets the same answer as one to an unknown person", async () => {
   await using town = await openTown();
   await manage(town.api, "PATCH", `/persons/${town.bo.id}`, { status: "suspended" });
   const replies = [];
@@ -149,7 +149,7 @@ test("a suspended person cannot be written to, and it is told apart from nobody 
   expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
 });
 
-test("a list is paged newest first, and what the app's owner wrote names nobody", async () => {
+test("a list is paged newest first, and the app owner's record names no writer", async () => {
   await using town = await openTown();
   const { api, ann, bo } = town;
   for (let n = 0; n < 5; n++) await ann.call("POST", path("direct"), { data: { text: `${n}` }, to: bo.id });

@@ -1,24 +1,24 @@
-/** What somebody who uses an app is told where it is refused: what happened and what they can do; what the owner has to do stands in the log. */
+/** Tests error messages for an app's users: what happened and what they can do. Only the log says what the owner must do. */
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
 import { LIVE_ORIGIN, mailedCode, manage, mintAppKey, type SignedIn, signIn, visitor } from "../kit/app-visitor.ts";
 
-/** Words for who runs the server or builds the app. */
+/** Matches words that only operators and developers understand. */
 const OWNERS =
   /\brelay [a-z]|[Ss]ettings?\b|RELAY_|configuration|Bearer|\bkey that is not revoked|the key\b|Origin|soldThrough|dashboard|the server|environment|raise|SMTP|\blog\b|sender domain/;
 
 interface At {
   api: ApiServer;
-  /** Signed in to development, where mail needs no sender domain. */
+  /** Is signed in to development, where mail needs no sender domain. */
   ada: SignedIn;
 }
 
 interface Row {
-  /** The sentence, in whole or its beginning. */
+  /** Holds the sentence or its beginning. */
   says: string;
   call(at: At): Promise<Reply>;
-  /** What the log says to the owner; none where the sentence is the same for both, or another line tells it. */
+  /** Holds the owner's line in the log. It is absent if the sentence serves both, or another line is logged. */
   logged?: string;
 }
 
@@ -26,7 +26,7 @@ const TOLD = "tell whoever runs this app.";
 const LIMITS = { ...DEFAULT_LIMITS, storedPerPersonMb: 1, storedPerEnvironmentMb: 1, signupsPerDay: 1, clientWritesPerPersonPerMinute: 30 };
 const big = (letter: string) => ({ data: { text: letter.repeat(60_000) } });
 
-/** Every code that a route of the client library answers. */
+/** Covers every code that a route of the client library returns. */
 const ROWS: Record<string, Row> = {
   unauthenticated: {
     says: `This page's key of its service is missing or good no more: ${TOLD}`,
@@ -59,7 +59,7 @@ const ROWS: Record<string, Row> = {
     },
     logged: "the mail server did not take it",
   },
-  "code_not_sent, as the owner stopped mail": {
+  "code_not_sent, because the owner stopped mail": {
     says: "The sign-in code was not sent, as this app cannot send mail at present: try again in a while, or",
     async call({ api }) {
       const { settings } = await manage(api, "GET", "/settings");
@@ -137,7 +137,7 @@ const ROWS: Record<string, Row> = {
     says: "No record with this id exists in this collection for you.",
     call: ({ ada }) => ada.call("GET", "/collections/diary/records/rec_none"),
   },
-  "product_not_sellable, sold by nobody": {
+  "product_not_sellable, a product without a seller": {
     says: `This cannot be bought on this page: buy it where the app says, or ${TOLD}`,
     async call({ api, ada }) {
       await manage(api, "PUT", "/products/book", {});
@@ -217,7 +217,7 @@ test.each(Object.entries(ROWS))("%s says what happened and what a visitor can do
   else expect(lines).toEqual([expect.stringContaining(logged)]);
 });
 
-test("an internal fault of a client route is told without the server's words", async () => {
+test("an internal error of a client route shows none of the server's words", async () => {
   await using api = await startApp();
   const ada = await signIn(api, "ada@example.com");
   await api.beside.breakWrites("INSERT", "record", "no");
@@ -228,7 +228,7 @@ test("an internal fault of a client route is told without the server's words", a
   ]);
 });
 
-test("an owner's key is told the owner's words of the same refusals", async () => {
+test("an owner's key gets the owner's words for the same errors", async () => {
   await using api = await startApp();
   const reply = await api.call(`${api.E}/products/none`, { key: api.keys.dev });
   expect([reply.json.code, reply.json.message]).toEqual(["not_found", expect.stringContaining("relay catalog list product")]);

@@ -1,4 +1,4 @@
-/** What the connector answers on the wire: versions, malformed and oversized messages, notifications, methods there are not, other pages. */
+/** Tests the connector's protocol: versions, malformed and oversized messages, notifications, unsupported methods, and origins. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -19,17 +19,17 @@ const ask = (method: string, params?: unknown, id: unknown = 1) => ({ jsonrpc: "
 const hello = (protocolVersion: string) => ask("initialize", { protocolVersion, capabilities: {}, clientInfo: { name: "x", version: "1" } });
 
 describe("versions", () => {
-  test.each(SUPPORTED_PROTOCOL_VERSIONS)("%s is taken as it is asked for", async (version) => {
+  test.each(SUPPORTED_PROTOCOL_VERSIONS)("accepts %s", async (version) => {
     const { status, json } = await send(hello(version));
     expect([status, json.result.protocolVersion, json.result.serverInfo.name]).toEqual([200, version, "relay-service"]);
     expect((await send(ask("tools/list"), { "mcp-protocol-version": version })).json.result.tools.length).toBe(TOOLS.length);
   });
 
-  test.each(["1999-01-01", "", "x".repeat(1_000)])("one that there is not (%p) is answered with the newest", async (version) => {
+  test.each(["1999-01-01", "", "x".repeat(1_000)])("answers an unsupported version (%p) with the newest", async (version) => {
     expect((await send(hello(version))).json.result.protocolVersion).toBe(LATEST_PROTOCOL_VERSION);
   });
 
-  test("a header that names none is refused", async () => {
+  test("rejects an unsupported version in the header", async () => {
     const { status, json } = await send(ask("tools/list"), { "mcp-protocol-version": "1999-01-01" });
     expect([status, json.error.code]).toEqual([400, -32_000]);
   });
@@ -43,15 +43,15 @@ test.each(["a:99999", "[", "a b"])('under the Host "%s", which no URL can hold, 
 const ROWS: [what: string, body: unknown, status: number, code: number | string | null][] = [
   ["a ping", ask("ping"), 200, null],
   ["an id that is a text", ask("ping", undefined, "one"), 200, null],
-  ["a method there is not", ask("tools/forget"), 200, -32_601],
+  ["an unknown method", ask("tools/forget"), 200, -32_601],
   ["resources, which are not offered", ask("resources/list"), 200, -32_601],
   ["a call without a name", ask("tools/call", {}), 200, -32_602],
   ["a call whose arguments are a text", ask("tools/call", { name: "list_relays", arguments: "x" }), 200, -32_602],
   ["a call whose arguments are a list", ask("tools/call", { name: "list_relays", arguments: [] }), 200, -32_602],
-  ["hello without what it needs", ask("initialize", {}), 200, -32_602],
+  ["initialize without required fields", ask("initialize", {}), 200, -32_602],
   ["a notification", { jsonrpc: "2.0", method: "notifications/initialized" }, 202, null],
-  ["a notification there is not", { jsonrpc: "2.0", method: "notifications/odd" }, 202, null],
-  ["a response that nobody asked for", { jsonrpc: "2.0", id: 9, result: {} }, 202, null],
+  ["an unknown notification", { jsonrpc: "2.0", method: "notifications/odd" }, 202, null],
+  ["an unsolicited response", { jsonrpc: "2.0", id: 9, result: {} }, 202, null],
   ["another version of JSON-RPC", { jsonrpc: "1.0", id: 1, method: "ping" }, 400, -32_700],
   ["no method", { jsonrpc: "2.0", id: 1 }, 400, -32_700],
   ["an id that is an object", ask("ping", undefined, {}), 400, -32_700],
@@ -59,8 +59,8 @@ const ROWS: [what: string, body: unknown, status: number, code: number | string 
   ["a text", '"ping"', 400, "invalid_input"],
   ["no JSON", "{ping", 400, "invalid_json"],
   ["nothing", "", 400, "invalid_input"],
-  ["a megabyte and more", JSON.stringify(ask("ping", { pad: "x".repeat(1_050_000) })), 413, "body_too_large"],
-  ["JSON nested without end", `{"jsonrpc":"2.0","id":1,"method":"ping","params":${"[".repeat(200)}${"]".repeat(200)}}`, 400, "invalid_json"],
+  ["more than a megabyte", JSON.stringify(ask("ping", { pad: "x".repeat(1_050_000) })), 413, "body_too_large"],
+  ["endlessly nested JSON", `{"jsonrpc":"2.0","id":1,"method":"ping","params":${"[".repeat(200)}${"]".repeat(200)}}`, 400, "invalid_json"],
 ];
 describe("messages", () => {
   for (const [what, body, status, code] of ROWS)
@@ -71,30 +71,30 @@ describe("messages", () => {
     });
 });
 
-describe("around them", () => {
-  test.each(["GET", "DELETE"])("%s is refused: there is no stream and no session", async (method) => {
+describe("the endpoint", () => {
+  test.each(["GET", "DELETE"])("rejects %s, because it has no stream and no session", async (method) => {
     expect((await send(undefined, {}, method)).status).toBe(405);
   });
 
-  test("no session is given, and one that is sent is not looked at", async () => {
+  test("issues no session, and ignores a session in the request", async () => {
     const { headers } = await send(hello(LATEST_PROTOCOL_VERSION));
     expect(headers.get("mcp-session-id")).toBe(null);
     expect((await send(ask("ping"), { "mcp-session-id": "stolen" })).status).toBe(200);
   });
 
-  test("another page's Origin is refused, whoever's key it has; the service's own is not", async () => {
+  test("rejects another origin with any key, and accepts the service's own origin", async () => {
     for (const origin of ["https://evil.example", "null", "http://localhost:6274"])
       expect((await send(ask("ping"), { origin })).json.code).toBe("wrong_origin");
     expect((await send(ask("ping"), { origin: api.base })).status).toBe(200);
   });
 
-  test("many at once, each with its own answer", async () => {
+  test("answers many concurrent messages, each with its own id", async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, (_, id) => send(ask("ping", undefined, id))));
     expect(answers.map(({ json }) => json.id)).toEqual(Array.from({ length: 60 }, (_, id) => id));
   });
 });
 
-describe("every tool, by the protocol's own client", () => {
+describe("every tool, with the protocol's official client", () => {
   let client: Client;
   const told = async (name: string, given: Record<string, unknown>) => {
     const { isError = false, content } = await client.callTool({ name, arguments: given });
@@ -125,14 +125,14 @@ describe("every tool, by the protocol's own client", () => {
     expect(await poll(isDone, Boolean, 1)).toBe(true);
   };
 
-  test("works, and what is wrong is the API's own refusal", async () => {
+  test("works, and returns the API's own errors", async () => {
     const sent = await told("send_test_event", { name: "orders" });
     expect([sent.isError, sent.json.outcome]).toEqual([false, "new"]);
     const id = sent.json.eventId;
     await untilDone(id);
     const waiting = (await told("send_test_event", { name: "orders" })).json.eventId;
     await untilDone(waiting);
-    // As if its last attempt had failed.
+    // Simulates a failed last attempt.
     const retryMs = api.clock.now() + 60_000;
     await api.service.store.write("app", (tx) =>
       tx.run("UPDATE event SET state = 'queued', next_attempt_at = ?1 WHERE seq = (SELECT max(seq) FROM event)", retryMs),
@@ -174,7 +174,7 @@ describe("every tool, by the protocol's own client", () => {
     }
   });
 
-  test("a person is read by address, id and token, as the lists take them, and who there is not is told by name", async () => {
+  test("reads a person by email address, id and token like the lists do, and names an unknown person", async () => {
     const { person } = (await api.call(`${api.E}/persons`, { method: "POST", key: api.keys.dev, body: { email: "zoe@example.com" } })).json;
     const filed = await api.call(`${api.E}/persons/${person.id}/tokens`, { method: "PUT", key: api.keys.dev, body: { token: "tok-zoe" } });
     expect(filed.status).toBeLessThan(300);
@@ -186,13 +186,13 @@ describe("every tool, by the protocol's own client", () => {
     expect(tools.find(({ name }) => name === "read_person")?.description).toContain("e-mail address");
   });
 
-  test("a field that is called as Object's own is refused as any that there is not", async () => {
+  test("rejects a field with the name of an Object property like any unknown field", async () => {
     const body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pause_relay","arguments":{"name":"orders","__proto__":{"x":1}}}}';
     const { json } = await send(body);
     expect([json.result.isError, JSON.parse(json.result.content[0].text).code]).toEqual([true, "invalid_input"]);
   });
 
-  test("a test event reaches no production by its tool either", async () => {
+  test("sends no test event to production", async () => {
     const body = ask("tools/call", { name: "send_test_event", arguments: { name: "orders" } });
     const { json } = await api.call("/api/apps/shop/production/mcp", { method: "POST", key: api.keys.live, body });
     expect(json.result.isError).toBe(true);

@@ -1,4 +1,4 @@
-/** The connector with the protocol's own client: over HTTP, and over standard input and output of the real command. */
+/** Tests the connector with the protocol's official client: over HTTP, and over standard input and output of the real command. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ describe("over HTTP", () => {
     await api[Symbol.asyncDispose]();
   });
 
-  test("every tool says what it does, what it takes and whether it writes", async () => {
+  test("every tool declares its purpose, its input and whether it writes", async () => {
     const { tools } = await client.listTools();
     expect(
       tools
@@ -75,14 +75,14 @@ describe("over HTTP", () => {
 
   const LISTS = ["list_relays", "list_events", "list_calls", "list_unknown_calls", "list_problems", "list_alerts", "list_people"];
   for (const name of LISTS)
-    test(`${name} answers what its route does`, async () => {
+    test(`${name} returns the answer of its route`, async () => {
       const { isError, texts, json } = await call(client, name, { limit: 5 });
       expect([isError, texts.length]).toEqual([false, 2]);
       expect(texts[0]).toContain("strangers");
       expect(json.items).toBeArray();
     });
 
-  test("a relay is read, explained, paused and resumed", async () => {
+  test("a relay can be read, explained, paused and resumed", async () => {
     expect((await call(client, "read_relay", { name: "hourly" })).json.relay.definition).toEqual(definition("hourly"));
     expect((await call(client, "explain_relay", { name: "hourly" })).json.explanation.steps).toBeArray();
     expect((await call(client, "pause_relay", { name: "hourly" })).json.relay.state).toBe("paused");
@@ -91,13 +91,13 @@ describe("over HTTP", () => {
     expect(audit.json.items[0].actor).toStartWith("key:");
   });
 
-  test("a definition is validated without being saved", async () => {
+  test("a definition can be validated without saving it", async () => {
     const { json } = await call(client, "validate_relay", { definition: { ...definition("other"), actions: [] } });
     expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(["actions"]);
     expect((await call(client, "list_relays")).json.items).toHaveLength(1);
   });
 
-  test("the changes since a version are those of the feed", async () => {
+  test("the changes since a version match the feed", async () => {
     const versionsOf = ({ releases }: { releases: { version: string }[] }) => releases.map(({ version }) => version);
     const all = RELEASES.map(({ version }) => version);
     expect(versionsOf((await call(client, "changes", { since: all[4] })).json)).toEqual(all.slice(0, 4));
@@ -121,13 +121,13 @@ describe("over HTTP", () => {
     ["no_such_tool", {}, "not_found"],
   ];
   for (const [name, given, code] of REFUSED)
-    test(`${name} ${JSON.stringify(given)} is refused as the API refuses`, async () => {
+    test(`${name} ${JSON.stringify(given)} is rejected like in the API`, async () => {
       const { isError, json } = await call(client, name, given);
       expect([isError, json.code, json.docs]).toEqual([true, code, `${api.base}/docs/errors/${code}`]);
       expect(json.message.length).toBeGreaterThan(10);
     });
 
-  test("a live key's refusal has no docs", async () => {
+  test("an error for a live key has no docs", async () => {
     const live = await connect(`${api.base}/api/apps/shop/production/mcp`, api.keys.live);
     const { json } = await call(live, "read_relay", { name: "nobody" });
     expect(Object.keys(json).sort()).toEqual(["code", "message"]);
@@ -146,13 +146,13 @@ describe("over HTTP", () => {
       expect([answer.status, Object.keys(answer.json).includes("code")]).toEqual([status, true]);
     });
 
-  test("an owner's session from another page is refused", async () => {
+  test("an owner's session from another page's origin is rejected", async () => {
     const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     const headers = { origin: "https://evil.example" };
     expect((await api.call(`${api.E}/mcp`, { method: "POST", body, session: true, headers })).json.code).toBe("wrong_origin");
   });
 
-  test("read-only leaves out and refuses what writes; so does the environment's setting", async () => {
+  test("read-only mode and the environment's setting hide and reject tools that write", async () => {
     const asked = await connect(`${api.base}${api.E}/mcp?readOnly=true`, api.keys.dev);
     const names = (await asked.listTools()).tools.map(({ name }) => name);
     expect(names.filter((name) => WRITES.includes(name))).toEqual([]);
@@ -167,7 +167,7 @@ describe("over HTTP", () => {
     await api.call(`${api.E}/settings`, { method: "PUT", session: true, body: { version: version + 1, connector: { writes: true } } });
   });
 
-  test("what strangers wrote is cut where it is long, and stays JSON", async () => {
+  test("long text from outside is truncated, and the answer stays valid JSON", async () => {
     const text = "x".repeat(3_000);
     for (let at = 0; at < 30; at++)
       await api.call(`${api.E}/relays`, { method: "POST", key: api.keys.dev, body: { definition: { ...definition(`no${at}`), [text]: 1 } } });
@@ -178,7 +178,7 @@ describe("over HTTP", () => {
   });
 });
 
-test("relay mcp beside a service, and with RELAY_URL and RELAY_KEY", async () => {
+test("relay mcp works next to a service, and with RELAY_URL and RELAY_KEY", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "relay-mcp-"));
   try {
     await using service = startCli(["dev", "--port", "0"], { cwd });
@@ -205,11 +205,11 @@ test("relay mcp beside a service, and with RELAY_URL and RELAY_KEY", async () =>
       await ran.exited;
       return parseJson(ran.lines().join("\n")) as Record<string, string> & { items: { name: string }[] };
     };
-    // Both runs used the one key that the data directory gives.
+    // Both runs used the one key that the data directory holds.
     expect((await cli("keys", "list", "--json")).items.map(({ name }) => name)).toEqual(["relay mcp"]);
     const { key = "" } = await cli("keys", "create", "--json");
     const far = await start([], { RELAY_URL: url, RELAY_KEY: key });
-    // Newest first, as many as a result holds, and it says that there are more.
+    // The newest releases come first, as many as a result can hold, and the result says that more exist.
     const { releases, cut, note } = (await call(far, "changes")).json;
     expect({ cut, first: releases[0].version }).toEqual({ cut: true, first: RELEASES[0].version });
     expect(releases.length).toBeLessThan(RELEASES.length);

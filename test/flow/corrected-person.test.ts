@@ -1,5 +1,5 @@
 /**
- * The path of the person was wrong and is corrected: a replay names both people, does nothing by itself, and moves a purchase where it is chosen.
+ * Tests a corrected path to the person. A replay names both people, changes nothing by default, and moves a purchase if the caller chooses it.
  * Source: decisions section 3, "the corrected person".
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
@@ -29,12 +29,12 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-/** `path`: where the map reads the buyer's address. */
+/** Defines the relay. `path` is the field from which the map reads the buyer's address. */
 const define = (path: string, ...actions: ActionLike[]) =>
   receiverDefinition({ actions, map: { event_id: "id", person_email: path, payment: "payment" } });
 const correct = (...actions: ActionLike[]) => editRelay(running, define("buyer", ...actions));
 
-/** An event that the wrong path takes for Ada's, while Bob bought. */
+/** Sends an event that the wrong path assigns to Ada, although Bob bought. */
 async function buy(id: string, more: object = {}): Promise<string> {
   const event = await sendEvent(running, id, { email: ADA, buyer: BOB, payment: `pay_${id}`, ...more });
   await running.drain();
@@ -63,7 +63,7 @@ async function holds(email: string) {
   return `${[...grants, credits].join(" ")} on ${plan}`;
 }
 
-/** Receipts under a ref, the newest first: `<kind> <address> <whether it moved>`. */
+/** Lists the receipts under a ref, newest first: `<kind> <address> <whether it moved>`. */
 async function under(ref: string) {
   const { items } = (await running.api("GET", `/purchases?ref=${ref}`)).body;
   return items.map(({ kind, personEmail, movedTo }: { kind: string; personEmail: string | null; movedTo: string | null }) =>
@@ -74,7 +74,7 @@ const MOVED = [`purchase ${BOB}`, `refund ${ADA} moved`, `purchase ${ADA} moved`
 const [NOTHING, A_LAMP] = ["0 on free", "lamp 100 on free"];
 
 describe("a product's purchase", () => {
-  test("is told with both people, stays unasked, moves where it is chosen, and moves once", async () => {
+  test("names both people, stays by default, moves if chosen, and moves once", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     await correct(LAMP);
@@ -99,7 +99,7 @@ describe("a product's purchase", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);
   });
 
-  test("of a relay that sends moves as well, and is found by the event that refunds it", async () => {
+  test("of a relay that also calls a URL moves too, and its refund event finds it", async () => {
     await editRelay(running, define("email", LAMP, CALL));
     const event = await buy("1");
     await correct(LAMP, CALL);
@@ -118,7 +118,7 @@ describe("a product's purchase", () => {
     expect([await results(wrong), await message(wrong)]).toEqual([["ref_used"], expect.stringContaining("another person's purchase")]);
   });
 
-  test("moves once although the service is stopped between the move and the call that follows it", async () => {
+  test("moves once although the service stops between the move and the call after it", async () => {
     await editRelay(running, define("email", LAMP, CALL));
     const event = await buy("1");
     await correct(LAMP, CALL);
@@ -138,7 +138,7 @@ describe("a product's purchase", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);
   });
 
-  test("stays where it was while the new sale fails, and moves at the attempt that succeeds", async () => {
+  test("stays while the new sale fails, and moves at the attempt that succeeds", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     await correct(LAMP);
@@ -150,14 +150,14 @@ describe("a product's purchase", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);
   });
 
-  test("that two events brought moves once, whichever is replayed first, and both at once", async () => {
+  test("from two events moves once, whichever is replayed first, and also when both run at once", async () => {
     await editRelay(running, define("email", LAMP));
     const events = [await buy("1"), await buy("2", { payment: "pay_1" })];
     await correct(LAMP);
     const answers = await Promise.all([...events, ...events].map((event) => running.api("POST", `/events/${event}/replay`, { run: [0] })));
     const refused = answers.filter(({ status }) => status !== 202);
     expect(refused).toHaveLength(2);
-    // Where the first replay ran before the second was asked for, nothing is left to choose.
+    // If the first replay ran before the second request, no choice is left.
     for (const { body } of refused) expect(["not_replayable", "invalid_input"]).toContain(body.code);
     await running.drain();
     const did = await Promise.all(events.map(results));
@@ -165,7 +165,7 @@ describe("a product's purchase", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);
   });
 
-  test("that was refunded stays refunded", async () => {
+  test("stays refunded after its refund", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     const [{ id }] = (await running.api("GET", "/purchases?ref=pay_1")).body.items;
@@ -176,7 +176,7 @@ describe("a product's purchase", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, NOTHING, [`refund ${ADA}`, `purchase ${ADA}`]]);
   });
 
-  test("moves on to a third person and back, each time from the one who has it", async () => {
+  test("moves on to a third person and back, each time from the current owner", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1", { third: CAY });
     for (const [path, email] of [
@@ -194,7 +194,7 @@ describe("a product's purchase", () => {
     expect((await under("pay_1")).filter((one: string) => !one.endsWith("moved"))).toEqual([`purchase ${ADA}`]);
   });
 
-  test("moves from the ref that the old map read to the one that the new map reads", async () => {
+  test("moves from the old map's ref to the new map's ref", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1", { invoice: "inv_1" });
     await editRelay(running, receiverDefinition({ actions: [LAMP], map: { event_id: "id", person_email: "buyer", payment: "invoice" } }));
@@ -203,7 +203,7 @@ describe("a product's purchase", () => {
     expect([await under("pay_1"), await under("inv_1")]).toEqual([[`refund ${ADA} moved`, `purchase ${ADA} moved`], [`purchase ${BOB}`]]);
   });
 
-  test("leaves the credits that were spent, and is taken back by hand from the new person only", async () => {
+  test("leaves spent credits in place, and a manual refund then takes it only from the new person", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     await running.api("POST", `/persons/${await idOf(ADA)}/credits`, { amount: -70, reason: "spent", key: "k" });
@@ -219,8 +219,8 @@ describe("a product's purchase", () => {
   });
 });
 
-describe("people who are suspended or erased", () => {
-  test("nothing moves to a person who is suspended; it moves once they are active", async () => {
+describe("a suspended or erased person", () => {
+  test("receives nothing while suspended, and receives the purchase once active", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     const bob = (await running.api("POST", "/persons", { email: BOB })).body.person.id;
@@ -234,7 +234,7 @@ describe("people who are suspended or erased", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);
   });
 
-  test("it moves from a person who is suspended", async () => {
+  test("can lose a purchase while suspended", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     await running.api("PATCH", `/persons/${await idOf(ADA)}`, { status: "suspended" });
@@ -244,7 +244,7 @@ describe("people who are suspended or erased", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);
   });
 
-  test("it moves from a person who was erased after the event was known to be another's", async () => {
+  test("can lose a purchase if the erasure came after the event was reassigned", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     await correct(LAMP);
@@ -261,7 +261,7 @@ describe("people who are suspended or erased", () => {
     expect(await under("pay_1")).toEqual([`purchase ${BOB}`, "refund erased moved", "purchase erased moved"]);
   });
 
-  test("an event whose first person was erased while it was theirs never runs again", async () => {
+  test("who was erased while owning an event ends it: the event never runs again", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     await running.api("DELETE", `/persons/${await idOf(ADA)}`);
@@ -271,7 +271,7 @@ describe("people who are suspended or erased", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "payload_expunged"]);
   });
 
-  test("nothing moves to a person who was erased", async () => {
+  test("receives nothing after an erasure", async () => {
     await editRelay(running, define("email", LAMP));
     const event = await buy("1");
     const bob = (await running.api("POST", "/persons", { email: BOB })).body.person.id;
@@ -288,7 +288,7 @@ describe("people who are suspended or erased", () => {
 });
 
 describe("a plan's payment", () => {
-  test("moves the plan, and the first person is on what their own payments come to", async () => {
+  test("moves the plan, and leaves the first person with the plan that their other payments provide", async () => {
     const basic = { ...PRO, plan: "basic" };
     await editRelay(running, define("email", basic));
     await sendEvent(running, "0", { email: ADA, payment: "pay_0" });
@@ -303,7 +303,7 @@ describe("a plan's payment", () => {
     expect([await holds(ADA), await holds(BOB)]).toEqual(["basic 0 on basic", "pro 0 on pro"]);
   });
 
-  test("leaves the plan that another payment of the first person keeps, and goes by arrival for the new person", async () => {
+  test("leaves a plan that another payment of the first person provides, and orders the new person's plans by arrival", async () => {
     await editRelay(running, define("email", PRO));
     const event = await buy("1");
     await sendEvent(running, "2", { email: ADA, buyer: ADA, payment: "pay_2" });
@@ -316,7 +316,7 @@ describe("a plan's payment", () => {
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual(["pro 0 on pro", "basic 0 on basic", MOVED]);
   });
 
-  test("without a ref moves too", async () => {
+  test("also moves without a ref", async () => {
     const pro = { type: "grant_plan", plan: "pro" };
     await editRelay(running, define("email", pro));
     const event = await buy("1");
@@ -325,7 +325,7 @@ describe("a plan's payment", () => {
     expect([await holds(ADA), await holds(BOB), await under(`rly:${event}`)]).toEqual([NOTHING, "pro 0 on pro", MOVED]);
   });
 
-  test("stays while the new person's plan is billed by the card processor, and moves at the retry after that has ended", async () => {
+  test("waits while the card processor bills the new person's plan, and moves at the first retry after that ends", async () => {
     const bob = (await running.api("POST", "/persons", { email: BOB })).body.person.id;
     await running.api("POST", "/receipts", { ref: "card", person: bob, plan: "basic" });
     await editRelay(running, define("email", PRO));
@@ -343,7 +343,7 @@ describe("a plan's payment", () => {
 });
 
 describe("other actions", () => {
-  test("run for the new person where they are chosen, and what has nothing to do with a person is no choice", async () => {
+  test("run for the new person if chosen, and actions without a person offer no choice", async () => {
     const actions: ActionLike[] = [
       { type: "grant_credits", amount: 5, ref: "{{mapped.payment}}" },
       { type: "grant_access", entitlement: "access:members" },
@@ -361,7 +361,7 @@ describe("other actions", () => {
     expect(await again(event)).toEqual(["skipped", "skipped", "skipped", "other_person"]);
   });
 
-  test("a retry by itself moves nothing, names both people, and the choice is still there afterwards", async () => {
+  test("an automatic retry moves nothing, names both people, and leaves the choice open", async () => {
     caller.reply = () => BROKEN;
     await editRelay(running, define("email", LAMP, CALL));
     const event = await buy("1");
@@ -391,7 +391,7 @@ describe("a bulk replay", () => {
     return (await running.api("GET", `/bulk-replays/${replay.id}`)).body.replay;
   };
 
-  test("counts the events in its plan, leaves them unasked, and moves all of them where that is chosen", async () => {
+  test("counts the events in its preview, changes none by default, and moves all of them if chosen", async () => {
     await editRelay(running, define("email", LAMP, NOWHERE));
     for (const id of ["1", "2", "3"]) await buy(id);
     await buy("4", { buyer: ADA });
@@ -413,7 +413,7 @@ describe("a bulk replay", () => {
     for (const id of ["1", "2", "3"]) expect(await under(`pay_${id}`)).toEqual(MOVED);
   });
 
-  test("of done events takes only those whose work was another person's, and moves it", async () => {
+  test("of done events selects only events whose work was for another person, and moves it", async () => {
     await editRelay(running, define("email", LAMP, CALL));
     const [first] = [await buy("1"), await buy("2"), await buy("3", { buyer: ADA })];
     await correct(LAMP, CALL);

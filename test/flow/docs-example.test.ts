@@ -1,4 +1,4 @@
-/** Every example of every page of the documentation is run: definitions and catalogs are checked, lines of curl sent, commands run in order. */
+/** Runs every example of every documentation page: it checks definitions and catalogs, sends curl lines, and runs commands in order. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,18 +24,18 @@ const blocks = docs.pages.flatMap(({ id, text }) => listBlocks(id, text));
 const jsonOf = ({ text }: Block): JsonObject => parseJson(text) as JsonObject;
 const nameOf = ({ page, tag, text }: Block): string => `${page}: ${tag}: ${text.slice(0, 60).replaceAll("\n", " ")}`;
 
-/** What is read, and shown as it is: no part of the product reads it. */
+/** Lists the blocks that the product never reads, so they are only displayed. */
 const SHOWN = new Set(["text Caddyfile", "text form", "text"]);
 const KNOWN = /^(json (relay|catalog|refused|trigger|verify|action|event|answer|file)|sh (relay|curl|command|server)|text (output|problem))\b/;
 
-describe("every block says what it is", () => {
-  test("by a tag that the tests know", () => {
+describe("every block", () => {
+  test("has a tag that the tests know", () => {
     expect(blocks.filter(({ tag, language }) => !KNOWN.test(tag) && !SHOWN.has(tag) && language !== "text").map(nameOf)).toEqual([]);
     expect(blocks.length).toBeGreaterThan(400);
   });
 });
 
-/** A whole definition around a part. */
+/** Completes a part to a whole definition. */
 function around(block: Block): Json {
   const part = jsonOf(block);
   const trigger = RIGHT.trigger as JsonObject;
@@ -49,13 +49,13 @@ function around(block: Block): Json {
 
 describe("definitions and catalogs", () => {
   const whole = blocks.filter(({ language, kind }) => language === "json" && ["relay", "trigger", "verify", "action"].includes(kind));
-  test("every relay, trigger, scheme and action is taken by the product", () => {
+  test("the product accepts every relay, trigger, scheme and action", () => {
     const wrong = whole.map((block) => [nameOf(block), ...sayProblems(around(block))]).filter(({ length }) => length > 1);
     expect(wrong).toEqual([]);
     expect(whole.length).toBeGreaterThan(40);
   });
 
-  test("every relay that stands alone is taken without a warning", () => {
+  test("the product accepts every complete relay without a warning", () => {
     const relays = blocks.filter(({ language, kind, page }) => language === "json" && kind === "relay" && !page.startsWith("senders/"));
     const warned = relays.flatMap((block) => {
       const checked = checkDefinition(jsonOf(block));
@@ -64,14 +64,14 @@ describe("definitions and catalogs", () => {
     expect(warned).toEqual([]);
   });
 
-  test("every definition that a page says is refused is, in the words that stand below it", () => {
+  test("the product rejects every definition that a page calls rejected, in the words below it", () => {
     const refused = blocks.flatMap((block, index) => (block.kind === "refused" ? [{ block, said: blocks[index + 1] }] : []));
     for (const { block, said } of refused) expect([nameOf(block), said?.text]).toEqual([nameOf(block), sayProblems(around(block)).join("\n")]);
     expect(refused.filter(({ said }) => said?.kind !== "problem" || said.text === "")).toEqual([]);
     expect(refused.length).toBeGreaterThan(35);
   });
 
-  test("every catalog is taken by the product", () => {
+  test("the product accepts every catalog", () => {
     const catalogs = blocks.filter(({ language, kind }) => language === "json" && kind === "catalog");
     const wrong = catalogs
       .map((block) => ({ name: nameOf(block), checked: checkCatalog(jsonOf(block)) }))
@@ -80,7 +80,7 @@ describe("definitions and catalogs", () => {
     expect(catalogs.length).toBeGreaterThan(6);
   });
 
-  test("every other JSON is JSON", () => {
+  test("every other JSON block is valid JSON", () => {
     for (const block of blocks.filter(({ language, kind }) => language === "json" && kind !== "file"))
       expect(() => parseJson(block.text)).not.toThrow();
   });
@@ -92,7 +92,7 @@ test("every limit of the code has its line", () => {
   expect(Object.keys(LIMITS).filter((name) => !TOLD_LIMITS.includes(name) && !untold.includes(name))).toEqual([]);
 });
 
-test("a command line that is shown and not run is one that the program takes", () => {
+test("the program accepts every command line that a page shows without running it", () => {
   const shown = blocks.filter(({ language, kind }) => language === "sh" && (kind === "command" || kind === "server"));
   const lines = shown.flatMap(({ text }) =>
     text.split("\n").flatMap((line) => /(?:^|\| |[A-Z_]+=\S+ )relay( .*)?$/.exec(line.split(" < ")[0] ?? "")?.[1]?.trim() ?? []),
@@ -107,7 +107,7 @@ test("a command line that is shown and not run is one that the program takes", (
   expect(lines.length).toBeGreaterThan(60);
 });
 
-/** The lines of a block that the server of the shop answers, and what is shown of the last answer. */
+/** Sends a page's curl lines to the shop's server, and compares each status and each shown response. */
 describe("lines of curl", () => {
   let shop: Awaited<ReturnType<typeof openDocsShop>>;
   beforeAll(async () => {
@@ -133,7 +133,7 @@ describe("lines of curl", () => {
     for (const [given, wanted] of said as [unknown, unknown][]) expect(given).toEqual(wanted);
   });
 
-  test("are read the same where there is no curl", async () => {
+  test("do not depend on an installed curl", async () => {
     const words =
       readShell('curl -s "$BASE/api/apps/shop/development/events?limit=2" -H "Authorization: Bearer $KEY"', await shop.readVariables())[0]?.words ??
       [];
@@ -142,7 +142,7 @@ describe("lines of curl", () => {
   });
 });
 
-/** A page's commands in a folder of its own, in their order; local development runs beside them from where the page starts it. */
+/** Runs a page's commands in order in a separate folder. Local development runs in the background after the page starts it. */
 class Terminal {
   readonly folder = mkdtempSync(join(tmpdir(), "relay-docs-"));
   base = "";
@@ -161,7 +161,7 @@ class Terminal {
     return { RELAY_PORT: "0", HOME: this.folder, XDG_CONFIG_HOME: this.folder };
   }
 
-  /** What local development said so far. */
+  /** Returns the output of local development so far. */
   get heard(): string {
     return this.#told;
   }
@@ -195,7 +195,7 @@ class Terminal {
   }
 }
 
-/** Asking again changes nothing. */
+/** Matches commands that change nothing, so a test can repeat them. */
 const LOOKS = /^(relay \w+ (list|show|funnel)\b[^\n]*\n?)+$/;
 
 async function runPage(page: string, wanted: readonly Block[]): Promise<void> {
@@ -230,7 +230,7 @@ async function runPage(page: string, wanted: readonly Block[]): Promise<void> {
   }
 }
 
-/** What its commands say, one after the other. */
+/** Runs the block's commands in order and returns their output. */
 async function runBlock(terminal: Terminal, block: Block): Promise<string> {
   let output = "";
   for (const { words, input = "", inputFile } of readShell(block.text, { BASE: terminal.base })) {
@@ -245,10 +245,10 @@ async function runBlock(terminal: Terminal, block: Block): Promise<string> {
   return output;
 }
 
-/** Waits for what becomes true in a moment: a file that is applied, a call that is noted behind its answer. */
+/** Waits for an effect that follows shortly, for example an applied file or a request that is stored after its response. */
 const waitFor = (isThere: () => boolean | Promise<boolean>): Promise<boolean> => poll(isThere, Boolean, 50);
 
-describe("commands, in a folder of their own", () => {
+describe("commands in a separate folder", () => {
   const pages = docs.pages.filter(({ id }) => !id.startsWith("senders/")).map(({ id }) => id);
   const run = pages.filter((id) => blocks.some((block) => block.page === id && block.tag === "sh relay"));
   test.each(run)("%s", async (page) => {
@@ -258,7 +258,7 @@ describe("commands, in a folder of their own", () => {
     );
   });
 
-  test("every sender's page begins a relay that is valid", async () => {
+  test("every sender's page starts from a valid relay", async () => {
     for (const { id } of docs.pages.filter(({ parent }) => parent === "senders")) {
       await using terminal = new Terminal();
       await terminal.relay(["init", "--from", id.slice("senders/".length)], "");
@@ -267,7 +267,7 @@ describe("commands, in a folder of their own", () => {
   });
 });
 
-describe("commands of a server, its folders below one of the test's own", () => {
+describe("server commands with their folders below a temporary folder", () => {
   const isServer = ({ kind, text }: Block): boolean => kind === "command" && /^relay (serve|backup|restore) /.test(text);
   const pages = [...new Set(blocks.filter(isServer).map(({ page }) => page))];
 
@@ -296,7 +296,7 @@ describe("commands of a server, its folders below one of the test's own", () => 
     rmSync(root, { recursive: true });
   });
 
-  test("are all that is shown of one, but for those that sign in to another machine's, which the stories of sync and promote run", () => {
+  test("cover every server command in the docs, except sign-ins to another machine, which the sync and promote tests run", () => {
     const left = blocks.filter((block) => block.kind === "command" && !isServer(block) && block.language === "sh");
     expect(left.filter(({ page }) => !page.startsWith("commands") && !page.startsWith("cli")).map(({ text }) => text)).toEqual([
       "relay login --url https://relay.example.com",

@@ -1,4 +1,4 @@
-/** What a page of the documentation loads: the theme that was chosen in the dashboard, and the dashboard's pictures. */
+/** Tests what a documentation page loads: the theme from the dashboard, and the dashboard's pictures. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { startApi } from "../kit/api-server.ts";
 const ROOT = join(import.meta.dir, "..", "..");
 const HTML = { headers: { accept: "text/html" } };
 
-test("a page is shown in the theme that the dashboard keeps, and follows a choice that is made beside it", async () => {
+test("a page uses the theme that the dashboard stored, and follows a change in another tab", async () => {
   await using api = await startApi();
   const page = await fetch(`${api.base}/docs`, HTML);
   const path = /<script src="([^"]+)"><\/script>\n<\/head>/.exec(await page.text())?.[1] ?? "";
@@ -31,12 +31,12 @@ test("a page is shown in the theme that the dashboard keeps, and follows a choic
   kept = "system";
   hear();
   expect(shown).toEqual({});
-  // A browser that keeps nothing shows the page all the same.
+  // A browser without storage still shows the page.
   run(null, { documentElement: { dataset: shown } }, () => undefined);
   expect(shown).toEqual({});
 });
 
-test("every picture of the page on the dashboard is shown", async () => {
+test("every picture of the dashboard page is shown", async () => {
   await using api = await startApi();
   const page = await (await fetch(`${api.base}/docs/dashboard`, HTML)).text();
   const pictures = [...page.matchAll(/<img src="([^"]+)"/g)].map(([, path = ""]) => path);

@@ -1,4 +1,4 @@
-/** The lines that pages show for a server's own shell are run, on a machine whose systemd and Docker do what the files of packaging/ say. */
+/** Runs the shell lines for a server's host that the pages show. The test machine's systemd and Docker follow the files of packaging/. */
 import { expect, test } from "bun:test";
 import { readManual } from "../../src/boot/documentation.ts";
 import { listBlocks } from "../kit/docs-block.ts";
@@ -12,7 +12,7 @@ const lines = readManual().pages.flatMap(({ id, text }) =>
 );
 const linesOf = (page: string): string[] => lines.filter((one) => one.page === page).map(({ line }) => line);
 
-/** A copy by the name that the page on going back shows. */
+/** Names a copy as the downgrade page shows it. */
 const COPY = "backups/before-migration-to-52.db";
 const COPIES = [
   `sudo -u relay relay backup /var/lib/relay/${COPY} --data-dir /var/lib/relay`,
@@ -21,9 +21,9 @@ const COPIES = [
 
 interface Row {
   page: string;
-  /** Lines of other pages, and of a server's life until then. */
+  /** Holds the lines of other pages that must run first. */
   before: string[];
-  /** What a line, found by its beginning, has to say. */
+  /** Maps the beginning of a line to the output that it must print. */
   shown: [line: string, wanted: string][];
 }
 
@@ -80,7 +80,7 @@ test.each(ROWS)("$page", async ({ page, before, shown }) => {
   const wanted = new Map(shown);
   for (const line of linesOf(page)) {
     const known = [...wanted].find(([begins]) => line.startsWith(begins));
-    // A refused call is noted behind its answer.
+    // The service stores a rejected request after its response.
     const isSaid = (said: string): boolean => known === undefined || said.includes(known[1]) || !line.includes(" list ");
     const said = await poll(() => machine.run(line), isSaid, 50);
     if (known === undefined) continue;
@@ -90,7 +90,7 @@ test.each(ROWS)("$page", async ({ page, before, shown }) => {
   expect([...wanted.keys()]).toEqual([]);
 });
 
-/** The page whose lines are PostgreSQL's own programs, which come with no package; what it says of ours is run by move.test.ts and node.test.ts. */
+/** Names the page with PostgreSQL's own programs, which no package provides. Other tests run its relay commands: move.test.ts and node.test.ts. */
 const OF_POSTGRES = "postgres";
 
 test("every page with such lines is run", () => {
@@ -99,10 +99,10 @@ test("every page with such lines is run", () => {
 });
 
 const REFUSED: [name: string, before: string[], line: string, said: string][] = [
-  ["a look into the service's folder by somebody else", linesOf("install-server"), "ls /var/lib/relay/backups", "Permission denied"],
+  ["a listing of the service's folder by another user", linesOf("install-server"), "ls /var/lib/relay/backups", "Permission denied"],
   ["a command as another user", linesOf("install-server"), "sudo relay doctor --data-dir /var/lib/relay", "may not read"],
-  ["a unit that lies nowhere", ["sudo systemctl daemon-reload"], "sudo systemctl enable --now relay", "not found"],
-  ["a user who was not made", [], "sudo install -d -m 750 -g relay /etc/relay", "invalid user"],
+  ["a missing unit file", ["sudo systemctl daemon-reload"], "sudo systemctl enable --now relay", "not found"],
+  ["a missing user", [], "sudo install -d -m 750 -g relay /etc/relay", "invalid user"],
   [
     "compose without the domain",
     [],
@@ -110,14 +110,14 @@ const REFUSED: [name: string, before: string[], line: string, said: string][] = 
     "write the domain that points at this machine into packaging/.env",
   ],
   [
-    "a restore beside the running server",
+    "a restore next to the running server",
     [...linesOf("install-server"), COPIES[0] ?? ""],
     `sudo -u relay relay restore /var/lib/relay/${COPY} --data-dir /var/lib/relay`,
     "ended with 1",
   ],
 ];
 
-test.each(REFUSED)("the machine refuses %s", async (_name, before, line, said) => {
+test.each(REFUSED)("the machine rejects %s", async (_name, before, line, said) => {
   await using machine = new DocsMachine();
   for (const one of before) await machine.run(one);
   expect(await machine.run(line).catch((error: Error) => error.message)).toContain(said);

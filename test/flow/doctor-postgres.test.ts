@@ -1,4 +1,4 @@
-/** `relay doctor`, and what of SQLite's copies is said, where the rows are in PostgreSQL. */
+/** Tests `relay doctor` and the messages about SQLite's copies when the rows are in PostgreSQL. */
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -15,7 +15,7 @@ import { freshDatabase } from "../kit/postgres.ts";
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("what is found of a database, and what stands against it", async () => {
+test("reports the state of a database and its problems", async () => {
   await using database = await freshDatabase();
   const look = async (url = database.url) => {
     const { code, said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: url }, clock: systemClock });
@@ -23,7 +23,7 @@ test("what is found of a database, and what stands against it", async () => {
     return { code, items, state: Object.fromEntries(items.map(({ check, state }) => [check, state])) };
   };
   const sound = await look();
-  // The tests' own server keeps nothing over a power cut.
+  // The tests' own server does not survive a power cut.
   expect({ ...sound.state, durability: "-" }).toMatchObject({
     connection: "ok",
     pooler: "ok",
@@ -39,7 +39,7 @@ test("what is found of a database, and what stands against it", async () => {
     nodes: "ok",
     queue: "ok",
     backups: "ok",
-    // Nobody made an app yet, and it is a server's all the same.
+    // The database belongs to a server although it has no app yet.
     "base URL": "warn",
   });
   expect(Object.keys(sound.state)).not.toContain("disk space");
@@ -51,7 +51,7 @@ test("what is found of a database, and what stands against it", async () => {
   expect(JSON.stringify(away)).not.toContain("hunter2");
 });
 
-test("a user whom the server lends next to no room for what a statement sorts is told of all the same, and migrates", async () => {
+test("a user with a tiny limit on temporary files still gets every check, and migrates", async () => {
   await using database = await freshDatabase({ empty: true });
   await using sql = new SQL({ url: database.url, max: 1 });
   const name = new URL(database.url).pathname.slice(1);
@@ -64,7 +64,7 @@ test("a user whom the server lends next to no room for what a statement sorts is
   expect(items.map(({ check }) => check)).toEqual(expect.arrayContaining(["version", "connections", "schema", "collation", "nodes", "queue"]));
 });
 
-test("nodes that differ are told apart by what they differ in; those that serve no more, and what an earlier version did not say, are left out", async () => {
+test("differences between nodes are reported, without stopped nodes and without values that an earlier version does not store", async () => {
   await using database = await freshDatabase();
   await using sql = new SQL({ url: database.url, max: 1 });
   let started = 0;
@@ -99,7 +99,7 @@ test("nodes that differ are told apart by what they differ in; those that serve 
   ]);
 });
 
-/** Stands between, as a pooler does that gives each transaction another connection: nobody hears what is told. */
+/** Simulates a pooler in transaction mode: it drops every notification that the database sends. */
 async function startDeafPooler(to: URL): Promise<{ port: number; close: () => void }> {
   const server = createServer((client) => {
     const there = connect(Number(to.port), to.hostname);
@@ -110,7 +110,7 @@ async function startDeafPooler(to: URL): Promise<{ port: number; close: () => vo
     there.on("data", (more: Buffer) => {
       bytes = Buffer.concat([bytes, more]);
       const passed: Buffer[] = [];
-      // A letter and a length, which counts itself.
+      // A message is one letter and a length, which counts itself.
       while (bytes.length >= 5 && bytes.length > bytes.readInt32BE(1)) {
         const size = 1 + bytes.readInt32BE(1);
         if (bytes[0] !== "A".charCodeAt(0)) passed.push(bytes.subarray(0, size));
@@ -123,7 +123,7 @@ async function startDeafPooler(to: URL): Promise<{ port: number; close: () => vo
   return { port: (server.address() as AddressInfo).port, close: () => server.close() };
 }
 
-test("a pooler on whose connections nothing is heard is told, and nothing more is read there", async () => {
+test("a pooler that drops notifications is reported, and no further check runs", async () => {
   await using database = await freshDatabase();
   const url = new URL(database.url);
   const pooler = await startDeafPooler(new URL(database.url));
@@ -139,14 +139,14 @@ test("a pooler on whose connections nothing is heard is told, and nothing more i
 test.each([
   ["backup", /pg_dump copies them while servers run/],
   ["restore", /with pg_restore/],
-])("relay %s says what to use instead", async (word, sentence) => {
+])("relay %s names the tool to use instead", async (word, sentence) => {
   const env = { RELAY_DATABASE: "postgres://relay:hunter2@h/d" };
   const { code, told } = await runCommand([word, "file.db"], { cwd: folder, env });
   expect({ code, told }).toEqual({ code: 1, told: expect.stringMatching(sentence) });
   expect(told).not.toContain("hunter2");
 });
 
-test("backups by themselves are refused at the start", () => {
+test("the start rejects scheduled backups", () => {
   const env = { RELAY_DATABASE: "postgres://relay@h/d", RELAY_BACKUP_EVERY: "1d" };
   const input = new Input([], new Map(), SERVER_OPTIONS, env);
   expect(() => readServiceConfig("server", input, { env, cwd: folder } as unknown as World)).toThrow(/--backup-every .* leave it out/);

@@ -1,6 +1,6 @@
 /**
- * Whether what an event died of is still so: that others came through tells nothing of what lies in one event or in its person; and its own page
- * says what Home says.
+ * Tests whether the cause of a dead event still exists. Other events' success proves nothing about one event's data or person. The event's page and
+ * Home must agree.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
@@ -43,7 +43,7 @@ async function send(id: string, more: object): Promise<string> {
   return sent;
 }
 
-test("a mail that was refused for one person is not over because another person's went", async () => {
+test("a rejected mail for one person stays a problem after another person's mail succeeds", async () => {
   await save({ actions: [WELCOME] });
   const dead = await send("a", BOUNCE);
   await send("b", ADA);
@@ -62,7 +62,7 @@ test("a mail that was refused for one person is not over because another person'
   expect(await causeOf(dead)).toMatchObject({ stands: "no" });
 });
 
-test("an event whose ref names nothing stays so while others have theirs, until the definition is another", async () => {
+test("an unresolved ref of one event stays a problem after other events succeed, until the definition changes", async () => {
   const map = { ...PERSON, payment: "payment" };
   const grant = { type: "grant_credits", amount: 1 };
   await save({ map, actions: [{ ...grant, ref: "{{mapped.payment}}" }] });
@@ -78,7 +78,7 @@ test("an event whose ref names nothing stays so while others have theirs, until 
   expect(await causeOf(dead)).toMatchObject({ stands: "no" });
 });
 
-test("what died of a suspended person stands until they are active, whoever else's ran", async () => {
+test("a suspended person's dead event stays a problem until the person is active, whatever other events do", async () => {
   await save({ actions: [{ type: "grant_credits", amount: 1 }] });
   const { person } = (await running.api("POST", "/persons", BOUNCE)).body;
   await running.api("PATCH", `/persons/${person.id}`, { status: "suspended" });
@@ -89,7 +89,7 @@ test("what died of a suspended person stands until they are active, whoever else
   expect(await causeOf(dead)).toMatchObject({ stands: "no", message: expect.stringContaining("active again") });
 });
 
-test("a dead event's page says what Home says, with what the URL answered, and never that it is tried again", async () => {
+test("a dead event's page agrees with Home, shows the URL's response, and never promises a retry", async () => {
   caller.reply = () => ({ kind: "answered", ok: false, status: 410, body: "gone" });
   await save({ map: { event_id: "id" }, actions: [CALL] });
   const [dead = ""] = await putEvents(running, ["a"]);
@@ -113,7 +113,7 @@ test("a dead event's page says what Home says, with what the URL answered, and n
   expect((await running.api("GET", "/relays/orders")).body.health).toMatchObject({ code: "relay_failed", cause: fails });
 });
 
-test("a relay that finds nobody leads to the newest of its events that did", async () => {
+test("a relay that finds no person links to its newest event without a person", async () => {
   await save({ map: { event_id: "id", person_id: "user" }, actions: [{ type: "grant_credits", amount: 1 }] });
   const lost = await send("a", { user: "per_00000000000000000000000000000000" });
   const [{ id = 0 } = {}] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
@@ -122,7 +122,7 @@ test("a relay that finds nobody leads to the newest of its events that did", asy
   expect(await need("relay_nobody")).toMatchObject({ newest: { event: lost, reason: "person_not_found" } });
 });
 
-test("ticks that were missed are replayed where they are still wanted, not as a matter of course", async () => {
+test("missed ticks are offered for replay only if they are still wanted", async () => {
   await save({ map: { event_id: "id" }, actions: [{ type: "write_record", collection: "orders", data: { order: "x" } }] });
   await send("a", {});
   await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'dead', reason = 'missed'"));
@@ -135,7 +135,7 @@ test("ticks that were missed are replayed where they are still wanted, not as a 
   ]);
 });
 
-test("an event that failed before and is done now is none of those that failed, whatever it was with", async () => {
+test("an event that failed before and is done now is not listed as failed, whatever the reason", async () => {
   caller.reply = () => ({ kind: "answered", ok: false, status: 500, body: "" });
   await save({ map: { event_id: "id" }, actions: [CALL] });
   const [first] = await putEvents(running, ["a"]);

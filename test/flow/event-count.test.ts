@@ -1,4 +1,4 @@
-/** How many events of each state a filter chooses: as many as the list finds, bounded, and for every filter of the list but the state. */
+/** Tests event counts by state: they match the list, they have a limit, and they take every filter of the list except the state. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { editRelay, GRANT, putEvents, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -35,7 +35,7 @@ const minuteLater = async (): Promise<string> => {
   return new Date(last?.at ?? 0).toISOString();
 };
 
-describe("each count is what the list finds", () => {
+describe("each count matches the list", () => {
   const QUERIES: Record<string, () => string | Promise<string>> = {
     "no filter": () => "",
     "a relay": () => "relay=orders",
@@ -43,10 +43,10 @@ describe("each count is what the list finds", () => {
     "a trigger": () => "trigger=receiver",
     "a trigger without events": () => "trigger=schedule",
     "a reason": () => "reason=collection_missing",
-    "a reason of somebody's": () => "reason=collection_missing&person=ada@example.com",
+    "a reason of one person's events": () => "reason=collection_missing&person=ada@example.com",
     "whatever reason": () => "reason=any",
     "a person": () => "person=ada@example.com",
-    "a person and a relay": () => "person=eve@example.com&relay=others",
+    "any reason": () => "person=eve@example.com&relay=others",
     "a text": () => "q=others-1",
     "a mapped value's beginning": () => "mapped=person_email:Eve@",
     since: async () => `since=${await minuteLater()}`,
@@ -73,17 +73,17 @@ describe("each count is what the list finds", () => {
   }
 });
 
-test("the whole stands as it is", async () => {
+test("counts all events without a filter", async () => {
   const { counts } = (await running.api("GET", "/events/counts")).body;
   expect(counts).toMatchObject({ dead: { count: 5 }, done: { count: 10 }, failed: { count: 2 }, queued: { count: 4 }, running: { count: 0 } });
 });
 
-test("somebody unknown is refused, and so is a state", async () => {
+test("rejects an unknown person and a state", async () => {
   expect((await running.api("GET", "/events/counts?person=nobody@example.com")).status).toBe(400);
   expect((await running.api("GET", "/events/counts?state=dead")).status).toBe(400);
 });
 
-test("more than ten thousand of a state are not counted, and that is said", async () => {
+test("stops counting at ten thousand per state, and says so", async () => {
   await running.service.store.write("app", (tx) =>
     tx.run(
       `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, payload)
@@ -102,14 +102,14 @@ test("more than ten thousand of a state are not counted, and that is said", asyn
 describe("the histogram", () => {
   const draw = async (query: string) => (await running.api("GET", `/events/histogram?${query}`)).body;
 
-  test("has bars of equal width through the range, as wide as is asked", async () => {
+  test("has bars of equal width through the range, as wide as requested", async () => {
     const { histogram } = await draw("since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z&every=1h");
     expect(histogram.bars.length).toBe(24);
     expect(histogram).toMatchObject({ everyMs: 3_600_000, since: "2026-01-01T00:00:00.000Z", until: "2026-01-02T00:00:00.000Z" });
     expect((await draw("since=2026-01-01T00:00:00Z&until=2026-01-08T00:00:00Z")).histogram.bars.length).toBe(84);
   });
 
-  test("draws one state alone where one is asked for", async () => {
+  test("shows only one state if the request names one", async () => {
     for (const state of ["failed", "done", "queued"]) {
       const { items } = (await running.api("GET", `/events?relay=others&state=${state}&limit=200`)).body;
       const { bars } = (await draw(`relay=others&state=${state}`)).histogram;
@@ -118,12 +118,12 @@ describe("the histogram", () => {
     }
   });
 
-  test("refuses what would be too many bars, and a range that ends before it begins", async () => {
+  test("rejects too many bars, and a range that ends before it begins", async () => {
     expect(await draw("since=2026-01-01T00:00:00Z&until=2026-02-01T00:00:00Z&every=1m")).toMatchObject({ code: "invalid_input" });
     expect(await draw("since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z")).toMatchObject({ code: "invalid_input" });
   });
 
-  test("counts many in samples, close by, and says so; what failed among them is exact", async () => {
+  test("estimates large counts from samples and says so, while dead events are exact", async () => {
     const [one] = await running.rows<{ at: number }>("SELECT max(created_at) AS at FROM event");
     const query = `since=${new Date(one?.at ?? 0).toISOString()}&relay=orders`;
     const before = (await draw(query)).histogram.bars.at(-1);

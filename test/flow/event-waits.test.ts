@@ -1,4 +1,4 @@
-/** Waiting said: what a queued event waits for, and when a schedule ticks next, in the API and in the commands. */
+/** Tests the stated reasons for waiting: a queued event's and a schedule's next tick, in the API and in the commands. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CronExpressionParser } from "cron-parser";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
@@ -39,7 +39,7 @@ const run = async (...line: string[]): Promise<string> =>
   (await runCommand(["events", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv, clock: running.clock }))
     .said;
 
-describe("a queued event says what it waits for", () => {
+describe("a queued event says that it waits for", () => {
   const CALL = { actions: [{ type: "call_url", url: "https://gone.example.com/x" }] };
   const DROPS = "2026-02-14T12:00:00.000Z";
   const rows: [string, Record<string, unknown>, () => Promise<unknown>, Record<string, unknown>, string][] = [
@@ -70,7 +70,7 @@ describe("a queued event says what it waits for", () => {
       "waits: on hold",
     ],
     [
-      "a hold and a pause, as the end of neither lets it run",
+      "a hold and a pause, because ending only one does not let it run",
       {},
       async () => [await pause(), await hold(true)],
       {
@@ -103,7 +103,7 @@ describe("a queued event says what it waits for", () => {
     else expect(shown).toContain(`waits     ${waits.message}`);
   });
 
-  test("its turn behind others of its relay, with how many", async () => {
+  test("its turn in its relay's queue, with the number of events ahead", async () => {
     await saveRelay(running, receiverDefinition({}));
     await pause();
     const ids = [await send("a"), await send("b"), await send("c")];
@@ -120,7 +120,7 @@ describe("a queued event says what it waits for", () => {
     expect((await run("list")).split("\n")[1]).toEndWith("waits: behind 2");
   });
 
-  test("its turn among the events of all relays, once the hold that it waited for is released", async () => {
+  test("its turn among the events of all relays after the release of a hold", async () => {
     await saveRelay(running, receiverDefinition({}));
     await hold(true);
     const ids = [await send("a"), await send("b")];
@@ -134,7 +134,7 @@ describe("a queued event says what it waits for", () => {
     ]);
   });
 
-  test("nothing once it ended", async () => {
+  test("nothing after it ended", async () => {
     await saveRelay(running, receiverDefinition({}));
     const id = await send("a");
     await running.drain();
@@ -142,7 +142,7 @@ describe("a queued event says what it waits for", () => {
   });
 });
 
-describe("a schedule says when it ticks next", () => {
+describe("a schedule reports its next tick", () => {
   const next = async () => (await running.api("GET", "/relays/nightly")).body.relay.nextTick;
   const write = { type: "write_record", collection: "orders", data: { order: "x" } };
 
@@ -151,7 +151,7 @@ describe("a schedule says when it ticks next", () => {
     expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
   });
 
-  test("and why the period it was made in has no tick", async () => {
+  test("and why its first period has no tick", async () => {
     expect(await next()).toEqual({
       at: "2026-01-16T09:00:00.000Z",
       message:
@@ -163,7 +163,7 @@ describe("a schedule says when it ticks next", () => {
     expect((await running.api("GET", "/relays")).body.items[0].nextTick).toEqual(await next());
   });
 
-  test("and after a hold, of a period that ticked before it, nothing that is not so", async () => {
+  test("and after a hold, only facts about a period that ticked before it", async () => {
     await running.clock.leap(22 * HOUR_MS);
     await running.drain();
     await hold(true);
@@ -173,14 +173,14 @@ describe("a schedule says when it ticks next", () => {
     );
   });
 
-  test("and that a paused or held one has none", async () => {
+  test("but none while paused or held", async () => {
     await running.api("POST", "/relays/nightly/pause", {});
     expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The relay is paused: ticks are not recorded/) });
     await hold(true);
     expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The environment is on hold: ticks are not recorded/) });
   });
 
-  test("a receiver has none", async () => {
+  test("but a receiver reports none", async () => {
     await saveRelay(running, receiverDefinition({}));
     expect((await running.api("GET", "/relays/orders")).body.relay).not.toHaveProperty("nextTick");
   });

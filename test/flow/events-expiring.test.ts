@@ -1,4 +1,4 @@
-/** Events about to be dropped are told on day 27, once; and problems are told as they begin and end. */
+/** Tests the warning on day 27 before events expire, sent once, and the log lines when a problem begins and ends. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
@@ -16,13 +16,13 @@ async function hold(held: boolean): Promise<void> {
   expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
 }
 
-/** So many hours later, with rounds of the caretakers. */
+/** Moves the clock by hours and runs the maintenance jobs. */
 async function passHours(hours: number): Promise<void> {
   await running.clock.leap(hours * HOUR_MS);
   await settle();
 }
 
-/** Arrived so many days ago. */
+/** Stores events that arrived some days ago. */
 async function putOld(days: number, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await running.hook("orders", signedCall({ id: `old-${days}-${n}` }));
   await settle();
@@ -50,7 +50,7 @@ const ways = [
 ] as const;
 
 describe.each(ways)("events that wait because it is %s", (_why, brake, release, words) => {
-  test("are told three days before the first is dropped, once, until they are let go", async () => {
+  test("are reported once, three days before the first expires, until they are released", async () => {
     running = await startRunningService();
     await makeOrders(running);
     await saveRelay(running, receiverDefinition({}));
@@ -79,7 +79,7 @@ const brakes = [
 ] as const;
 
 test.each(brakes)(
-  "held and paused: once %s alone, the problem stands, its owner is not told anew, and its words follow",
+  "held and paused: after only %s, the problem stays, its owner gets no second alert, and its text changes",
   async (_what, release, words) => {
     running = await startRunningService();
     await makeOrders(running);
@@ -96,7 +96,7 @@ test.each(brakes)(
   },
 );
 
-test("an active relay's events are not told of, however long they wait", async () => {
+test("an active relay's events are not reported, however long they wait", async () => {
   running = await startRunningService();
   await makeOrders(running);
   await saveRelay(running, receiverDefinition({}));
@@ -106,7 +106,7 @@ test("an active relay's events are not told of, however long they wait", async (
   expect(await told("problems")).toEqual([]);
 });
 
-test("a problem that stands at a start is told again", async () => {
+test("a problem that exists at a start is logged again", async () => {
   running = await startRunningService();
   await makeOrders(running);
   await saveRelay(running, receiverDefinition({}));

@@ -1,6 +1,6 @@
 /**
- * The compiled executable in its operator's hands: an environment put on hold and released, a secret rotated with an overlap, metrics, and a
- * copy of its data made beside it, looked at and restored.
+ * Tests an operator's tasks on the compiled executable: hold and release an environment, rotate a secret with an overlap, and read metrics. Also
+ * copies, checks and restores its data.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -49,12 +49,12 @@ async function hold(held: boolean): Promise<void> {
   expect((await shop.call("PUT", "/settings", { version, held })).status).toBe(200);
 }
 
-/** Orders that were written, in the order they were. */
+/** Lists the written orders, oldest first. */
 async function written(): Promise<string[]> {
   return (await shop.list("/collections/orders/records")).map((record) => record.data.order).reverse();
 }
 
-/** The metrics once the calls received so far have come to `accepted`; the answer may be a second old. */
+/** Reads the metrics after they count the given number of accepted requests. Metrics can be a second old. */
 async function readMetrics(accepted: number): Promise<string> {
   for (;;) {
     const text = await (await fetch(`${service.url}/metrics`)).text();
@@ -62,7 +62,7 @@ async function readMetrics(accepted: number): Promise<string> {
   }
 }
 
-test("on hold it answers 200 and runs nothing; released, it runs what waited in its order, and the metrics move with it", async () => {
+test("on hold it answers 200 and runs nothing, and after the release it runs the events in order and updates the metrics", async () => {
   await hold(true);
   const ids = ["a", "b", "c", "d"];
   for (const id of ids) expect(await send(id)).toBe(200);
@@ -76,7 +76,7 @@ test("on hold it answers 200 and runs nothing; released, it runs what waited in 
   expect(await send("e")).toBe(200);
   while ((await shop.list("/events?state=done")).length < 5);
   expect(await written()).toEqual([...ids, "e"]);
-  // What is printed comes on a way of its own.
+  // Standard output arrives separately from the HTTP answers.
   const printed = () => service.said.lines.filter((line) => line.endsWith("1 actions · ok"));
   await until("every run is told", () => printed().length >= 5);
   expect(printed()).toHaveLength(5);
@@ -85,7 +85,7 @@ test("on hold it answers 200 and runs nothing; released, it runs what waited in 
   expect(sampleOf(after, 'relay_runs_total{trigger="receiver",outcome="ok"}')).toBe(5);
 });
 
-test("a rotation with an overlap lets both secrets verify, and one without ends the old one at once", async () => {
+test("a rotation with an overlap accepts both secrets, and one without an overlap invalidates the old secret at once", async () => {
   const rotate = (value: string, overlapSeconds?: number) =>
     shop.call("PUT", "/relays/orders/secret", { value, ...(overlapSeconds && { overlapSeconds }) });
   expect((await rotate(NEXT_SECRET, 3_600)).body.previousUntil).toBeString();
@@ -94,7 +94,7 @@ test("a rotation with an overlap lets both secrets verify, and one without ends 
   expect([await send("i"), await send("j", NEXT_SECRET)]).toEqual([401, 200]);
 });
 
-test("its data is copied while it runs, found sound, and restored elsewhere with every row of every table", async () => {
+test("its data is copied while it runs, checked, and restored elsewhere with every row of every table", async () => {
   const run = (...line: string[]) => executable.run(line, { cwd });
   expect((await run("doctor")).code).toBe(0);
   expect((await run("backup", "copy.db", "--with-key")).code).toBe(0);
@@ -110,7 +110,7 @@ test("its data is copied while it runs, found sound, and restored elsewhere with
   expect(again).toMatchObject({ status: 200, body: { duplicate: true } });
 });
 
-test("the process that makes its scheduled backups makes one, and says what is wrong where it cannot", async () => {
+test("the scheduled backup process creates a backup, and reports the reason if it cannot", async () => {
   const file = join(cwd, "scheduled.db");
   await makeBackupStarter(join(cwd, ".relay"), [executable.file])(file).done;
   expect(Object.keys(dumpTables(file))).toEqual(Object.keys(dumpTables(join(cwd, "copy.db"))));

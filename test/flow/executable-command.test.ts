@@ -1,4 +1,4 @@
-/** The compiled executable alone in an empty folder: its words, its files, an event sent by it to itself, its dashboard. */
+/** Tests the compiled executable in an empty folder: its commands, its files, an event that it sends to itself, and its dashboard. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,12 +19,12 @@ function listFiles(folder: string): string[] {
   return [...new Bun.Glob("**/*").scanSync({ cwd: folder, dot: true })].sort();
 }
 
-describe("alone in an empty folder", () => {
-  test("it is one file, and nothing lies beside it", () => {
+describe("in an empty folder", () => {
+  test("it is one file without companions", () => {
     expect(readdirSync(dirname(executable.file))).toHaveLength(1);
   });
 
-  test("--version says the package's version, and writes nothing", async () => {
+  test("--version prints the package's version, and writes nothing", async () => {
     const cwd = executable.makeFolder();
     expect(await executable.run(["--version"], { cwd })).toEqual({
       code: 0,
@@ -38,7 +38,7 @@ describe("alone in an empty folder", () => {
     ["BUN_BE_BUN", "1"],
     ["BUN_OPTIONS", "--print=1"],
     ["BUN_INSPECT_PRELOAD", "/nowhere.js"],
-  ])("%s in the environment changes nothing: it is never plain Bun, nor takes its options", async (name, value) => {
+  ])("%s in the environment changes nothing, because the executable never acts as plain Bun or takes its options", async (name, value) => {
     const cwd = executable.makeFolder();
     const ran = await executable.run(["--version"], { cwd, env: { [name]: value } });
     expect(ran).toEqual({ code: 0, said: `${packageJson.version}\n`, told: "" });
@@ -58,7 +58,7 @@ describe("alone in an empty folder", () => {
     for (const word of ["init", "dev", "serve", "validate", "send"]) expect(said).toMatch(`  relay ${word}`);
   });
 
-  test("its senders, its releases and its licenses are in it", async () => {
+  test("it contains its senders, its releases and its licenses", async () => {
     const cwd = executable.makeFolder();
     for (const [word, line] of [
       ["presets", /^stripe +Stripe /m],
@@ -70,13 +70,13 @@ describe("alone in an empty folder", () => {
     }
   });
 
-  test("without a word and a terminal it shows its help on standard error, as wrongly used", async () => {
+  test("without a command and a terminal it prints its help to standard error with the usage exit code", async () => {
     const { code, said, told } = await executable.run([], { cwd: executable.makeFolder() });
     expect({ code, said }).toEqual({ code: 2, said: "" });
     expect(told).toContain("relay dev");
   });
 
-  test("schema prints a JSON Schema that init writes too", async () => {
+  test("schema prints the JSON Schema that init also writes", async () => {
     const cwd = executable.makeFolder();
     const { code, said } = await executable.run(["schema"], { cwd });
     expect(code).toBe(0);
@@ -85,7 +85,7 @@ describe("alone in an empty folder", () => {
     expect(JSON.parse(readFileSync(join(cwd, "service/relay.schema.json"), "utf8"))).toEqual(JSON.parse(said));
   });
 
-  test("init names on standard output the files it writes, and leaves them as they are the second time", async () => {
+  test("init prints the names of the files it writes, and leaves them unchanged the second time", async () => {
     const cwd = executable.makeFolder();
     const { code, said } = await executable.run(["init"], { cwd });
     expect(code).toBe(0);
@@ -96,7 +96,7 @@ describe("alone in an empty folder", () => {
     expect(readFileSync(relay, "utf8")).toBe("mine");
   });
 
-  test("validate accepts what init wrote, and names file, place and problem of what is broken", async () => {
+  test("validate accepts the files of init, and names file, place and problem of an invalid file", async () => {
     const cwd = executable.makeFolder();
     await executable.run(["init"], { cwd });
     expect((await executable.run(["validate"], { cwd })).code).toBe(0);
@@ -109,7 +109,7 @@ describe("alone in an empty folder", () => {
     expect(said).toMatch(/checkout-completed\.json:\d+.*actions/);
   });
 
-  test("neither .env nor bunfig.toml of the folder reaches it", async () => {
+  test("it ignores the folder's .env and bunfig.toml", async () => {
     const cwd = executable.makeFolder();
     writeFileSync(join(cwd, ".env"), "RELAY_LIMIT_RELAYS=nonsense\n");
     writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
@@ -132,7 +132,7 @@ describe("relay dev after relay init", () => {
 
   afterAll(() => service[Symbol.asyncDispose]());
 
-  test("it prints the receiver URL, the command that sends, and a dashboard link that opens once", async () => {
+  test("prints the receiver URL, the send command, and a dashboard link that works once", async () => {
     const receiver = `${service.url}/hooks/local/checkout-completed`;
     expect(service.said.lines.find((line) => line.startsWith("Receiver"))?.split(/\s+/)[1]).toBe(receiver);
     expect(service.said.lines.find((line) => line.startsWith("Try it"))).toMatch(/send checkout-completed$/);
@@ -150,7 +150,7 @@ describe("relay dev after relay init", () => {
     expect((await open()).ok).toBe(false);
   });
 
-  test("a page put into service/public/ is at /public/ under localhost, where it does not share the dashboard's origin", async () => {
+  test("serves a file of service/public/ at /public/ under localhost, on another origin than the dashboard", async () => {
     mkdirSync(join(cwd, "service/public"));
     writeFileSync(join(cwd, "service/public/index.html"), "<p>mine</p>");
     const led = await fetch(`${service.url}/public/`, { redirect: "manual" });
@@ -160,14 +160,14 @@ describe("relay dev after relay init", () => {
     expect([page.status, page.headers.get("content-type"), await page.text()]).toEqual([200, "text/html;charset=utf-8", "<p>mine</p>"]);
   });
 
-  test("the secrets it made are in a file that only the owner reads and git ignores", () => {
+  test("stores its secrets in a file that only the owner can read and git ignores", () => {
     expect(statSync(join(cwd, "service/.secrets.json")).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(cwd, "service/.gitignore"), "utf8")).toMatch(/^\.secrets\.json$/m);
     expect(statSync(join(cwd, ".relay/master.key")).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(cwd, ".relay/.gitignore"), "utf8")).toBe("*\n");
   });
 
-  test("the printed send command makes an event that ends done, with its record", async () => {
+  test("records an event from the printed send command, which ends done with its record", async () => {
     const sent = await executable.run(["send", "checkout-completed"], { cwd });
     expect(sent.code).toBe(0);
     expect(JSON.parse(sent.said)).toEqual({ received: true, eventId: expect.stringMatching(/^evt_/) });
@@ -179,7 +179,7 @@ describe("relay dev after relay init", () => {
     expect(shown.said).toContain(JSON.parse(sent.said).eventId);
   });
 
-  test("an edit of the file applies while it runs, and a new file is a new relay", async () => {
+  test("applies an edit of the file while it runs, and creates a relay from a new file", async () => {
     const folder = join(cwd, "service/relays");
     const definition = JSON.parse(readFileSync(join(folder, "checkout-completed.json"), "utf8"));
     writeFileSync(join(folder, "second.json"), JSON.stringify({ ...definition, name: "second" }));
@@ -187,7 +187,7 @@ describe("relay dev after relay init", () => {
     expect((await executable.run(["send", "second"], { cwd })).code).toBe(0);
   });
 
-  test("the dashboard and every file it loads are served from the executable, with strict headers", async () => {
+  test("serves the dashboard and every file it loads from the executable, with strict headers", async () => {
     const index = await fetch(service.url);
     expect(index.status).toBe(200);
     expect(index.headers.get("content-type")).toContain("text/html");
@@ -210,7 +210,7 @@ describe("relay dev after relay init", () => {
     expect((await fetch(`${service.url}/chunk-00000000.js`)).status).toBe(404);
   });
 
-  test("the public pages and health are served, and another Host is refused", async () => {
+  test("serves the public pages and health, and rejects another Host", async () => {
     for (const path of ["/healthz", "/readyz", "/openapi.json", "/changes.json", "/docs/errors/bad_signature"]) {
       expect({ path, status: (await fetch(`${service.url}${path}`)).status }).toEqual({ path, status: 200 });
     }
@@ -218,7 +218,7 @@ describe("relay dev after relay init", () => {
     expect(rebound.ok).toBe(false);
   });
 
-  test("nothing but the service folder, the data directory and editor settings is written", () => {
+  test("writes only to the service folder, the data directory and the editor settings", () => {
     expect(readdirSync(cwd).sort()).toEqual([".relay", ".vscode", "service"]);
   });
 });

@@ -1,4 +1,4 @@
-/** The compiled executable's life: one at a time on a data directory, a graceful end, kill -9 and another start, a port that is taken. */
+/** Tests the compiled executable's life: one process per data directory, a graceful stop, a restart after kill -9, and a port in use. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -16,7 +16,7 @@ beforeAll(() => {
 
 afterAll(() => executable[Symbol.dispose]());
 
-/** A folder whose relay `orders` writes a record, and then calls the sink where one is given. */
+/** Creates a folder whose relay `orders` writes a record, and then calls the sink if given. */
 function makeOrderFolder(sink?: Sink): string {
   const cwd = executable.makeFolder();
   const write = (file: string, value: unknown): void => writeFileSync(join(cwd, "service", file), JSON.stringify(value));
@@ -33,7 +33,7 @@ function makeOrderFolder(sink?: Sink): string {
 const order = (id: string) => signedCall({ id, type: "order.paid", amount: 4200 });
 
 describe("one data directory", () => {
-  test("a second instance is refused in one sentence that names the first, which goes on", async () => {
+  test("a second instance is rejected with one sentence that names the first, which continues", async () => {
     const cwd = makeOrderFolder();
     await using first = await executable.start(["dev"], { cwd });
     const second = await executable.run(["dev", "--port", "0"], { cwd });
@@ -45,7 +45,7 @@ describe("one data directory", () => {
     expect((await postHook(first, "orders", order("a"))).status).toBe(200);
   });
 
-  test("once the first has ended, the next one starts", async () => {
+  test("the next instance starts after the first has ended", async () => {
     const cwd = makeOrderFolder();
     await using first = await executable.start(["dev"], { cwd });
     expect(await first.end("SIGINT")).toBe(0);
@@ -54,7 +54,7 @@ describe("one data directory", () => {
   });
 });
 
-/** A call whose body is sent in two halves, on a connection of its own. */
+/** Begins a request whose body is sent in two halves on a separate connection. */
 async function beginCall(service: StartedExecutable, body: string, headers: Record<string, string>) {
   const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
   await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
@@ -74,12 +74,12 @@ async function beginCall(service: StartedExecutable, body: string, headers: Reco
 }
 
 describe("SIGTERM", () => {
-  test("a request that was accepted is still answered, and the exit code is 0", async () => {
+  test("an accepted request still gets its response, and the exit code is 0", async () => {
     const cwd = makeOrderFolder();
     await using service = await executable.start(["dev"], { cwd });
     const { body, headers } = order("a");
     const call = await beginCall(service, body, headers);
-    // Answered after the bytes of the call above have been read, because they came first.
+    // The server answers these after it has read the bytes of the earlier request.
     for (const path of ["/healthz", "/readyz"]) await fetch(`${service.url}${path}`);
     const ended = service.end("SIGTERM");
     await service.told.waitFor("Stopping");
@@ -92,7 +92,7 @@ describe("SIGTERM", () => {
     expect(shown.code).toBe(0);
   });
 
-  test("an action that runs is finished first, and its result is kept", async () => {
+  test("a running action finishes first, and its result is stored", async () => {
     await using sink = startSink();
     const cwd = makeOrderFolder(sink);
     await using service = await executable.start(["dev"], { cwd });
@@ -108,7 +108,7 @@ describe("SIGTERM", () => {
     expect(sink.notices).toHaveLength(1);
   });
 
-  test("calls refused a moment before do not keep it from ending", async () => {
+  test("recently rejected requests do not delay the end", async () => {
     const cwd = makeOrderFolder();
     await using service = await executable.start(["dev"], { cwd });
     const { body, headers } = order("a");
@@ -117,7 +117,7 @@ describe("SIGTERM", () => {
     expect(await service.end("SIGTERM")).toBe(0);
   });
 
-  test("idle connections that clients keep open do not keep it from ending", async () => {
+  test("idle keep-alive connections do not delay the end", async () => {
     const cwd = makeOrderFolder();
     await using service = await executable.start(["dev"], { cwd });
     const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
@@ -128,7 +128,7 @@ describe("SIGTERM", () => {
 });
 
 describe("kill -9", () => {
-  test("the next start goes on: the record stays one, the notice comes again with the same id, the event ends done", async () => {
+  test("the next start continues: one record, a repeated notice with the same id, and a done event", async () => {
     await using sink = startSink();
     const cwd = makeOrderFolder(sink);
     const answerSink = sink.hold();
@@ -152,7 +152,7 @@ describe("kill -9", () => {
   });
 });
 
-describe("a port that is taken", () => {
+describe("a port in use", () => {
   async function takePort(port: number) {
     const taken = createServer();
     const listening = await new Promise<boolean>((resolve) => {
@@ -163,7 +163,7 @@ describe("a port that is taken", () => {
     return { port: held, [Symbol.dispose]: () => void taken.close() };
   }
 
-  test.each([["dev"], ["serve"]])("relay %s says so in one sentence, and what to do", async (word) => {
+  test.each([["dev"], ["serve"]])("relay %s says so in one sentence with a remedy", async (word) => {
     using taken = await takePort(0);
     const cwd = executable.makeFolder();
     const { code, said, told } = await executable.run([word, "--port", String(taken.port)], { cwd });
@@ -172,7 +172,7 @@ describe("a port that is taken", () => {
     expect(sentence).toBe(`Port ${taken.port} of 127.0.0.1 is in use: stop what listens there, or choose another with --port.`);
   });
 
-  test("relay dev without --port takes a free one instead of the usual one, and says so", async () => {
+  test("relay dev without --port uses another free port, and says so", async () => {
     using _taken = await takePort(4747);
     const cwd = makeOrderFolder();
     await using service = await executable.start(["dev"], { cwd, port: "usual" });

@@ -1,4 +1,4 @@
-/** Inside a compiled executable, an outbound call is pinned to the address that was checked, over TLS too. */
+/** Checks in a compiled executable that an outbound request connects only to the checked address, over TLS too. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * The compiled executable, alone in an empty folder, receives what the providers' own packages sign, over HTTP: one record and one
- * verified notice each, none for a repeat, none for any tampered form.
+ * Runs the compiled executable in an empty folder and sends it requests that the providers' own packages sign. Each event gives one record and one
+ * signed notice. A repeat or a tampered request gives none.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { makeSenderRelay, PACKAGE_SENDERS, type PackageSender, signNow } from ".
 import { TAMPERED_FORMS } from "../kit/executable-tamper.ts";
 import { isNoticeSigned, type Sink, startSink } from "../kit/sink.ts";
 
-/** Every tampered call counts as unverified, and there are more here than one address may make in a minute. */
+/** Raises the limit, because the tampered requests of this test exceed the limit of unverified requests per minute and address. */
 const UNCAPPED = { RELAY_LIMIT_UNVERIFIED_CALLS_PER_MINUTE: "1000" };
 const FIRST = "7340912846750000017";
 const SECOND = "7340912846750000018";
@@ -22,7 +22,7 @@ let service: StartedExecutable;
 let local: Environment;
 let signingSecrets: Record<string, { signingSecret: string }>;
 
-/** What a user has on disk before the first start: the relays, the catalog, the senders' secrets. */
+/** Writes the files that a user has before the first start: the relays, the catalog and the senders' secrets. */
 function writeServiceFolder(folder: string): void {
   const write = (file: string, value: unknown): void => writeFileSync(join(folder, "service", file), JSON.stringify(value, null, 2));
   mkdirSync(join(folder, "service/relays"), { recursive: true });
@@ -35,7 +35,7 @@ function writeServiceFolder(folder: string): void {
   write(".secrets.json", Object.fromEntries(secrets));
 }
 
-/** How much there is of one relay: events, and what they wrote and sent. */
+/** Counts the events of one relay, its records and its notices. */
 async function countOf({ provider }: PackageSender) {
   const events = await local.list(`/events?relay=${provider}`);
   const records = await local.list("/collections/payments/records");
@@ -66,7 +66,7 @@ describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const)
   const { provider } = sender;
   const signingSecret = (): string => signingSecrets[provider]?.signingSecret ?? "";
 
-  test("a good request becomes one record and one verified notice", async () => {
+  test("a signed request creates one record and one verified notice", async () => {
     const sent = await signNow(sender, sender.makeBody(FIRST));
     expect(await sender.verify(sent)).toBe(true);
     const answer = await postHook(service, provider, sent);
@@ -99,11 +99,11 @@ describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const)
       person: null,
       results: [{ type: "write_record", outcome: "done" }],
     });
-    // The text, because a number beyond 2^53 must reach the user's server digit by digit.
+    // Compares text, because a number beyond 2^53 must reach the user's server digit by digit.
     expect(notice.body.toString()).toContain(FIRST);
   });
 
-  test("the same request again is a duplicate, and nothing more comes of it", async () => {
+  test("a repeated request is a duplicate and has no effect", async () => {
     const before = await countOf(sender);
     const answer = await postHook(service, provider, await signNow(sender, sender.makeBody(FIRST)));
     expect(answer).toMatchObject({ status: 200, body: { received: true, duplicate: true } });
@@ -111,7 +111,7 @@ describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const)
   });
 
   const forms = TAMPERED_FORMS.filter((form) => form.exists(sender)).map((form) => [form.what, form] as const);
-  test.each(forms)("%s: refused, and nothing is stored", async (_what, form) => {
+  test.each(forms)("%s: rejected, and nothing is stored", async (_what, form) => {
     const before = await countOf(sender);
     const good = await signNow(sender, sender.makeBody(SECOND));
     const tampered = await form.make(good, sender, Math.floor(Date.now() / 1000));
@@ -126,7 +126,7 @@ describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const)
   });
 
   test.each(PACKAGE_SENDERS.filter((other) => other !== sender).map((other) => [other.package, other] as const))(
-    "its request at the receiver for %s is refused, and nothing is stored",
+    "its request is rejected by the receiver for %s, and nothing is stored",
     async (_other, other) => {
       const before = await countOf(other);
       const answer = await postHook(service, other.provider, await signNow(sender, sender.makeBody(SECOND)));
@@ -135,11 +135,11 @@ describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const)
     },
   );
 
-  test("after all of them, the next good request is the second record and the second notice", async () => {
+  test("the next signed request after all of them creates the second record and the second notice", async () => {
     const before = await countOf(sender);
     const answer = await postHook(service, provider, await signNow(sender, sender.makeBody(SECOND)));
     expect(answer.body.duplicate).toBeUndefined();
-    // Events of one relay run in the order they came, so that anything taken from a tampered call would stand before this notice.
+    // Events of one relay run in order of arrival, so an event from a tampered request would send its notice first.
     const notices = await sink.waitFor(`/${provider}`, before.notices + 1);
     expect(JSON.parse(notices.at(-1)?.body.toString() ?? "{}").id).toBe(answer.body.eventId);
     expect(notices.every((notice) => isNoticeSigned(notice, signingSecret()))).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * The compiled executable as a server: apps and keys made beside it, relays saved through the management API with the providers' own
- * secrets pasted, their packages' requests received, and the outbound rule that a server calls https alone.
+ * Tests the compiled executable as a server. Commands create apps and keys, the API saves relays with the providers' secrets, and the providers'
+ * packages sign the requests. Outbound requests must use HTTPS.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 describe("relay serve", () => {
-  test("it prints where it listens, its public address, and the link that sets up the first owner", () => {
+  test("prints where it listens, its public address, and the link that sets up the first owner", () => {
     expect(service.said.lines).toEqual([
       `Listening  ${service.url}`,
       "Public     https://relay.example.test",
@@ -45,7 +45,7 @@ describe("relay serve", () => {
     ]);
   });
 
-  test("with --log-format json it writes one object a line on standard error, from its start to its end", async () => {
+  test("writes one JSON object per line to standard error with --log-format json, from start to end", async () => {
     const folder = executable.makeFolder();
     await using own = await executable.start(["serve", "--log-format", "json"], { cwd: folder });
     expect(await own.end("SIGTERM")).toBe(0);
@@ -56,7 +56,7 @@ describe("relay serve", () => {
     ]);
   });
 
-  test("without a key, and with a key at another environment, the management API is closed", async () => {
+  test("rejects management requests without a key, or with a key of another environment", async () => {
     const { status } = await fetch(`${service.url}/api/apps/shop/development/relays`);
     expect(status).toBe(401);
     const key = await executable.run(["keys", "create", "--app", "shop", "--environment", "production"], {
@@ -72,7 +72,7 @@ describe("relay serve", () => {
   });
 
   test.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const))(
-    "%s: saved by API with its pasted secret, a good request is one record, a changed one is none",
+    "%s: a relay saved by API with a pasted secret records a signed request, and no changed one",
     async (_package, sender) => {
       const definition = makeSenderRelay(sender, `${sink.url}/notice`);
       const saved = await shop.call("POST", "/relays", { definition, secret: sender.secret });
@@ -88,7 +88,7 @@ describe("relay serve", () => {
       const changed = { ...sent, body: `${sent.body} ` };
       expect((await postHook(service, sender.provider, changed, "shop")).status).toBe(401);
 
-      // Its second action may not call this machine's plain http: the event says so and, as no waiting mends it, is dead.
+      // The second action calls plain http on this machine. The failure is permanent, so the event is dead.
       await service.said.waitFor(`RELAY · ${sender.provider} · receiver · 2 actions · failed`);
       const { event } = (await shop.call("GET", `/events/${good.body.eventId}`)).body;
       expect(event).toMatchObject({ state: "dead", reason: "https_only", attempts: 1 });
@@ -104,7 +104,7 @@ describe("relay serve", () => {
     },
   );
 
-  test("SIGTERM ends it with 0, and another start on the same data knows the relays", async () => {
+  test("exits with 0 on SIGTERM, and a new start on the same data knows the relays", async () => {
     expect(await service.end("SIGTERM")).toBe(0);
     service = await executable.start(["serve", "--base-url", "https://relay.example.test"], { cwd });
     shop = await openEnvironment(executable, service, cwd, SHOP);

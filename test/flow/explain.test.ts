@@ -1,4 +1,4 @@
-/** What a relay would do, step by step, with no effect: over the API, on a whole database that is the same before and after. */
+/** Tests the dry run of a relay over the API: each step is explained, and the database does not change. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { TABLES } from "../kit/chosen-store.ts";
@@ -46,7 +46,7 @@ afterEach(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** Every row of every table, as text. */
+/** Reads every row of every table as text. */
 async function wholeDatabase(): Promise<string> {
   const tables = await running.rows<{ name: string }>(TABLES);
   const all: Record<string, unknown> = {};
@@ -70,8 +70,8 @@ async function saveBare(definition: object): Promise<void> {
   expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
 }
 
-describe("a receiver's call", () => {
-  test("given by its body alone is signed as the sender would, and every step is shown", async () => {
+describe("a receiver's request", () => {
+  test("given only by its body is signed like the sender's, and every step is shown", async () => {
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP, when: { event_type: "paid" }, actions: [writeOrder, GRANT, CALL] }));
     const got = await explain("orders", { body: JSON.stringify(EVENT) });
     expect(got).toMatchObject({ from: "body", would: "run", message: "Every action would be done.", warnings: [] });
@@ -106,7 +106,7 @@ describe("a receiver's call", () => {
 
   const rows: [string, Parameters<typeof receiverDefinition>[0], object, string, RegExp, string][] = [
     [
-      "headers that do not verify name the difference, and what would follow is shown as not reached",
+      "headers that do not verify name the difference, and later steps are marked as not reached",
       {},
       { body: "{}", headers: { "X-Signature": createHmac("sha256", HOOK_SECRET).update("{}").digest("base64") } },
       "refuse",
@@ -122,7 +122,7 @@ describe("a receiver's call", () => {
       "when stops",
     ],
     [
-      "nobody found",
+      "no person found",
       { map: { event_id: "id", person_id: "who" }, actions: [GRANT] },
       { body: '{"id":"a","who":"per_none"}' },
       "fail",
@@ -130,7 +130,7 @@ describe("a receiver's call", () => {
       "person stops",
     ],
     [
-      "a collection that is not there",
+      "a missing collection",
       { actions: [{ type: "write_record", collection: "nowhere", data: {} }, writeOrder] },
       { body: '{"id":"a"}' },
       "fail",
@@ -154,7 +154,7 @@ describe("a receiver's call", () => {
     expect(got.told).toContain(told);
   });
 
-  test("a header that HTTP cannot have is refused, and a record given to a receiver is no body", async () => {
+  test("with an invalid HTTP header or a record instead of a body is rejected", async () => {
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
     for (const asked of [
       { body: "{}", headers: { "x-sig\nnature": "a" } },
@@ -167,7 +167,7 @@ describe("a receiver's call", () => {
     expect((await explain("orders", { record: {} })).from).toBe("sample");
   });
 
-  test("a URL that no server calls would fail, as it does when the event runs", async () => {
+  test("a URL that outbound rules forbid fails in the explanation and in the run", async () => {
     const local = { ...CALL, url: "http://localhost:3000/notice" };
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP, actions: [local, CALL] }));
     const got = await explain("orders", { body: JSON.stringify(EVENT) });
@@ -175,14 +175,14 @@ describe("a receiver's call", () => {
     expect(got.step("action", 1)).toMatchObject({ outcome: "unknown", message: "call_url would not be come to." });
   });
 
-  test("a path that names nothing is told, in map and as the run's warning", async () => {
+  test("a path that resolves to nothing is reported in the map step and as the run's warning", async () => {
     await saveRelay(running, receiverDefinition({}));
     const got = await explain("orders", { body: '{"id":"a"}' });
     expect(got.step("map").message).toBe("These names of map name nothing: event_type (type), amount (amount).");
     expect(got.warnings).toEqual([expect.stringMatching(/^\{\{mapped\.amount\}\} names nothing in this event and was left empty/)]);
   });
 
-  test("a duplicate, a paused relay, an example, and a stored event", async () => {
+  test("explains a duplicate, a paused relay, an example, and a stored event", async () => {
     await saveRelay(running, receiverDefinition({}));
     const { eventId } = (await running.hook("orders", signedCall({ id: "a", amount: 1 }))).body;
     await running.drain();
@@ -197,7 +197,7 @@ describe("a receiver's call", () => {
   });
 });
 
-test("a stored form is read as it is when it runs: a field's literal dotted name wins", async () => {
+test("reads a stored form like the run does: a field with a literal dotted name wins", async () => {
   const map = { event_id: "id", amount: "order.amount" };
   await saveRelay(running, receiverDefinition({ map, when: { amount: "4200" } }));
   const { headers, body } = signedCall("id=f1&order.amount=4200");
@@ -208,7 +208,7 @@ test("a stored form is read as it is when it runs: a field's literal dotted name
   expect([stored.step("map").message, stored.step("when").message]).toEqual(["Every name of map names something.", "when matches."]);
 });
 
-describe("a signature that counts once is told as used", () => {
+describe("a used one-time signature is reported for", () => {
   const verify = (signedPayload: string, more: object = {}) => ({
     scheme: "signature",
     header: "x-signature",
@@ -224,9 +224,9 @@ describe("a signature that counts once is told as used", () => {
     },
   });
   const calls = [
-    ["the same call, of {params}", verify("{params}"), sign("idp1", "id=p1"), sign("idp1", "id=p1")],
-    ["the same call, of {token}", verify("{token}", { tokenField: "token" }), sign("t1", "id=p1&token=t1"), sign("t1", "id=p1&token=t1")],
-    ["another body, of {token}", verify("{token}", { tokenField: "token" }), sign("t1", "id=p1&token=t1"), sign("t1", "id=p2&token=t1")],
+    ["the same request with {params}", verify("{params}"), sign("idp1", "id=p1"), sign("idp1", "id=p1")],
+    ["the same request with {token}", verify("{token}", { tokenField: "token" }), sign("t1", "id=p1&token=t1"), sign("t1", "id=p1&token=t1")],
+    ["another body with {token}", verify("{token}", { tokenField: "token" }), sign("t1", "id=p1&token=t1"), sign("t1", "id=p2&token=t1")],
   ] as const;
 
   test.each(calls)("%s", async (_rule, verify, first, second) => {
@@ -248,7 +248,7 @@ describe("a signature that counts once is told as used", () => {
   });
 });
 
-describe("what has no call", () => {
+describe("a trigger without a request", () => {
   test("a tick", async () => {
     const definition = {
       name: "daily",
@@ -261,7 +261,7 @@ describe("what has no call", () => {
     expect(got.step("action").detail.rendered.data).toEqual({ order: "2026-01-15T12:00:00.000Z" });
   });
 
-  test("of a record change whose where no record can match is refused for that, and not for a field that nobody sent", async () => {
+  test("a record change whose condition no record can match is rejected for that reason, not for a missing field", async () => {
     await running.api("POST", "/collections", { name: "plain", kind: "shared", fields: { state: { type: "text" } } });
     const trigger = { kind: "data_change", collection: "plain", on: ["created"], where: { stat: "paid" } };
     await running.api("POST", "/relays", { definition: { name: "never", trigger, actions: [CALL] } });
@@ -274,7 +274,7 @@ describe("what has no call", () => {
     expect([given.status, given.body.code]).toEqual([400, "data_invalid"]);
   });
 
-  test("a record, made up or given, and one that where leaves out", async () => {
+  test("a record, generated or given, and one that the condition excludes", async () => {
     await running.api("POST", "/collections", {
       name: "notes",
       kind: "shared",
@@ -293,7 +293,7 @@ describe("what has no call", () => {
   });
 });
 
-test("what is not there, or no body, is refused and leaves nothing", async () => {
+test("an unknown relay or event and an invalid body are rejected without a change", async () => {
   await saveRelay(running, receiverDefinition({}));
   const before = await wholeDatabase();
   expect((await running.api("POST", "/relays/none/explain", {})).status).toBe(404);

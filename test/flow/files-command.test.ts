@@ -1,4 +1,7 @@
-/** `relay files …`: kept, listed, written back byte for byte and deleted, here and at a server alike; nothing here is written over, and what is wrong is refused with what to do. */
+/**
+ * Tests `relay files …` on a data directory and on a server: upload, list, download and delete. A download overwrites no file, and each error says
+ * what to do.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,7 +37,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     return JSON.parse(said).file as { id: string; name: string; bytes: number; mediaType: string };
   };
 
-  test("a file is kept, listed, and written back byte for byte", async () => {
+  test("uploads a file, lists it, and downloads the same bytes", async () => {
     const kept = await keep(join(folder, "a picture.png"));
     expect(kept).toMatchObject({ name: "a picture.png", bytes: 70_000, mediaType: "image/png" });
     const { said } = await run(["list"]);
@@ -53,7 +56,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
   });
 
-  test("what is there already is not written over", async () => {
+  test("does not overwrite an existing file", async () => {
     const { id } = await keep(join(folder, "a picture.png"));
     const to = join(folder, "mine.txt");
     writeFileSync(to, "mine");
@@ -64,7 +67,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([nowhere.code, nowhere.told]).toEqual([1, expect.stringContaining("cannot be written (ENOENT): name a place that can with --to.")]);
   });
 
-  test("standard input is kept under the name that is given, and without --to it comes back under it", async () => {
+  test("stores standard input under the given name, and downloads it under that name without --to", async () => {
     const { code, told } = await run(["upload", "--name", "note.txt"], "hello\n");
     const [file] = await listed();
     expect([code, told]).toEqual([
@@ -78,7 +81,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   const REFUSED: [what: string, words: (folder: string) => string[], code: number, told: string][] = [
-    ["a file that is not there", (at) => ["upload", join(at, "nothing")], 1, "nothing is no file here: name one that can be read."],
+    ["a missing file", (at) => ["upload", join(at, "nothing")], 1, "nothing is no file here: name one that can be read."],
     ["a folder", (at) => ["upload", at], 1, "is no file here"],
     [
       "standard input without a name",
@@ -88,26 +91,26 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ],
     ["a name with a slash", (at) => ["upload", join(at, "a picture.png"), "--name", "a/b"], 1, "`name` is not a file name"],
     [
-      "what is no media type",
+      "an invalid media type",
       (at) => ["upload", join(at, "a picture.png"), "--type", "picture"],
       1,
       "`mediaType` is not a media type: use one such as image/png.",
     ],
-    ["one that is not kept", () => ["download", "fil_nothing"], 1, "No file with this id exists in this environment"],
+    ["a download of an unknown file", () => ["download", "fil_nothing"], 1, "No file with this id exists in this environment"],
     [
-      "a deletion of one that is not kept",
+      "a deletion of an unknown file",
       () => ["delete", "fil_nothing", "--confirm", "fil_nothing"],
       1,
       "No file with this id exists in this environment",
     ],
   ];
-  test.each(REFUSED)("%s is refused", async (_what, words, code, told) => {
+  test.each(REFUSED)("%s is rejected", async (_what, words, code, told) => {
     const refused = await run(words(folder), "x");
     expect([refused.code, refused.told]).toEqual([code, expect.stringContaining(told)]);
     expect(await listed()).toEqual([]);
   });
 
-  test("one that is too large is refused before it is sent", async () => {
+  test("rejects an oversized file before it sends it", async () => {
     writeFileSync(join(folder, "large.bin"), new Uint8Array(5 * MB + 1));
     const refused = await run(["upload", join(folder, "large.bin")]);
     expect([refused.code, refused.told]).toEqual([
@@ -117,7 +120,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await listed()).toEqual([]);
   });
 
-  test("it is deleted once that is said, and never while a record holds it", async () => {
+  test("deletes a file after a confirmation, and never while a record refers to it", async () => {
     const { id } = await keep(join(folder, "a picture.png"));
     await running.api("POST", "/collections", { name: "orders", kind: "shared", fields: { bill: { type: "file" } } });
     const { record } = (await running.api("POST", "/collections/orders/records", { data: { bill: id } })).body;

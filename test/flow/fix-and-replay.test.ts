@@ -1,4 +1,4 @@
-/** A relay is mended and its events run again: what was done stays done, what is edited is told, and a corrected map reaches stored events. */
+/** Tests replays after a relay was fixed: finished actions are not repeated, edits are reported, and a corrected map applies to stored events. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
@@ -17,7 +17,7 @@ import { type RunningService, startRunningService } from "../kit/running-service
 const ADA = "ada@example.com";
 const MAP = { event_id: "id", person_email: "email" };
 const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" };
-/** Fails for good until its collection is made. */
+/** Fails permanently until its collection exists. */
 const NOWHERE: ActionLike = { ...WRITE, collection: "nowhere" };
 
 const give = (amount: number): ActionLike => ({ type: "grant_credits", amount });
@@ -87,8 +87,8 @@ const plan = (event: string) => running.api("GET", `/events/${event}/replay`);
 const credits = async () => (await running.rows<{ amount: number }>("SELECT amount FROM credit")).map((row) => row.amount);
 const marks = async () => (await running.rows<{ mark: string }>("SELECT json_extract(data, '$.amount') AS mark FROM record")).map((row) => row.mark);
 
-describe("actions are edited before a replay or a retry", () => {
-  test("credits put before the ones that were given are given too: 705, not 5", async () => {
+describe("actions edited before a replay or retry", () => {
+  test("grant credits that were inserted before the granted ones: 705, not 5", async () => {
     await saveRelay(running, define(give(5), NOWHERE));
     const event = await send("a");
     expect((await showEvent(running, event)).state).toBe("dead");
@@ -98,7 +98,7 @@ describe("actions are edited before a replay or a retry", () => {
     expect((await showEvent(running, event)).warnings).toEqual([]);
   });
 
-  test("a record put before the one that was written duplicates nothing at a plain retry", async () => {
+  test("duplicate no record at a retry when another was inserted before it", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, define(mark("x"), CALL));
     const event = await send("a");
@@ -108,7 +108,7 @@ describe("actions are edited before a replay or a retry", () => {
     expect((await marks()).sort()).toEqual(["x", "y"]);
   });
 
-  test("a customer who got the old mail gets the new one when the replay chooses it, and neither twice", async () => {
+  test("send the new mail to a customer who got the old one only if the replay chooses it, and neither twice", async () => {
     await verifyDomain();
     await saveRelay(running, define(mail("Old"), NOWHERE));
     const event = await send("a");
@@ -125,7 +125,7 @@ describe("actions are edited before a replay or a retry", () => {
     expect(mailed).toEqual(["Old", "New"]);
   });
 
-  test("a mail that failed and was mended is sent under its new text, whatever was sent before it", async () => {
+  test("send a failed and then fixed mail with its new text, although another mail was sent before it", async () => {
     await verifyDomain();
     await saveRelay(running, define(mail("One"), NOWHERE, mail("Two")));
     const event = await send("a");
@@ -135,10 +135,10 @@ describe("actions are edited before a replay or a retry", () => {
   });
 
   const stopped: [rule: string, left: boolean, results: string[], got: string[]][] = [
-    ["had not left is sent under its new text alone", false, ["done", "done"], ["New"]],
-    ["may have left counts as sent, and its new text waits to be chosen", true, ["edited_after", "done"], []],
+    ["was not sent is sent only with its new text", false, ["done", "done"], ["New"]],
+    ["may have been sent counts as sent, and its new text waits for a choice", true, ["edited_after", "done"], []],
   ];
-  test.each(stopped)("a mail that a crash cut off and that %s", async (_rule, left, results, got) => {
+  test.each(stopped)("an edited mail that a crash interrupted and that %s", async (_rule, left, results, got) => {
     await verifyDomain();
     await saveRelay(running, define(mail("Hang"), mark("x")));
     const event = await sendEvent(running, "a", { email: ADA });
@@ -161,7 +161,7 @@ describe("actions are edited before a replay or a retry", () => {
     expect(mailed).toEqual(got);
   });
 
-  test("that are about another person now say so: what was done stays with the one before", async () => {
+  test("for another person say so, and the first person keeps the finished actions", async () => {
     await saveRelay(running, define(give(5)));
     const event = await send("a", { buyer: "bob@example.com" });
     const map = { event_id: "id", person_email: "buyer" };
@@ -174,7 +174,7 @@ describe("actions are edited before a replay or a retry", () => {
     ]);
   });
 
-  test("what a replay chose is still chosen at its retries, and not at the next replay", async () => {
+  test("stay chosen for the retries of a replay, but not for the next replay", async () => {
     await saveRelay(running, define(give(5)));
     const event = await send("a");
     caller.reply = () => BROKEN;
@@ -194,8 +194,8 @@ describe("actions are edited before a replay or a retry", () => {
     expect((await credits()).sort()).toEqual([5, 6]);
   });
 
-  describe("and an earlier version did its work", () => {
-    /** The event as version 0.1.0 would have left it, a second ago. */
+  describe("after an earlier version ran them", () => {
+    /** Rewrites the event to the state that version 0.1.0 stored, one second in the past. */
     const age = async (): Promise<void> => {
       await running.service.store.write("app", async (tx) => {
         const { works } = await readPriorWork(tx, 1);
@@ -213,7 +213,7 @@ describe("actions are edited before a replay or a retry", () => {
       running.clock.jump(1_000);
     };
 
-    test("the audit knows the list it ran: what is put before is new, what was there stays done", async () => {
+    test("and the audit holds their list: inserted actions run, and finished ones are skipped", async () => {
       await saveRelay(running, define(give(5), mark("x"), NOWHERE));
       const event = await send("a");
       await age();
@@ -227,7 +227,7 @@ describe("actions are edited before a replay or a retry", () => {
       expect((await showEvent(running, event)).warnings).toEqual([]);
     });
 
-    test("a text edited since is told with both, and offered", async () => {
+    test("and an edited text is shown in both forms and offered", async () => {
       await saveRelay(running, define(give(5), give(5), NOWHERE));
       const event = await send("a");
       await age();
@@ -242,7 +242,7 @@ describe("actions are edited before a replay or a retry", () => {
       expect((await credits()).sort()).toEqual([5, 5, 6]);
     });
 
-    test("where the audit does not know it, the work is found by its place, told and offered", async () => {
+    test("and the audit lost their list: the work is matched by position, reported and offered", async () => {
       await saveRelay(running, define(give(5), mark("x"), NOWHERE));
       const event = await send("a");
       await age();
@@ -263,8 +263,8 @@ describe("actions are edited before a replay or a retry", () => {
   });
 });
 
-describe("the plan of a replay", () => {
-  test("says of each action whether it runs, is skipped and since when, is sent again, or was edited after its work", async () => {
+describe("the preview of a replay", () => {
+  test("says of each action whether it runs, is skipped and since when, is sent again, or was edited after it ran", async () => {
     await saveRelay(running, define(give(5), mark("x"), CALL));
     const event = await send("a");
     await editRelay(running, define(give(6), mark("x"), CALL, give(9)));
@@ -318,7 +318,7 @@ describe("the plan of a replay", () => {
     expect(JSON.parse(audit?.after ?? "")).toEqual({ state: "queued", run: [0], version: 2 });
   });
 
-  test("without a relay of that name names none, and nothing would run", async () => {
+  test("of a deleted relay names no relay and runs nothing", async () => {
     await saveRelay(running, define(give(5)));
     const event = await send("a");
     await running.api("DELETE", "/relays/orders");
@@ -344,11 +344,11 @@ describe("the plan of a replay", () => {
   const refusals: [rule: string, body: object, status: number, code: string, words: string][] = [
     ["an index that is not offered", { run: [1] }, 400, "invalid_input", "run names 1, and only an action that was edited after it had done its work, or that did it for another person, can be chosen: choose among 0."],
     ["an index out of the list", { run: [9] }, 400, "invalid_input", "run names 9"],
-    ["an index that is none", { run: [-1] }, 400, "invalid_input", "run"],
-    ["a plan of another version", { run: [0], version: 1 }, 409, "version_conflict", "version 2"],
+    ["an invalid index", { run: [-1] }, 400, "invalid_input", "run"],
+    ["a preview of another version", { run: [0], version: 1 }, 409, "version_conflict", "version 2"],
     ["an unknown field", { rnu: [0] }, 400, "invalid_input", "rnu"],
   ]; // biome-ignore format: one row a line
-  test.each(refusals)("a replay is refused for %s, and nothing changes", async (_rule, body, status, code, words) => {
+  test.each(refusals)("a replay is rejected for %s, and nothing changes", async (_rule, body, status, code, words) => {
     await saveRelay(running, define(give(5), mark("x")));
     const event = await send("a");
     await editRelay(running, define(give(6), mark("x")));
@@ -358,7 +358,7 @@ describe("the plan of a replay", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", replays: 0 });
   });
 
-  test("is refused in a sentence where the relay holds an action that this version does not know", async () => {
+  test("is rejected with a sentence if the relay has an action that this version does not know", async () => {
     await saveRelay(running, define(give(5)));
     const event = await send("a");
     const later = JSON.stringify({ ...define(), actions: [{ type: "of_a_later_version" }] });
@@ -368,7 +368,7 @@ describe("the plan of a replay", () => {
     expect(refused.body.message).toContain("does not know");
   });
 
-  test("is refused as a replay would be: 404, and 409 while it waits", async () => {
+  test("is rejected like the replay: 404, and 409 while the event waits", async () => {
     await saveRelay(running, define(give(5), CALL));
     expect((await plan("evt_nothing")).status).toBe(404);
     caller.reply = () => BROKEN;
@@ -384,7 +384,7 @@ describe("a corrected map", () => {
   const mapped = (map: Record<string, string>, ...actions: ActionLike[]) => receiverDefinition({ map, actions });
   const view = async (event: string) => (await running.api("GET", `/events/${event}`)).body.event;
 
-  test("reaches an event that waits for its retry, and is kept on it with the version", async () => {
+  test("applies to an event that waits for its retry, and is stored on it with the version", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, mapped(WRONG, CALL, AMOUNT));
     const event = await send("a", { amount: 4200 });
@@ -408,7 +408,7 @@ describe("a corrected map", () => {
     });
   });
 
-  test("reaches a replayed event and finds its person; the stored body keeps every byte", async () => {
+  test("applies to a replayed event and finds its person, while the stored body keeps every byte", async () => {
     const body = `{"id":"a","email":"${ADA}","big":123456789012345678901234,"point":1.50,"mapped":{"event_id":1}}`;
     await saveRelay(running, mapped({ event_id: "id", person_email: "mail" }, give(5)));
     const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
@@ -423,7 +423,7 @@ describe("a corrected map", () => {
     expect(row?.payload).toBe(`{"event":${body},"mapped":{"event_id":"a","person_email":"${ADA}"}}`);
   });
 
-  test("leaves the dedupe key as it was, and judges `when` not again", async () => {
+  test("changes neither the dedupe key nor the result of `when`", async () => {
     await saveRelay(
       running,
       receiverDefinition({
@@ -455,7 +455,7 @@ describe("a corrected map", () => {
     expect(again.body).toMatchObject({ duplicate: true, eventId: event });
   });
 
-  test("does not touch an event whose body is not whole", async () => {
+  test("skips an event with a truncated body", async () => {
     await saveRelay(running, mapped(WRONG, AMOUNT));
     const event = await send("a", { amount: 4200, filler: "x".repeat(40_000) });
     await editRelay(running, mapped(RIGHT, AMOUNT, mark("y")));
@@ -478,7 +478,7 @@ describe("a corrected map", () => {
     expect((await view(eventId)).payload.mapped).toEqual({ event_id: "a", amount: "12", deep: "literal" });
   });
 
-  test("that names much of a small body keeps 32 KB a value and says what it cut", async () => {
+  test("with many names for a small body stores 32 KB in total and reports what it cut", async () => {
     await saveRelay(running, mapped({ event_id: "id" }, mark("x")));
     const event = await send("a", { note: "n".repeat(30_000) });
     const names = Object.fromEntries(["a", "b", "c"].map((name) => [name, "note"]));
@@ -489,7 +489,7 @@ describe("a corrected map", () => {
     expect(warnings).toHaveLength(3);
   });
 
-  test("does not reach an event whose body was too large to keep, which goes on naming the map it follows", async () => {
+  test("skips an event whose body was too large to store, which keeps its old map version", async () => {
     await saveRelay(running, mapped(WRONG, AMOUNT));
     const event = await send("a", { amount: 7, pad: "p".repeat(40_000) });
     await editRelay(running, mapped(RIGHT, AMOUNT));
@@ -497,7 +497,7 @@ describe("a corrected map", () => {
     expect(await view(event)).toMatchObject({ truncated: true, mapVersion: 1, mappedAgain: false });
   });
 
-  test("of a relay that was made again under its name reaches its earlier events", async () => {
+  test("of a relay recreated under the same name applies to the earlier events", async () => {
     await saveRelay(running, mapped(WRONG, AMOUNT));
     const event = await send("a", { amount: 7 });
     await running.api("DELETE", "/relays/orders");
@@ -511,8 +511,8 @@ describe("a corrected map", () => {
   });
 });
 
-describe("sender_domain_required refuses its own action alone", () => {
-  test("those after it run, the event is retried for the mail, and then it alone is done", async () => {
+describe("sender_domain_required stops only its own action", () => {
+  test("the actions after it run, the event is retried for the mail, and then only the mail is sent", async () => {
     await saveRelay(running, define(give(5), mail("Thanks"), mark("x"), CALL));
     const event = await send("a");
     expect(await told(event)).toEqual(["done", "sender_domain_required", "done", "done"]);
@@ -528,7 +528,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     expect([await credits(), await marks(), mailed]).toEqual([[5], ["x"], ["Thanks"]]);
   });
 
-  test("a failure after it stops the event under its own code; the mail is told all the same", async () => {
+  test("a later failure stops the event under its own code, and the result still lists the mail", async () => {
     await saveRelay(running, define(mail("Thanks"), NOWHERE, mark("x")));
     const event = await send("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "dead", reason: "collection_missing" });
@@ -539,7 +539,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     expect(alerts[0]?.message).not.toContain("relay domain set");
   });
 
-  test("the owner is told where a later attempt is the first that fails for it", async () => {
+  test("alerts the owner if a later attempt is the first that fails with it", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, define(CALL, mail("Thanks")));
     const event = await send("a");
@@ -548,7 +548,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     expect(await alertsOf(running)).toMatchObject([{ code: "sender_domain_required", count: 1 }]);
   });
 
-  test("the owner is told again of a replay that fails for it again", async () => {
+  test("alerts the owner again for a replay that fails with it", async () => {
     await saveRelay(running, define(mail("Thanks"), NOWHERE));
     const event = await send("a");
     await editRelay(running, define(mail("Thanks")));
@@ -556,7 +556,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     expect((await alertsOf(running)).map(({ code }) => code)).toEqual(["relay_failed", "sender_domain_required"]);
   });
 
-  test("the owner is told at the first failure, once for each relay however many events and attempts", async () => {
+  test("alerts the owner at the first failure, once per relay for any number of events and attempts", async () => {
     await saveRelay(running, define(mail("Thanks")));
     const first = await send("a");
     await send("b");
@@ -567,7 +567,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     expect(alerts[0]?.message).toContain("set one with relay domain set, then relay domain verify");
   });
 
-  test("an event that fails for something else as well is counted once all the same", async () => {
+  test("counts an event once if it also fails for another reason", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, define(mail("Thanks"), CALL));
     const event = await send("a");
@@ -575,7 +575,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     expect(await alertsOf(running)).toMatchObject([{ code: "sender_domain_required", count: 1 }]);
   });
 
-  test("switched off it tells nobody", async () => {
+  test("sends no alert if the alert is off", async () => {
     const { settings } = (await running.api("GET", "/settings")).body;
     const off = { version: settings.version, alerts: { sender_domain_required: false } };
     expect((await running.api("PUT", "/settings", off)).status).toBe(200);
@@ -585,9 +585,9 @@ describe("sender_domain_required refuses its own action alone", () => {
   });
 });
 
-test("a replay is another run, and nobody waited for it since the event arrived", async () => {
+test("a replay is another run and adds no wait time since the event's arrival", async () => {
   const waits = async () => {
-    // An answer is kept for a second.
+    // The metrics response is cached for a second.
     await running.clock.advance(1_000);
     return sampleOf(await (await fetch(`${running.service.url}/metrics`)).text(), "relay_run_wait_seconds_count");
   };
@@ -604,7 +604,7 @@ describe("on the command line", () => {
     return runCommand([...line, "--data-dir", dataDir], { cwd: dataDir, env: commandEnv });
   };
 
-  test("the plan is shown, and an action that it offers is chosen", async () => {
+  test("shows the preview, and an action that it offers can be chosen", async () => {
     await saveRelay(running, define(give(5), mark("x")));
     const event = await send("a");
     await editRelay(running, define(give(6), mark("x")));
@@ -624,7 +624,7 @@ describe("on the command line", () => {
     expect((await credits()).sort()).toEqual([5, 6]);
   });
 
-  test("what is not offered is refused in a sentence, and what is no index by the command itself", async () => {
+  test("rejects an action that is not offered with a sentence, and a value that is no index in the command itself", async () => {
     await saveRelay(running, define(give(5)));
     const event = await send("a");
     const refused = await command("events", "replay", event, "--run", "0");
@@ -633,7 +633,7 @@ describe("on the command line", () => {
     expect([odd.code, odd.told.includes("from 0 to 9, as --plan shows it")]).toEqual([2, true]);
   });
 
-  test("an event that was mapped again says with which version", async () => {
+  test("says with which version an event was mapped again", async () => {
     await saveRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [mark("x")] }));
     const event = await send("a");
     await editRelay(running, receiverDefinition({ map: { event_id: "id", kind: "type" }, actions: [mark("x")] }));
@@ -642,7 +642,7 @@ describe("on the command line", () => {
   });
 });
 
-test("a replay that is called twice at once with a choice runs it once", async () => {
+test("two concurrent replays with a choice run it once", async () => {
   await saveRelay(running, define(give(5), CALL));
   const event = await send("a");
   await editRelay(running, define(give(6), CALL));
@@ -661,7 +661,7 @@ test("a replay that is called twice at once with a choice runs it once", async (
   expect((await credits()).sort()).toEqual([5, 6]);
 });
 
-/** Words of the random lists: credits, records, mails, a call that can fail or hang. */
+/** Names the actions of the random lists: credits, records, mails, and a call that can fail or hang. */
 const WORDS = ["1", "2", "3", "x", "y", "m1", "m2", "c"];
 const actionOf = (word: string): ActionLike =>
   word === "c" ? CALL : word.startsWith("m") ? mail(word) : /\d/.test(word) ? give(Number(word)) : mark(word);
@@ -710,7 +710,7 @@ function edited(before: readonly string[], by: Edit): string[] {
   return after.slice(0, 8);
 }
 
-test("any edits between attempts, retries, replays and crashes leave what the model says, and each loss is told", async () => {
+test("random edits between attempts, retries, replays and crashes match the model, and each skipped edit is reported", async () => {
   let cases = 0;
   await fc.assert(
     fc.asyncProperty(wordsOf, fc.array(turn, { minLength: 3, maxLength: 12 }), async (first, turns) => {
@@ -721,7 +721,10 @@ test("any edits between attempts, retries, replays and crashes leave what the mo
   );
 });
 
-/** One event of a relay of its own, from its arrival to its last attempt. `upgraded`: an earlier version made its first attempt, and another in between. */
+/**
+ * Runs one event of a separate relay from its arrival to its last attempt. With `upgraded`, an earlier version made the first attempt and some later
+ * ones.
+ */
 async function verifyOneLife(name: string, first: string[], turns: readonly Turn[], upgraded: boolean): Promise<void> {
   if (name === "life1") await verifyDomain();
   const model = new EditModel();
@@ -754,14 +757,14 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
       await until("the call is out", () => caller.hanging() > 0);
       await crash(one.works);
       await running.drain();
-      // A cut-off after the first waits as a failed attempt does.
+      // An interrupted attempt after the first waits like a failed attempt.
       if (attempts < 6 && (await showEvent(running, event)).runs.length < seen + 2) {
         running.clock.jump(17 * 3_600_000);
         await running.clock.advance(5_000);
         await running.drain();
       }
       const after = { list, stopAt: one.works ? list.length : stopAt };
-      // A seventh attempt that is cut off is the last one.
+      // An interrupted seventh attempt is the last one.
       const isLast = state === "queued" && attempts === 6;
       seen = await check(seen, [{ list, stopAt, cutOff: true }, ...(isLast ? [] : [after])]);
     } else {
@@ -787,7 +790,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
     cutOff?: boolean;
   }
 
-  /** Lets the model live the attempts since `from`, and compares everything. */
+  /** Applies the attempts since `from` to the model, and compares everything. */
   async function check(from: number, lived: readonly Lived[]): Promise<number> {
     const view = await showEvent(running, event);
     const runs = view.runs.slice(from);
@@ -822,7 +825,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
     return view.runs.length;
   }
 
-  /** A row for each piece of work, as versions wrote them whose runs were no memory. */
+  /** Adds a row for each finished action, as earlier versions stored it before runs held this data. */
   async function rememberAsBefore(): Promise<void> {
     await running.service.store.write("app", async (tx) => {
       const row = await tx.get<{ seq: number; runs: number }>("SELECT seq, runs FROM event ORDER BY seq DESC LIMIT 1");
@@ -837,7 +840,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
   }
 }
 
-/** Stops while the call is out, and starts on what is left. */
+/** Stops during the call, and restarts on the stored state. */
 async function crash(works: boolean): Promise<void> {
   let over = false;
   const restarted = running.restart().finally(() => {
@@ -846,6 +849,6 @@ async function crash(works: boolean): Promise<void> {
   caller.reply = () => (works ? OK : BROKEN);
   while (!over) await running.clock.advance(1_000);
   await restarted;
-  // The answer comes to nobody any more.
+  // The stopped process no longer reads this response.
   caller.letGo();
 }

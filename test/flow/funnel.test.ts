@@ -1,4 +1,4 @@
-/** The funnel of a relay: each staged stop is counted in its own box, with its cause and where it is listed; and the relay's health says the same. */
+/** Tests the funnel of a relay: each stop is counted in its step with its cause and its list, and the relay's health agrees. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { CALL, GRANT, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
@@ -32,9 +32,9 @@ const refuse = () => running.hook("orders", { headers: { "content-type": "applic
 interface Row {
   name: string;
   stage(): Promise<unknown>;
-  /** `step` or `step index`: came, passed, waits. */
+  /** Maps `step` or `step index` to the counts of arrived, passed and waiting. */
   boxes: Record<string, [came: number, passed: number, waits: number]>;
-  /** Of the one box that stops. */
+  /** Holds the expected fields of the only step that stops. */
   stops?: object;
   done: number;
   message: string | RegExp;
@@ -43,7 +43,7 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   {
-    name: "nobody called",
+    name: "no requests",
     stage: () => save({ actions: [GRANT] }),
     boxes: { calls: [0, 0, 0], verified: [0, 0, 0], when: [0, 0, 0], dedupe: [0, 0, 0], person: [0, 0, 0], "action 0": [0, 0, 0] },
     done: 0,
@@ -51,7 +51,7 @@ const ROWS: readonly Row[] = [
     health: { state: "new", word: "No calls yet", todo: null, code: null },
   },
   {
-    name: "every call is done",
+    name: "every event is done",
     async stage() {
       await save({ actions: [WRITE, GRANT] });
       await sendEvent(running, "a", ADA);
@@ -63,7 +63,7 @@ const ROWS: readonly Row[] = [
     health: { state: "ok", word: "OK", todo: null },
   },
   {
-    name: "a signature that is wrong",
+    name: "a wrong signature",
     async stage() {
       await save({ actions: [GRANT] });
       await sendEvent(running, "a", ADA);
@@ -107,7 +107,7 @@ const ROWS: readonly Row[] = [
     health: { state: "ok" },
   },
   {
-    name: "nobody is found",
+    name: "no person is found",
     async stage() {
       await save({ actions: [GRANT], map: { event_id: "id", person_id: "who" } });
       await sendEvent(running, "a", { who: "per_nobody" });
@@ -154,7 +154,7 @@ const ROWS: readonly Row[] = [
     health: { state: "ok" },
   },
   {
-    name: "a pause keeps what arrives",
+    name: "a pause holds new events",
     async stage() {
       await save({ actions: [GRANT] });
       await running.api("POST", "/relays/orders/pause", {});
@@ -166,7 +166,7 @@ const ROWS: readonly Row[] = [
     health: { state: "paused", word: "Paused", todo: "Resume it with relay relays resume orders." },
   },
   {
-    name: "what is older than a day is not counted",
+    name: "events older than a day do not count",
     async stage() {
       await save({ actions: [GRANT] });
       await sendEvent(running, "a", ADA);
@@ -203,7 +203,7 @@ for (const row of ROWS) {
   });
 }
 
-test("what waits for its next attempt says why most of it does, and where it is listed", async () => {
+test("an event that waits for a retry reports the most frequent cause and its list", async () => {
   caller.reply = () => BROKEN;
   await save({ actions: [WRITE, CALL], map: { event_id: "id" } });
   for (const id of ["a", "b", "c"]) await sendEvent(running, id);
@@ -231,7 +231,7 @@ test("what waits for its next attempt says why most of it does, and where it is 
   }
 });
 
-test("of more calls than the ring keeps it says since when they are known, and of more stops than are read that it is about", async () => {
+test("a truncated request log reports its start, and a truncated count of stops is marked as approximate", async () => {
   await save({ actions: [NOWHERE], map: { event_id: "id" } });
   await putEvents(
     running,
@@ -256,7 +256,7 @@ test("of more calls than the ring keeps it says since when they are known, and o
   expect(boxes.at(-1).stops).toMatchObject([{ code: "collection_missing", count: 150 }]);
 });
 
-test("a schedule that is paused is not told that nothing was due", async () => {
+test("a paused schedule reports the pause instead of a missing tick", async () => {
   const definition = { name: "orders", trigger: { kind: "schedule", every: "1h" }, actions: [{ ...WRITE, data: { order: "tick" } }] };
   expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
   expect((await running.api("POST", "/relays/orders/pause")).status).toBe(200);
@@ -269,7 +269,7 @@ test("a schedule that is paused is not told that nothing was due", async () => {
   expect((await funnel()).message).toBe("No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.");
 });
 
-test("a schedule begins with its ticks", async () => {
+test("a schedule's funnel begins with its ticks", async () => {
   const definition = { name: "orders", trigger: { kind: "schedule", every: "1h" }, actions: [{ ...WRITE, data: { order: "tick" } }] };
   expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
   expect((await health()).word).toBe("No ticks yet");
@@ -284,6 +284,6 @@ test("a schedule begins with its ticks", async () => {
   ]);
 });
 
-test("a relay that is not there is refused", async () => {
+test("an unknown relay is rejected", async () => {
   expect((await running.api("GET", "/relays/none/funnel")).status).toBe(404);
 });

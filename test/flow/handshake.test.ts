@@ -1,4 +1,6 @@
-/** Registration handshakes through the whole service: answered after their check, counted, told in the calls list, and never an event. */
+/**
+ * Tests registration handshakes in the running service: each is checked, answered, counted and listed with the requests, and never becomes an event.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import type { ServerResponse } from "node:http";
@@ -50,7 +52,7 @@ async function save(name: string, verify: Record<string, unknown>, secret: strin
   return saved.body.relay;
 }
 
-/** What a GET or HEAD of the receiver URL answers. */
+/** Sends a GET or HEAD to the receiver URL. */
 async function look(name: string, search = "", method: "GET" | "HEAD" = "GET") {
   const response = await fetch(`${running.service.url}/hooks/${APP}/${name}${search}`, { method, redirect: "manual" });
   return { status: response.status, text: await response.text(), headers: response.headers };
@@ -77,14 +79,14 @@ afterAll(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** As harmless as an answer can be. */
+/** Expects headers with which no browser executes the text. */
 function expectText(headers: Headers, type = "text/plain; charset=utf-8"): void {
   expect(headers.get("content-type")).toBe(type);
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   expect(headers.get("content-security-policy")).toBe("default-src 'none'");
 }
 
-test("meta: the relay's page shows its verify token, by which the challenge is said back, and nothing else is", async () => {
+test("meta: the relay's page shows its verify token, and only a request with it gets the challenge back", async () => {
   expect(token).toMatch(/^vt_[A-Za-z0-9_-]{32}$/);
   const shown = (await running.api("GET", "/relays/meta")).body.relay.handshake;
   expect(shown).toEqual({ name: "meta", verifyToken: token, message: expect.stringContaining("verify token") });
@@ -107,7 +109,7 @@ test("meta: the relay's page shows its verify token, by which the challenge is s
   expect(JSON.stringify(await calls("meta"))).not.toContain(token);
 });
 
-test("slack: url_verification, signed as its own library checks, is answered as that library answers", async () => {
+test("slack: url_verification with a signature that Slack's library accepts gets the library's answer", async () => {
   const body = JSON.stringify({ token: "x", challenge: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gm", type: "url_verification" });
   const sent = chat(body, SECRET.toLowerCase());
   const { "x-slack-signature": signature = "", "x-slack-request-timestamp": at = "" } = sent.headers as Record<string, string>;
@@ -136,7 +138,7 @@ test("slack: url_verification, signed as its own library checks, is answered as 
   ]);
 });
 
-test("zoom: the token is signed with the secret that verified the question, the one before it too", async () => {
+test("zoom: the token is signed with the secret that verified the request, also with a secret in its overlap", async () => {
   const body = JSON.stringify({ event: "endpoint.url_validation", payload: { plainToken: "qgg8vlvZRS6UYooatFL8Aw" } });
   const signed = (key: string) => ({ plainToken: "qgg8vlvZRS6UYooatFL8Aw", encryptedToken: mac("qgg8vlvZRS6UYooatFL8Aw", key) });
   expect((await running.hook("zoom", chat(body, BEFORE))).body).toEqual(signed(BEFORE));
@@ -148,7 +150,7 @@ test("zoom: the token is signed with the secret that verified the question, the 
   expect((await running.hook("zoom", chat(body, SECRET))).status).toBe(401);
 });
 
-test("discord: a ping with a right signature is answered, and one with a wrong one is not", async () => {
+test("discord: answers a ping with a valid signature, and rejects an invalid one", async () => {
   const asked = ping('{"type":1}');
   const { "x-signature-ed25519": signature = "", "x-signature-timestamp": at = "" } = asked.headers;
   const { x: key = "" } = pair.publicKey.export({ format: "jwk" });
@@ -158,7 +160,7 @@ test("discord: a ping with a right signature is answered, and one with a wrong o
   expect((await running.hook("discord", { ...ping('{"type":1}'), body: '{"type":1 }' })).status).toBe(401);
 });
 
-test("dropbox and probes are answered by GET and HEAD", async () => {
+test("dropbox and probes: GET and HEAD get an answer", async () => {
   const echoed = await look("dropbox", "?challenge=dBmx8");
   expect([echoed.status, echoed.text]).toEqual([200, "dBmx8"]);
   expectText(echoed.headers);
@@ -169,7 +171,7 @@ test("dropbox and probes are answered by GET and HEAD", async () => {
   }
 });
 
-test("where no definition asks for it, a GET or HEAD is answered as it would be of no receiver at all", async () => {
+test("a relay without a handshake answers GET and HEAD like an unknown receiver", async () => {
   for (const search of ["", "?challenge=a", meta(token)]) {
     const there = await look("plain", search);
     const nowhere = await look("nobody", search);
@@ -181,7 +183,7 @@ test("where no definition asks for it, a GET or HEAD is answered as it would be 
   expect(await calls("plain")).toEqual([]);
 });
 
-test("an address that asks too often is told so, right token or wrong, and the calls list says which", async () => {
+test("an address over its limit is rejected with any token, and the request list says so", async () => {
   await running.clock.advance(120_000);
   for (let at = 0; at < 60; at++) await look("meta", meta("vt_guess"));
   const over = await look("meta", meta(token));
@@ -189,7 +191,7 @@ test("an address that asks too often is told so, right token or wrong, and the c
   expect((await calls("meta"))[0]).toMatchObject({ outcome: "refused", code: "source_capped" });
 });
 
-test("a handshake is no stop in the funnel, and the Test tab says what it is", async () => {
+test("a handshake counts as no request in the funnel, and the Test tab shows its step", async () => {
   const funnel = (await running.api("GET", "/relays/probe/funnel")).body.funnel;
   expect(funnel.boxes[0]).toMatchObject({ step: "calls", came: 0 });
   const asked = { body: '{"type":1}' };

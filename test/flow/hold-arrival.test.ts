@@ -1,7 +1,4 @@
-/**
- * What buyers hold once a hold is released: the events that waited have the effect that they would have had as they arrived, whichever relay's run
- * first.
- */
+/** Tests access after a hold is released. The waiting events must have the same effect as on arrival, whichever relay runs first. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Arriving, storeEvents } from "../kit/held-events.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -24,7 +21,7 @@ async function setHold(held: boolean): Promise<void> {
   expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
 }
 
-/** Stores the events while the environment is on hold, releases it, and answers how many people have access then. */
+/** Stores the events during a hold, releases it, and returns the number of people with access. */
 async function countHolders(events: readonly Arriving[]): Promise<number> {
   await setHold(true);
   await storeEvents(running, events);
@@ -40,12 +37,12 @@ const EMAILS = (count: number) => Array.from({ length: count }, (_, at) => `b${a
 const of = (relay: string, emails: readonly string[]) => emails.map((email) => ({ relay, email }));
 
 describe("events of one hold", () => {
-  test("300 buyers who paid and canceled have no access", async () => {
+  test("leave 300 buyers who paid and canceled without access", async () => {
     const buyers = EMAILS(300);
     expect(await countHolders([...of("paid", buyers), ...of("canceled", buyers.toReversed())])).toBe(0);
   });
 
-  test("100 buyers who paid, canceled and paid again have access, while many others canceled before them", async () => {
+  test("give access to 100 buyers who paid, canceled and paid again, while many others canceled before them", async () => {
     const buyers = EMAILS(100);
     const others = EMAILS(300).map((email) => `other-${email}`);
     const events = [...of("canceled", others), ...of("paid", buyers), ...of("canceled", buyers), ...of("paid", buyers)];

@@ -1,6 +1,6 @@
 /**
- * A hold and a pause by a command on the data directory hold from their commit on. The server's clock stands still, so that the server never looks
- * for what another process wrote.
+ * Tests that a hold or pause by a command on the data directory takes effect at its commit. The server's clock does not advance, so the server never
+ * polls for other processes' changes.
  */
 import { expect, test } from "bun:test";
 import { runCommand } from "../kit/cli-world.ts";

@@ -1,4 +1,4 @@
-/** `relay import-missed`: on a data directory and by a server, real processes that are killed in the middle, and what a person reads. */
+/** Tests `relay import-missed` on a data directory and through a server: its output, and processes that are killed while they import. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -83,7 +83,7 @@ async function events(): Promise<{ id: string; state: string; cameBy: string | n
 
 for (const [road, env] of ROADS)
   describe(`on ${road}`, () => {
-    test("the plan is shown, then carried out with --yes, and the second time nothing is new", async () => {
+    test("shows the preview, imports with --yes, and finds nothing new the second time", async () => {
       const export1 = file(event(1), event(2, "made"), "garbage", delivery(event(3)), "", event(1));
       const plan = await run(env(), export1, "--dry-run");
       expect([plan.code, plan.told]).toEqual([1, expect.stringContaining("Nothing was imported: this is the plan.")]);
@@ -102,7 +102,7 @@ for (const [road, env] of ROADS)
       expect(again.said).toContain("      0  new\n      2  already known\n");
     });
 
-    test("an export without a line is refused where the relay takes none, and else holds nothing to import", async () => {
+    test("imports nothing from an empty export, and rejects an unknown relay even then", async () => {
       for (const empty of ["", "\n \n"]) {
         const none = await run(env(), empty, "--yes");
         expect([none.code, none.told.split("\n").at(-1)]).toEqual([0, "Nothing to import."]);
@@ -111,7 +111,7 @@ for (const [road, env] of ROADS)
       }
     });
 
-    test("nobody there to be asked: nothing is imported without --yes", async () => {
+    test("imports nothing without a terminal or --yes", async () => {
       const asked = await run(env(), event(1));
       expect([asked.code, asked.told]).toEqual([1, expect.stringContaining("say it with --yes.\nnot_confirmed")]);
       expect(await events()).toEqual([]);
@@ -129,7 +129,7 @@ for (const [road, env] of ROADS)
       expect((await events()).length).toBe(1);
     });
 
-    test("--json says the plan and what was done as an object", async () => {
+    test("prints the preview and the result as one object with --json", async () => {
       const { code, said } = await run(env(), file(event(1), "garbage"), "--yes", "--json");
       const { told, sha256, ...counts } = JSON.parse(said);
       expect(counts).toEqual({
@@ -147,7 +147,7 @@ for (const [road, env] of ROADS)
       expect([code, sha256.length, told[0].line, told[0].code]).toEqual([1, 64, 2, "invalid_json"]);
     });
 
-    test("a file of several batches, one line of it too long to be sent", async () => {
+    test("imports a file of several batches, and reports a line that is too long", async () => {
       const { code, said } = await run(env(), `${many(1_500)}${"x".repeat(2 ** 20)}\n${many(900, 1_500)}`, "--yes");
       expect([code, (await events()).length]).toEqual([1, 2_400]);
       expect(said).toContain("line 1501: it is too long to be sent.  body_too_large");
@@ -155,7 +155,7 @@ for (const [road, env] of ROADS)
       expect(`${again.said}${again.told}`).toContain("   2400  already known");
     });
 
-    test("a file by its name; one that is not there; a relay that is not there", async () => {
+    test("reads a file by name, and rejects a missing file and an unknown relay", async () => {
       writeFileSync(join(home, "export.jsonl"), Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(event(1)), Buffer.from("\r\n")]));
       expect((await run(env(), "", "export.jsonl", "--yes")).code).toBe(0);
       expect((await run(env(), "", "nowhere.jsonl", "--yes")).told).toContain("file_unusable");
@@ -163,7 +163,7 @@ for (const [road, env] of ROADS)
     });
   });
 
-/** What the audit says was new, of all imports. */
+/** Counts the new events of all imports in the audit. */
 async function countImported(): Promise<number> {
   let [counted, cursor] = [0, ""];
   do {
@@ -175,17 +175,17 @@ async function countImported(): Promise<number> {
 }
 
 const KILLS = rounds({ slice: 1, soak: 2, long: 4 });
-/** More than a quick machine imports in the time that it takes to look so often how far it came. */
+/** Exceeds what a fast machine imports before the test reads the progress. */
 const LINES = rounds({ slice: 4_000, soak: 15_000 });
 
 describe("processes", () => {
   for (const [road, env] of ROADS)
-    test(`the command, killed in the middle on ${road}: the same file imports the rest and doubles nothing`, async () => {
+    test(`the command, killed during its import on ${road}: the same file imports the rest and duplicates nothing`, async () => {
       const path = join(home, `${name}.jsonl`);
       let lines = 0;
       let entered = 0;
       do {
-        // Nothing was killed in the middle where all entered before a look at it.
+        // If every line was imported before the check, the kill proved nothing, so the next round uses more lines.
         lines += LINES;
         writeFileSync(path, many(lines));
         for (let round = 0; round < KILLS; round++) {
@@ -206,7 +206,7 @@ describe("processes", () => {
       expect(await countImported()).toBe(lines);
     });
 
-  test("the server, killed in the middle: it is said how far it came, and the rest follows", async () => {
+  test("the server, killed during an import: the command reports the progress, and the rest can follow", async () => {
     const path = join(home, `${name}.jsonl`);
     writeFileSync(path, many(6_000));
     const env = { RELAY_URL: `http://127.0.0.1:${port}`, RELAY_KEY: key };

@@ -1,4 +1,4 @@
-/** Importing what a provider lists and never delivered: what enters, what is known, what is refused, by whom, and that nothing is doubled. */
+/** Tests imports of events that a provider lists but never delivered: new, known and rejected lines, callers, and no duplicates. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { bindScheme } from "../../src/rules/verify/registry.ts";
@@ -38,7 +38,7 @@ async function make(name: string, { verify = RECIPE, actions = [NOTE], map, ...m
   return made;
 }
 
-/** A delivery as its sender signed it, `agoMs` before now. */
+/** Signs a delivery as its sender does, `agoMs` before now. */
 function sign(name: string, verify: Verify, body: string, { agoMs = 0, contentType = "application/json", secret = SECRET } = {}) {
   const receiverUrl = `https://relay.example.test/hooks/${APP}/${name}`;
   const draft = { body: Buffer.from(body), contentType, receiverUrl, nowMs: house.clock.now() - agoMs };
@@ -57,7 +57,7 @@ async function send(name: string, text: string | Uint8Array, query: Record<strin
   return { status: response.status, body: (await response.json()) as any };
 }
 
-/** `1 new`, `2 refused invalid_json`, by line. */
+/** Imports the text and returns an outcome per line, such as `1 new` or `2 refused invalid_json`. */
 async function told(name: string, text: string | Uint8Array, query: Record<string, string> = {}): Promise<string[]> {
   const { status, body } = await send(name, text, query);
   expect([status, body.message]).toEqual([200, undefined]);
@@ -84,7 +84,7 @@ describe("events that a provider lists", () => {
     expect(await notes()).toEqual(["note 1", "note 2"]);
   });
 
-  test("are known where they were received, and a delivery that comes late is a duplicate of the import", async () => {
+  test("are known if they were received, and a late delivery is a duplicate of the import", async () => {
     await make("orders");
     const received = await house.hook("orders", sign("orders", RECIPE, event(1)));
     const { body } = await send("orders", `${event(1, { more: "other bytes" })}\n${event(2)}`);
@@ -96,14 +96,14 @@ describe("events that a provider lists", () => {
     expect(late.body).toEqual({ received: true, duplicate: true, eventId: body.lines[1].eventId });
   });
 
-  test("the same event twice in a file counts once, in the plan and in the import", async () => {
+  test("count once if they occur twice in a file, in the preview and in the import", async () => {
     await make("orders");
     const file = `${event(1)}\n${event(1)}\n`;
     expect(await told("orders", file, { dryRun: "true" })).toEqual(["1 new", "2 known"]);
     expect(await told("orders", file)).toEqual(["1 new", "2 known"]);
   });
 
-  test("a plan stores nothing", async () => {
+  test("are not stored by a preview", async () => {
     await make("orders");
     expect(await told("orders", event(1), { dryRun: "true" })).toEqual(["1 new"]);
     expect(await rows()).toEqual([]);
@@ -111,7 +111,7 @@ describe("events that a provider lists", () => {
     expect(await told("orders", event(1))).toEqual(["1 new"]);
   });
 
-  test("when filters, and says what the line says", async () => {
+  test("pass the filter of when, and an ignored line gives the reason", async () => {
     await make("orders", { map: { event_id: "id", text: "text", event_type: "type" }, when: { event_type: "paid" } });
     const { body } = await send("orders", `${event(1, { type: "paid" })}\n${event(2, { type: "made" })}`);
     expect(body.lines.map(({ outcome, message }: Record<string, unknown>) => [outcome, message])).toEqual([
@@ -121,7 +121,7 @@ describe("events that a provider lists", () => {
     expect((await rows()).length).toBe(1);
   });
 
-  test("wait where the relay is paused", async () => {
+  test("wait while the relay is paused", async () => {
     await make("orders");
     await house.api("POST", "/relays/orders/pause", {});
     expect(await told("orders", event(1))).toEqual(["1 new"]);
@@ -132,7 +132,7 @@ describe("events that a provider lists", () => {
     expect((await rows())[0]?.state).toBe("done");
   });
 
-  test("spend no place of the app's minute", async () => {
+  test("do not count against the app's limit per minute", async () => {
     await make("orders");
     const many = Array.from({ length: 300 }, (_, at) => event(at)).join("\n");
     expect(new Set((await told("orders", many)).map((one) => one.split(" ")[1]))).toEqual(new Set(["new"]));
@@ -142,36 +142,41 @@ describe("events that a provider lists", () => {
 
 describe("the unsigned-event rule", () => {
   const LINES: [why: string, verify: Verify, delivery: (name: string) => string, expected: string][] = [
-    ["a body alone", RECIPE, () => event(1), "1 refused unsigned_event"],
-    ["a delivery whose signature is ten days old and good", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: 10 * DAY_MS })), "1 new"],
-    ["one signed with another secret", RECIPE, (name) => line(sign(name, RECIPE, event(1), { secret: OLD_SECRET })), "1 refused unsigned_event"],
-    ["one with another body", RECIPE, (name) => line({ ...sign(name, RECIPE, event(1)), body: event(2) }), "1 refused unsigned_event"],
-    ["one signed in the future", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: -DAY_MS })), "1 refused unsigned_event"],
-    ["one signed 30 days ago", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: 30 * DAY_MS })), "1 refused event_too_old"],
-    ["one signed 29 days ago", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: 29 * DAY_MS })), "1 new"],
-    ["one without its signature", RECIPE, () => line({ headers: {}, body: event(1) }), "1 refused unsigned_event"],
+    ["a bare body", RECIPE, () => event(1), "1 refused unsigned_event"],
+    ["a delivery with a valid signature from ten days ago", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: 10 * DAY_MS })), "1 new"],
     [
-      "a Standard Webhooks delivery, old and good",
+      "a delivery signed with another secret",
+      RECIPE,
+      (name) => line(sign(name, RECIPE, event(1), { secret: OLD_SECRET })),
+      "1 refused unsigned_event",
+    ],
+    ["a delivery with another body", RECIPE, (name) => line({ ...sign(name, RECIPE, event(1)), body: event(2) }), "1 refused unsigned_event"],
+    ["a delivery signed in the future", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: -DAY_MS })), "1 refused unsigned_event"],
+    ["a delivery signed 30 days ago", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: 30 * DAY_MS })), "1 refused event_too_old"],
+    ["a delivery signed 29 days ago", RECIPE, (name) => line(sign(name, RECIPE, event(1), { agoMs: 29 * DAY_MS })), "1 new"],
+    ["a delivery without its signature", RECIPE, () => line({ headers: {}, body: event(1) }), "1 refused unsigned_event"],
+    [
+      "a valid old Standard Webhooks delivery",
       { scheme: "hooks" },
       (name) => line(sign(name, { scheme: "hooks" }, event(1), { agoMs: DAY_MS })),
       "1 new",
     ],
     ["a signature without a time", BODY_ONLY, (name) => line(sign(name, BODY_ONLY, event(1))), "1 new"],
     [
-      "a form, with the URL signed",
+      "a form with a signed URL",
       PARAMS,
       (name) => line(sign(name, PARAMS, "id=evt_1&text=a", { contentType: "application/x-www-form-urlencoded" })),
       "1 new",
     ],
     [
-      "a form with something appended to the URL",
+      "a form with a query added to the URL",
       PARAMS,
       (name) => line({ ...sign(name, PARAMS, "id=evt_1&text=a", { contentType: "application/x-www-form-urlencoded" }), search: "?x=1" }),
       "1 refused unsigned_event",
     ],
   ];
   for (const [why, verify, delivery, expected] of LINES)
-    test(`where the relay acts: ${why}: ${expected}`, async () => {
+    test(`for a relay with effects on people: ${why}: ${expected}`, async () => {
       await make("orders", { verify, actions: [NOTE, { type: "email_person", subject: "x", text: "y" }] });
       expect(await told("orders", delivery("orders"), { dryRun: "true" })).toEqual([expected]);
       expect(await told("orders", delivery("orders"))).toEqual([expected]);
@@ -180,7 +185,7 @@ describe("the unsigned-event rule", () => {
       expect(await rows()).toEqual(entered ? [expect.objectContaining({ unsigned: 0, cameBy: "import" })] : []);
     });
 
-  test("a sender that never signs the event: what acts needs the opt-in, and with it a body alone acts", async () => {
+  test("a sender that never signs events needs the opt-in for such effects, and with it a bare body is enough", async () => {
     await make("plain", { verify: { scheme: "shared_token" } });
     await make("trusting", {
       verify: { scheme: "shared_token" },
@@ -198,7 +203,7 @@ describe("the unsigned-event rule", () => {
     expect((await house.rows("SELECT 1 FROM access_grant")).length).toBe(1);
   });
 
-  test("a token recipe stays unsigned though its signature verifies, and its signature counts once", async () => {
+  test("a token recipe's event stays unsigned although its signature verifies, and each signature counts once", async () => {
     await make("mails", { verify: TOKEN });
     const at = String(Math.floor(house.clock.now() / 1000) - 86_400);
     const base = { token: "tok_1", at };
@@ -210,19 +215,19 @@ describe("the unsigned-event rule", () => {
     expect(await told("mails", event(2, { ...base, sign: hmac(`${at}tok_1`) }))).toEqual(["1 refused bad_signature"]);
   });
 
-  test("a plan says of signatures that count once what the import then does, within the file too", async () => {
+  test("a preview predicts the import of one-time signatures, also within one file", async () => {
     await make("mails", { verify: TOKEN });
     const at = String(Math.floor(house.clock.now() / 1000) - 86_400);
     const hmac = (text: string): string => new Bun.CryptoHasher("sha256", SECRET).update(text).digest("hex");
     const mail = (id: number, token: string) => event(id, { token, at, sign: hmac(`${at}${token}`) });
-    // The third is refused, so that its id is free for the fourth; the last is the first once more.
+    // The third line is rejected, so its id is free for the fourth. The last line repeats the first event.
     const file = [mail(1, "a"), mail(2, "b"), mail(3, "a"), mail(3, "c"), mail(2, "d"), mail(1, "a")].join("\n");
     const expected = ["1 new", "2 new", "3 refused bad_signature", "4 new", "5 known", "6 known"];
     expect(await told("mails", file, { dryRun: "true" })).toEqual(expected);
     expect(await told("mails", file)).toEqual(expected);
   });
 
-  test("what entered unsigned never acts later", async () => {
+  test("an event that was stored unsigned never gets such effects later", async () => {
     const { body } = await make("orders");
     await house.api("POST", "/relays/orders/pause", {});
     expect(await told("orders", event(1))).toEqual(["1 new"]);
@@ -237,7 +242,7 @@ describe("the unsigned-event rule", () => {
     expect((await house.api("POST", `/events/${id}/replay`, {})).body.code).toBe("unsigned_event");
   });
 
-  test("a relay that breaks the rule takes nothing, signed or not", async () => {
+  test("a relay that breaks the rule rejects every line, signed or not", async () => {
     const { body } = await make("orders", { verify: { scheme: "shared_token" } });
     const { definition } = body.relay;
     await house.service.store.write("dashboard", async (tx) => {
@@ -250,8 +255,8 @@ describe("the unsigned-event rule", () => {
   });
 });
 
-describe("what tells an event from one that was received", () => {
-  test("without an id a body alone is refused, and the bytes that the sender signed are known for 30 days", async () => {
+describe("the identity of an event", () => {
+  test("is required for a bare body without an id, and a signed body is known for 30 days", async () => {
     await make("orders", { verify: BODY_ONLY, map: { text: "text" } });
     const delivery = sign("orders", BODY_ONLY, event(1));
     expect(await told("orders", event(1))).toEqual(["1 refused event_id_missing"]);
@@ -263,7 +268,7 @@ describe("what tells an event from one that was received", () => {
     expect(await told("orders", line(sign("orders", BODY_ONLY, event(2))))).toEqual(["1 known"]);
   });
 
-  test("the id in the sender's header counts where it verifies, as a received one's does", async () => {
+  test("is the id in the sender's header if the header verifies, like for a received event", async () => {
     const verify = { scheme: "hooks" };
     await make("orders", { verify, map: { text: "text" } });
     const delivery = sign("orders", verify, event(1));
@@ -277,7 +282,7 @@ describe("what tells an event from one that was received", () => {
     expect(await told("orders", line(forged))).toEqual(["1 refused event_id_missing"]);
   });
 
-  test("an erased person is not brought back", async () => {
+  test("does not restore an erased person", async () => {
     await make("orders", { map: { event_id: "id", person_email: "mail", text: "text" } });
     const verified = (id: number) => line(sign("orders", RECIPE, event(id, { mail: "Ada@example.com" }), { agoMs: DAY_MS }));
     expect(await told("orders", verified(1))).toEqual(["1 new"]);
@@ -294,7 +299,7 @@ describe("lines", () => {
   const LINES: [why: string, text: string | Uint8Array, expected: string[]][] = [
     ["a byte order mark, CRLF and empty lines", `\ufeff${event(1)}\r\n\r\n  \r\n${event(2)}\r\n`, ["1 new", "4 new"]],
     [
-      "garbage is told by its number",
+      "garbage is reported by its number",
       `${event(1)}\nnot json\n42\n"text"\nnull\n{"id":\n[]\n${event(2)}`,
       [
         "1 new",
@@ -313,21 +318,21 @@ describe("lines", () => {
       ["1 refused invalid_json", "2 new"],
     ],
     ["the largest body", big(256 * 1024 - Buffer.byteLength(big(0))), ["1 new"]],
-    ["a body of a byte more", big(256 * 1024 - Buffer.byteLength(big(0)) + 1), ["1 refused body_too_large"]],
-    ["the largest body in a delivery", line({ headers: {}, body: big(256 * 1024 - Buffer.byteLength(big(0))) }), ["1 new"]],
+    ["a body one byte over the limit", big(256 * 1024 - Buffer.byteLength(big(0)) + 1), ["1 refused body_too_large"]],
+    ["the largest body, in a delivery", line({ headers: {}, body: big(256 * 1024 - Buffer.byteLength(big(0))) }), ["1 new"]],
     [
-      "a body of a byte more in a delivery",
+      "a body one byte over the limit, in a delivery",
       line({ headers: {}, body: big(256 * 1024 - Buffer.byteLength(big(0)) + 1) }),
       ["1 refused body_too_large"],
     ],
-    ["nested too deep", deep, ["1 refused invalid_json"]],
-    ["a delivery whose headers are none", line({ headers: { "bad header": "x" }, body: event(1) }), ["1 refused invalid_input"]],
+    ["a body nested too deeply", deep, ["1 refused invalid_json"]],
+    ["a delivery with an invalid header name", line({ headers: { "bad header": "x" }, body: event(1) }), ["1 refused invalid_input"]],
     ["a delivery whose header is a number", line({ headers: { a: 1 }, body: event(1) }), ["1 refused invalid_input"]],
     ["a header with a list of texts", line({ headers: { a: ["1", "2"] }, body: event(1) }), ["1 new"]],
-    ["an event that says headers and body and more is an event", JSON.stringify({ id: "evt_1", headers: {}, body: "x" }), ["1 new"]],
+    ["an event with fields headers, body and another stays an event", JSON.stringify({ id: "evt_1", headers: {}, body: "x" }), ["1 new"]],
     ["an id of digits", '{"id":12345678901234567890}\n{"id":12345678901234567891}', ["1 new", "2 new"]],
-    ["nothing at all", "", []],
-    ["names of Object's own", '{"id":"evt_1","__proto__":{"id":"evt_9"},"constructor":1}', ["1 new"]],
+    ["an empty file", "", []],
+    ["names of Object's own properties", '{"id":"evt_1","__proto__":{"id":"evt_9"},"constructor":1}', ["1 new"]],
   ];
   for (const [why, text, expected] of LINES)
     test(why, async () => {
@@ -337,7 +342,7 @@ describe("lines", () => {
       expect((await rows()).length).toBe(stored);
     });
 
-  test("are numbered from where the batch begins, and are at most a thousand", async () => {
+  test("are numbered from the batch's offset, and at most a thousand are allowed", async () => {
     await make("orders");
     expect(await told("orders", `${event(1)}\nx`, { line: "501" })).toEqual(["501 new", "502 refused invalid_json"]);
     const refused = await send("orders", `${Array.from({ length: 1_001 }, (_, at) => event(`n${at}`)).join("\n")}\n`);
@@ -345,8 +350,8 @@ describe("lines", () => {
   });
 });
 
-describe("who, and what is written down", () => {
-  test("an audit row of each transaction names the file, the lines and the counts", async () => {
+describe("callers and records of an import", () => {
+  test("an audit row per transaction names the file, the lines and the counts", async () => {
     await make("orders");
     const file = "ab".repeat(32);
     await told("orders", `${event(1)}\n${event(1)}\nnope`, { file });
@@ -370,7 +375,7 @@ describe("who, and what is written down", () => {
     expect(items[0].actor).toStartWith("key:");
   });
 
-  test("the event says how it came, in the list and by itself", async () => {
+  test("an imported event shows its origin in the list and in its details", async () => {
     await make("orders");
     await told("orders", event(1));
     const [item] = (await house.api("GET", "/events")).body.items;
@@ -378,7 +383,7 @@ describe("who, and what is written down", () => {
     expect((await house.api("GET", `/events/${item.id}`)).body.event).toMatchObject({ cameBy: "import", unsigned: true });
   });
 
-  test("a plan of an earlier version of the relay is not carried out", async () => {
+  test("a preview of an older version of the relay cannot be imported", async () => {
     const { body } = await make("orders");
     const plan = await send("orders", event(1), { dryRun: "true" });
     expect(plan.body.version).toBe(body.relay.version);
@@ -388,7 +393,7 @@ describe("who, and what is written down", () => {
     expect(await rows()).toEqual([]);
   });
 
-  test("a schedule takes nothing, and a relay that is not there", async () => {
+  test("a schedule and an unknown relay are rejected", async () => {
     await house.api("POST", "/relays", { definition: { name: "hourly", trigger: { kind: "schedule", every: "1h" }, actions: [NOTE] } });
     expect((await send("hourly", event(1))).body.code).toBe("invalid_input");
     expect((await send("nobody", event(1))).body.code).toBe("not_found");
@@ -405,8 +410,8 @@ describe("who, and what is written down", () => {
     const CALLERS: [who: string, call: (api: ApiServer) => object, status: number][] = [
       ["the environment's secret key", ({ keys }) => ({ key: keys.dev }), 200],
       ["an owner's session", () => ({ session: true }), 200],
-      ["an owner's session from another page", () => ({ session: true, headers: { origin: "https://evil.example" } }), 403],
-      ["nobody", () => ({}), 401],
+      ["an owner's session from another page's origin", () => ({ session: true, headers: { origin: "https://evil.example" } }), 403],
+      ["a caller without a key", () => ({}), 401],
       ["an app key", ({ keys }) => ({ key: keys.app }), 403],
       ["another environment's key", ({ keys }) => ({ key: keys.live }), 403],
       ["another app's key", ({ keys }) => ({ key: keys.other }), 403],
@@ -419,7 +424,7 @@ describe("who, and what is written down", () => {
       });
   });
 
-  test("imports and deliveries of the same events at once: each enters once", async () => {
+  test("concurrent imports and deliveries of the same events store each event once", async () => {
     await make("orders");
     const events = Array.from({ length: 60 }, (_, at) => event(at));
     const file = events.join("\n");

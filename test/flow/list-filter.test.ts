@@ -1,16 +1,16 @@
-/** Every filter of every list, asked in the ways in which one is got wrong: a filter never makes an empty list of a mistake. */
+/** Tests every filter of every list with typical mistakes. A mistake must be an error and never an empty list. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startApi } from "../kit/api-server.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
-/** Of the OpenAPI document. */
+/** Describes a path of the OpenAPI document. */
 interface Path {
   get?: { parameters: { in: string; name: string }[] };
 }
 
 /**
- * `word`: one of a few. `thing`: the name of what is, or was, in the environment. `time`: a moment. `exact`: a text that something has, or
- * nothing. `part`: a text that is looked for, where an empty one is in everything. `mapped`: a name and what its value begins with.
+ * Classifies filters. `word` is one of a fixed set. `thing` names an item that exists or existed in the environment. `time` is a time. `exact` is a
+ * text that must match exactly. `part` is a searched text, where an empty one matches everything. `mapped` is a name and the beginning of its value.
  */
 type Kind = "word" | "thing" | "time" | "exact" | "part" | "mapped";
 
@@ -60,7 +60,7 @@ describe("a list's filter", async () => {
     await send("DELETE", "/relays/gone");
   });
 
-  test("of every list stands here", async () => {
+  test("every list of the API document is in this table", async () => {
     const { paths } = (await api.call("/openapi.json")).json;
     const below = "/api/apps/{appId}/{environment}";
     const inDocument = Object.entries<Path>(paths).flatMap(([path, { get: route }]) => {
@@ -76,7 +76,7 @@ describe("a list's filter", async () => {
   const rows = Object.entries(FILTERS).flatMap(([path, filters]) =>
     Object.entries(filters).map(([name, kind]) => [`${path}?${name}`, kind] as const),
   );
-  test.each(rows)("%s is %s: what is not there, empty, too long, given twice", async (filter, kind) => {
+  test.each(rows)("%s is %s: unknown, empty, oversized and repeated values", async (filter, kind) => {
     const name = filter.split("?")[1] ?? "";
     const ask = async (value: string) => {
       const { status, json } = await get(`${filter}=${encodeURIComponent(value)}`);
@@ -98,7 +98,7 @@ describe("a list's filter", async () => {
     expect([status, json.message]).toEqual([400, "limit is not valid: use an integer from 1 to 200."]);
   });
 
-  test.each(["/events", "/events/counts", "/events/histogram"])("%s: a relay that is there, and one that was, are known", async (list) => {
+  test.each(["/events", "/events/counts", "/events/histogram"])("%s: knows an existing relay and a deleted one", async (list) => {
     for (const name of ["orders", "gone"]) expect((await get(`${list}?relay=${name}`)).status).toBe(200);
   });
 
@@ -108,11 +108,11 @@ describe("a list's filter", async () => {
     ["/events?reason=person_not_foudn", 'reason is not valid: no event fails with "person_not_foudn": did you mean person_not_found?'],
     ["/audit?action=relay.update", 'action is not valid: nothing is told as "relay.update": did you mean relay.updated?'],
     ["/grants?entitlement=lmap", /^`entitlement` names lmap, which is no access slug, product or plan here/],
-  ])("%s tells what was probably meant", async (path, message) => {
+  ])("%s suggests the probable value", async (path, message) => {
     expect((await get(path)).json.message).toMatch(message);
   });
 
-  test("a bulk replay of a relay that never was is refused, not of no event", async () => {
+  test("a bulk replay of an unknown relay is rejected instead of matching no event", async () => {
     const { status, json } = await api.call(`${api.E}/bulk-replays/plan`, {
       method: "POST",
       key: api.keys.dev,

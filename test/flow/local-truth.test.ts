@@ -1,4 +1,7 @@
-/** One truth in local development: what is saved over HTTP stands in its file, what is saved in a file is in force, whoever dies in between. */
+/**
+ * Tests that local development has one source of truth. The API writes files and edited files change the database, also if the process is killed
+ * between the two.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -67,7 +70,7 @@ const relay = (name: string, value = "x") => ({
 const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
 
 describe("a save over HTTP", () => {
-  test("writes the relay's file in its own indentation, a new relay's too, and a delete takes it away; the watch does not answer itself", async () => {
+  test("writes an edited or new relay's file with its own indentation, a deletion removes it, and the watcher ignores these writes", async () => {
     await begin(relay("one"));
     const own = JSON.stringify(relay("one"), null, "\t").replace('"notes"', '  "notes"');
     writeFileSync(file("one"), own);
@@ -84,7 +87,7 @@ describe("a save over HTTP", () => {
     expect(readdirSync(at("relays"))).toEqual(["one.json"]);
   });
 
-  test("of the catalog writes catalog.json, item by item, and so does a command beside the service", async () => {
+  test("of the catalog writes catalog.json item by item, like a command next to the service", async () => {
     await begin(relay("one"));
     const made = await call("PUT", "/products/book", { credits: 5 });
     expect([made.status, made.json.file]).toEqual([200, "service/catalog.json"]);
@@ -105,13 +108,13 @@ describe("a save over HTTP", () => {
     const set = await runCommand(["catalog", "set", "product", "pen", '{"credits":2}'], { cwd: home });
     expect(set.code).toBe(0);
     await until(() => json(at("catalog.json")).products.pen?.credits === 2);
-    // What a person takes out of the file stays where it is, and out of the file.
+    // A deletion from the file does not delete the item, and the item is not written back.
     writeFileSync(at("catalog.json"), JSON.stringify({ ...all, products: {} }, null, 2));
     await call("PUT", "/access/gamma", {});
     expect([json(at("catalog.json")).products, json(at("catalog.json")).access]).toEqual([{}, { beta: {}, gamma: {} }]);
   });
 
-  test("meets what changed in the file: a stale one is version_conflict, and both stay as they are", async () => {
+  test("after an edit of the file is version_conflict if stale, and neither side changes", async () => {
     await begin(relay("one"));
     const { version } = await stands("one");
     writeFileSync(file("one"), JSON.stringify(relay("one", "in the file")));
@@ -121,11 +124,11 @@ describe("a save over HTTP", () => {
   });
 
   test.each([
-    ["a relay's file that is half written", () => writeFileSync(file("one"), '{ "name": "one", '), () => save(relay("one", "by hand"))],
-    ["a file of no relay yet", () => writeFileSync(file("two"), "{"), () => call("POST", "/relays", { definition: relay("two") })],
-    ["a catalog that is half written", () => writeFileSync(at("catalog.json"), "{"), () => call("PUT", "/products/book", {})],
-    ["a relay's file that is half written, at a delete", () => writeFileSync(file("one"), "{"), () => call("DELETE", "/relays/one")],
-  ])("never overwrites %s: version_conflict with the file's side, and nothing is saved", async (_what, breaks, saves) => {
+    ["a half-written relay file", () => writeFileSync(file("one"), '{ "name": "one", '), () => save(relay("one", "by hand"))],
+    ["a broken file of a new relay", () => writeFileSync(file("two"), "{"), () => call("POST", "/relays", { definition: relay("two") })],
+    ["a half-written catalog", () => writeFileSync(at("catalog.json"), "{"), () => call("PUT", "/products/book", {})],
+    ["a half-written relay file during a deletion", () => writeFileSync(file("one"), "{"), () => call("DELETE", "/relays/one")],
+  ])("never overwrites %s: version_conflict with the file's content, and nothing is saved", async (_what, breaks, saves) => {
     await begin(relay("one"));
     const before = [(await stands("one")).version, (await stands("two")) === undefined];
     breaks();
@@ -139,7 +142,7 @@ describe("a save over HTTP", () => {
     expect([(await stands("one")).version, (await stands("two")) === undefined]).toEqual(before);
   });
 
-  test("whose file cannot be written is told in the answer and as a problem, loses nothing, and is written when it can be", async () => {
+  test("returns a warning and raises a problem if the file cannot be written, and writes it as soon as possible", async () => {
     await begin(relay("one"));
     const aside = join(home, "aside");
     renameSync(at(), aside);
@@ -156,7 +159,7 @@ describe("a save over HTTP", () => {
     await until(async () => (await problems()).length === 0);
   });
 
-  test("where no file can lie says so likewise", async () => {
+  test("does the same if a file blocks the folder's path", async () => {
     await begin(relay("one"));
     const aside = join(home, "aside");
     renameSync(at("relays"), aside);
@@ -171,7 +174,7 @@ describe("a save over HTTP", () => {
 });
 
 describe("a service that is killed", () => {
-  /** A save whose file nobody wrote: what a kill between the commit and the file leaves. */
+  /** Saves without the file's write, like a kill between the commit and the write. */
   async function saveUnwritten(work: () => Promise<unknown>): Promise<void> {
     const held = [
       ...readdirSync(at("relays")).map((name) => [file(name.slice(0, -5)), text(name.slice(0, -5))]),
@@ -188,9 +191,9 @@ describe("a service that is killed", () => {
     }
   }
 
-  test("between the database and the file writes the file at its next start, and says so", async () => {
+  test("between the commit and the file write writes the file at its next start, and says so", async () => {
     await begin(relay("one"), relay("gone"));
-    // The folder is away, so that what is remembered is what the kill leaves.
+    // Moves the folder away, so that the stored state matches a kill.
     const aside = join(home, "aside");
     renameSync(at(), aside);
     await save(relay("one", "by hand"));
@@ -215,7 +218,7 @@ describe("a service that is killed", () => {
     expect(await stands("gone")).toBeUndefined();
   });
 
-  test("between the file and the database's memory of it finds both the same", async () => {
+  test("between the file write and its commit finds both sides equal", async () => {
     await begin(relay("one"));
     await saveUnwritten(async () => undefined);
     writeFileSync(file("one"), JSON.stringify(relay("one", "by file")));
@@ -227,7 +230,7 @@ describe("a service that is killed", () => {
   test.each([
     ["the file is newer", 4_000_000_000, "by file"],
     ["the dashboard is newer", 1, "by hand"],
-  ])("while both sides moved has one truth after it, and keeps the other: %s", async (_when, mtime, wins) => {
+  ])("after both sides changed selects one side and stores the other: %s", async (_when, mtime, wins) => {
     await begin(relay("one"));
     const aside = join(home, "aside");
     renameSync(at(), aside);
@@ -248,7 +251,7 @@ describe("a service that is killed", () => {
     for (const name of kept) expect(json(at("relays", name))).toEqual(relay("one", "by file"));
   });
 
-  test("at any moment of a save leaves one truth", async () => {
+  test("at any moment of a save ends with both sides equal", async () => {
     await begin(relay("one"));
     for (let round = 0; round < 8; round++) {
       const saving = save(relay("one", `round ${round}`)).catch(() => null);
@@ -263,7 +266,7 @@ describe("a service that is killed", () => {
   });
 });
 
-describe("a folder that git moves about", () => {
+describe("a folder that git changes", () => {
   const git = (...line: string[]) => {
     const done = Bun.spawnSync(["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "core.hooksPath=/dev/null", ...line], {
       cwd: home,
@@ -277,7 +280,7 @@ describe("a folder that git moves about", () => {
     return (await fetch(`http://127.0.0.1:${port}/hooks/local/one`, { method: "POST", headers, body })).status;
   };
 
-  test("while events arrive deletes nothing: stash, switch and mv, each relay with its secret, its version and its events", async () => {
+  test("deletes nothing during stash, switch and mv while events arrive, and each relay keeps its secret, version and events", async () => {
     await begin(relay("base"));
     writeFileSync(join(home, ".gitignore"), ".relay/\n");
     git("init", "-q", "-b", "main");
@@ -323,7 +326,7 @@ describe("a folder that git moves about", () => {
     expect(dev.lines().filter((line) => /deleted/.test(line) && !/unless it comes back/.test(line))).toEqual([]);
   });
 
-  test("an editor that writes by delete and rename changes nothing but what it wrote", async () => {
+  test("changes only the written text if an editor saves by delete and rename", async () => {
     await begin(relay("one"));
     const { id } = await stands("one");
     for (let round = 0; round < 20; round++) {

@@ -1,4 +1,4 @@
-/** Signing a command in through the dashboard: what each code does, once, for ten minutes; what the key may do; and how it ends. */
+/** Tests the sign-in of a command through the dashboard: each code works once within ten minutes, and the key has limits and an end. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/base/id.ts";
@@ -10,7 +10,7 @@ const api = await startApi();
 afterAll(() => api[Symbol.asyncDispose]());
 
 const post = (path: string, body: unknown, session = false) => api.call(path, { method: "POST", body, session });
-/** Other addresses have windows of their own, and tests have one: time passes. */
+/** Moves the clock, so that each test begins with fresh rate limits per address. */
 beforeEach(() => api.clock.leap(LOGIN_LIFE_MS));
 
 async function begin(more: object = {}) {
@@ -30,7 +30,7 @@ async function signIn(environment = "development", more: object = {}) {
 const of = ({ status, json }: { status: number; json: { code?: string; message?: string } }) => [status, json?.code];
 
 describe("a login", () => {
-  test("is begun by anybody, shown to an owner, allowed for an environment, and its key is fetched once", async () => {
+  test("can be started by any caller, is shown to an owner, is approved for an environment, and returns its key once", async () => {
     const begun = await begin({ days: 7 });
     expect(begun.userCode).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/);
     expect(begun.deviceCode).toMatch(/^[A-Za-z0-9]{43}$/);
@@ -49,7 +49,7 @@ describe("a login", () => {
     expect(known.json).toMatchObject({ app: "shop", environment: "production", owner: "ann@example.com", expiresAt: json.expiresAt });
   });
 
-  test("keeps neither of its codes, and the key as a hash alone", async () => {
+  test("stores neither code, and the key only as a hash", async () => {
     const { deviceCode, userCode } = await begin();
     await approve(userCode);
     const { token } = (await fetchKey(deviceCode)).json;
@@ -57,7 +57,7 @@ describe("a login", () => {
     for (const secret of [deviceCode, userCode, userCode.replace("-", ""), token, token.slice(7)]) expect(all).not.toContain(secret);
   });
 
-  test("that an owner denies makes no key, and says so", async () => {
+  test("that an owner denied creates no key, and says so", async () => {
     const { deviceCode, userCode } = await begin();
     expect((await deny(userCode)).status).toBe(204);
     expect(of(await fetchKey(deviceCode))).toEqual([400, "access_denied"]);
@@ -68,7 +68,7 @@ describe("a login", () => {
     ["look", look],
     ["approve", (code: string) => approve(code)],
     ["deny", deny],
-  ])("that was answered, or has ended, is not there to %s", async (_what, ask) => {
+  ])("that was answered or has ended is rejected by %s", async (_what, ask) => {
     const [answered, ended] = [await begin(), await begin()];
     await approve(answered.userCode);
     expect(of(await ask(answered.userCode))).toEqual([409, "login_used"]);
@@ -78,7 +78,7 @@ describe("a login", () => {
     expect(of(await ask("' OR 1=1 --"))).toEqual([404, "not_found"]);
   });
 
-  test("ends after ten minutes, allowed or not, and is forgotten later", async () => {
+  test("ends after ten minutes, approved or not, and is deleted later", async () => {
     const [waiting, allowed] = [await begin(), await begin()];
     await api.clock.advance(LOGIN_LIFE_MS - 1000);
     await approve(allowed.userCode);
@@ -89,7 +89,7 @@ describe("a login", () => {
     expect(await api.rows("SELECT id FROM login_request")).toEqual([]);
   });
 
-  test("outlives a restart: its codes work on", async () => {
+  test("survives a restart with working codes", async () => {
     const [waiting, allowed] = [await begin(), await begin()];
     await approve(allowed.userCode);
     await api.restart();
@@ -98,7 +98,7 @@ describe("a login", () => {
     expect((await look(waiting.userCode)).status).toBe(200);
   });
 
-  test("whose key is fetched twice ends with it: one of the two is not who asked", async () => {
+  test("whose key is fetched twice loses the key, because one of the two callers is an attacker", async () => {
     const { deviceCode, userCode } = await begin();
     await approve(userCode);
     const { token } = (await fetchKey(deviceCode)).json;
@@ -108,7 +108,7 @@ describe("a login", () => {
     expect(of(await fetchKey(deviceCode))).toEqual([409, "login_used"]);
   });
 
-  test("is answered once, by however many at the same moment", async () => {
+  test("has only one answer among concurrent ones", async () => {
     const { deviceCode, userCode } = await begin();
     const answers = await Promise.all([approve(userCode), approve(userCode, "production"), deny(userCode)]);
     expect(answers.filter(({ status }) => status < 300)).toHaveLength(1);
@@ -120,7 +120,7 @@ describe("a login", () => {
     expect(made?.count).toBe(0);
   });
 
-  test("says what a stranger wrote as plain words, cut", async () => {
+  test("shows text from a stranger as plain, truncated words", async () => {
     const { userCode } = await begin({ machine: `<b>\u001b[31mevil\u202e${"x".repeat(150)}`, account: "😀".repeat(60) });
     const { machine, account } = (await look(userCode)).json.login;
     for (const tricky of ["\u001b", "\u202e"]) expect(machine).not.toContain(tricky);
@@ -132,23 +132,23 @@ describe("a login", () => {
 
   test.each([
     ["no machine", {}],
-    ["a machine of no end", { machine: "x".repeat(201) }],
+    ["a machine name that is too long", { machine: "x".repeat(201) }],
     ["no days", { machine: "x", days: 0 }],
     ["days beyond a year", { machine: "x", days: 366 }],
-    ["a field there is not", { machine: "x", scope: "all" }],
-  ])("with %s is refused", async (_what, body) => {
+    ["an unknown field", { machine: "x", scope: "all" }],
+  ])("with %s is rejected", async (_what, body) => {
     expect(of(await post("/api/login", body))).toEqual([400, "invalid_input"]);
   });
 
-  test("for an environment that is not there is refused, and can be allowed for another", async () => {
+  test("for an unknown environment is rejected, and can still be approved for another", async () => {
     const { userCode } = await begin();
     expect(of(await approve(userCode, "staging"))).toEqual([404, "not_found"]);
     expect((await approve(userCode)).status).toBe(200);
   });
 });
 
-describe("who asks too often", () => {
-  test("of one login is told to slow down, by five seconds each time", async () => {
+describe("a rate limit", () => {
+  test("for one login asks the caller to slow down, by five seconds each time", async () => {
     const { deviceCode } = await begin();
     expect(of(await fetchKey(deviceCode))).toEqual([400, "authorization_pending"]);
     const early = await fetchKey(deviceCode);
@@ -159,14 +159,14 @@ describe("who asks too often", () => {
     expect(of(await fetchKey(deviceCode))).toEqual([400, "authorization_pending"]);
   });
 
-  test("for logins waits, by address", async () => {
+  test("for new logins applies per address", async () => {
     for (let at = 0; at < MAX_LOGINS_PER_ADDRESS; at++) await begin();
     const { status, json } = await post("/api/login", { machine: "x" });
     expect([status, json.code, typeof json.resetAt]).toEqual([429, "login_capped", "string"]);
   });
 
-  describe("beside as many logins as may wait", () => {
-    /** Made as addresses of strangers make them: `each` of one address. */
+  describe("at the maximum of waiting logins", () => {
+    /** Adds waiting logins from other addresses, with `each` logins per address. */
     async function flood(each: number): Promise<void> {
       const columns = "id, device_hash, code_digest, machine, account, source, days, created_at, expires_at, state";
       await api.store.write("app", async (tx) => {
@@ -182,7 +182,7 @@ describe("who asks too often", () => {
       });
     }
 
-    test("one begins, stays whatever comes from addresses with more, and is allowed", async () => {
+    test("a new login can start, and logins of busier addresses do not remove it", async () => {
       const { userCode } = await begin();
       await flood(10);
       await begin();
@@ -191,7 +191,7 @@ describe("who asks too often", () => {
       expect((await look(userCode)).status).toBe(200);
     });
 
-    test("one begins in the place of the one of its own address, where each is of another address", async () => {
+    test("a new login replaces one from the same address if every other address has only one", async () => {
       const { userCode: first } = await begin();
       await flood(1);
       expect((await look(first)).status).toBe(200);
@@ -201,7 +201,7 @@ describe("who asks too often", () => {
     });
   });
 
-  test("for codes that there are not waits, and a right one is not counted", async () => {
+  test("for unknown codes applies, and a valid code does not count", async () => {
     const { userCode } = await begin();
     for (let at = 0; at < MAX_LOGIN_CODE_TRIES; at++) expect((await look("BCDF-GHJK")).status).toBe(404);
     expect(of(await look(userCode))).toEqual([429, "login_capped"]);
@@ -209,8 +209,8 @@ describe("who asks too often", () => {
   });
 });
 
-describe("only an owner's session answers", () => {
-  test.each(["look", "approve", "deny"])("%s: no key, nobody, and no other page", async (what) => {
+describe("only an owner's session can answer", () => {
+  test.each(["look", "approve", "deny"])("%s: rejects a key, a stranger and another page's origin", async (what) => {
     const { userCode } = await begin();
     const body = { code: userCode, ...(what === "approve" ? { app: "shop", environment: "development" } : {}) };
     const path = `/api/login/${what}`;
@@ -226,7 +226,7 @@ describe("only an owner's session answers", () => {
 describe("the key of a login", () => {
   const E = "/api/apps/shop/development";
 
-  test("is the owner's: listed with owner and end, and named in the audit beside its id", async () => {
+  test("belongs to the owner: listed with owner and expiry, and named in the audit next to its id", async () => {
     const { token, key, expiresAt } = await signIn();
     const listed = (await api.call(`${E}/keys`, { session: true })).json.items;
     expect(listed.find(({ id }: { id: string }) => id === key.id)).toMatchObject({
@@ -244,7 +244,7 @@ describe("the key of a login", () => {
     expect(made.map(({ actor, action }: { actor: string; action: string }) => [actor, action])).toEqual([["owner:ann@example.com", "key.created"]]);
   });
 
-  test("may not make or revoke keys, nor leave its environment, nor act as the owner", async () => {
+  test("cannot create or revoke keys, leave its environment, or act as the owner", async () => {
     const { token, key } = await signIn();
     for (const [method, path, body, status] of [
       ["POST", `${E}/keys`, { name: "more" }, 403],
@@ -257,7 +257,7 @@ describe("the key of a login", () => {
       expect([path, (await api.call(path, { method, key: token, body })).status]).toEqual([path, status]);
   });
 
-  test("ends by itself, and says what to do", async () => {
+  test("expires, and the error says what to do", async () => {
     const { token, expiresAt } = await signIn("development", { days: 1 });
     await api.clock.leap(DAY_MS - 1000);
     expect((await api.call(`${E}/relays`, { key: token })).status).toBe(200);
@@ -270,7 +270,7 @@ describe("the key of a login", () => {
     ]);
   });
 
-  test("is revoked by itself, which no other secret key does", async () => {
+  test("can revoke itself, unlike any other secret key", async () => {
     const { token } = await signIn();
     expect(of(await api.call("/api/key", { method: "DELETE", key: api.keys.dev }))).toEqual([403, "forbidden"]);
     expect(of(await api.call("/api/key", { method: "DELETE", key: api.keys.app }))).toEqual([403, "forbidden"]);
@@ -280,13 +280,13 @@ describe("the key of a login", () => {
     expect(of(await api.call("/api/key", { method: "DELETE", key: token }))[0]).toBe(401);
   });
 
-  test("is revoked in the dashboard", async () => {
+  test("can be revoked in the dashboard", async () => {
     const { token, key } = await signIn();
     expect((await api.call(`${E}/keys/${key.id}`, { method: "DELETE", session: true })).status).toBe(204);
     expect((await api.call(`${E}/relays`, { key: token })).json.message).toContain("was revoked at");
   });
 
-  test("ends with its owner, and with the owner's password", async () => {
+  test("ends when its owner is removed or gets a new password", async () => {
     const [first, waiting] = [await signIn(), await begin()];
     await approve(waiting.userCode);
     const { ownerId } = api;
@@ -307,7 +307,7 @@ describe("the key of a login", () => {
     expect((await api.call("/api/key", { key: token })).status).toBe(200);
     await api.store.write("app", (tx) => tx.run("DELETE FROM owner WHERE id = ?1", other.id));
     expect((await api.call("/api/key", { key: token })).status).toBe(401);
-    // The environment's own keys are nobody's and live on.
+    // The environment's own keys belong to no owner and stay valid.
     expect((await api.call(`${E}/relays`, { key: api.keys.dev })).status).toBe(200);
   });
 });

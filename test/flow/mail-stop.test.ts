@@ -1,4 +1,4 @@
-/** Stopping event mail: the page and the one click that a mail carries, and the owner's view of it. */
+/** Tests unsubscribing from event mail: the page and the one-click link of a mail, and the owner's view. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { makeStopUrl } from "../../src/platform/mail/mail-stop.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => api[Symbol.asyncDispose]());
 
-/** As a mail program clicks (RFC 8058). */
+/** Sends the request of a mail program's one-click unsubscribe (RFC 8058). */
 const click = (to = path) =>
   fetch(api.base + to, {
     method: "POST",
@@ -27,8 +27,8 @@ const click = (to = path) =>
   });
 const stops = async () => (await api.call(`${api.E}/mail/stops`, { session: true })).json.items;
 
-describe("the address in a mail", () => {
-  test("opened, asks and changes nothing, as mail scanners open every address", async () => {
+describe("the unsubscribe link", () => {
+  test("asks for a confirmation when opened and changes nothing, because mail scanners open every link", async () => {
     const before = await api.snapshot();
     const page = await fetch(api.base + path);
     const text = await page.text();
@@ -39,7 +39,7 @@ describe("the address in a mail", () => {
     expect(changesBetween(before, await api.snapshot())).toEqual({});
   });
 
-  test("clicked once, or again, stops the person's event mail, audited once, and no cookie or key is needed", async () => {
+  test("clicked once or again stops the person's event mail with one audit row, and needs no cookie or key", async () => {
     const before = await api.snapshot();
     expect([(await click()).status, (await click()).status]).toEqual([200, 200]);
     expect(changesBetween(before, await api.snapshot())).toEqual({ mail_stop: 1, audit: 1 });
@@ -56,20 +56,20 @@ describe("the address in a mail", () => {
     ["another person's id", (own) => own.replace(/per_[0-9a-f]{4}/, "per_0000")],
     ["another environment", (own) => own.replace(/\/(\d+)\./, "/999.")],
     ["another digest", (own) => own.slice(0, -2) + (own.endsWith("AA") ? "BB" : "AA")],
-    ["a digest cut short", (own) => own.slice(0, -1)],
+    ["a truncated digest", (own) => own.slice(0, -1)],
     ["nothing", () => "/mail/stop/x"],
-  ])("made with %s is not found, and stops nobody's mail", async (_rule, change) => {
+  ])("made with %s is not found, and stops no mail", async (_rule, change) => {
     for (const answer of [await click(change(path)), await fetch(api.base + change(path))])
       expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([404, "not_found"]);
     expect(await stops()).toEqual([]);
   });
 
-  test("of a person who was erased is not found", async () => {
+  test("of an erased person is not found", async () => {
     await api.call(`${api.E}/persons/${personId}`, { method: "DELETE", session: true });
     expect((await click()).status).toBe(404);
   });
 
-  test("with a longer body than a click is refused", async () => {
+  test("rejects a body longer than a click's", async () => {
     const answer = await fetch(api.base + path, { method: "POST", body: "x".repeat(2_000) });
     expect(answer.status).toBe(413);
     expect(await stops()).toEqual([]);
@@ -79,7 +79,7 @@ describe("the address in a mail", () => {
 describe("an owner", () => {
   const put = (stopped: boolean, id = personId) => api.call(`${api.E}/persons/${id}/mail-stop`, { method: "PUT", body: { stopped }, session: true });
 
-  test("sees on the person since when they want no event mail, and takes it back", async () => {
+  test("sees since when a person is unsubscribed, and can revert it", async () => {
     await click();
     const shown = await api.call(`${api.E}/persons/${personId}/mail-stop`, { key: api.keys.dev });
     expect(shown.json).toEqual({ mailStop: { person: personId, stoppedAt: "2026-01-15T12:00:00.000Z" } });
@@ -92,13 +92,13 @@ describe("an owner", () => {
     });
   });
 
-  test("stops it by hand, and is told who is not there", async () => {
+  test("can unsubscribe a person, and gets an error for an unknown one", async () => {
     expect((await put(true)).json.mailStop.stoppedAt).toBe("2026-01-15T12:00:00.000Z");
     expect(await stops()).toHaveLength(1);
     expect((await put(true, "per_none")).status).toBe(404);
   });
 
-  test("pages through the list, the newest first", async () => {
+  test("pages through the list, newest first", async () => {
     const ids = [personId];
     await put(true);
     for (const name of ["bo", "cy"]) {

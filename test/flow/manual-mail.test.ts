@@ -1,4 +1,4 @@
-/** Mail sent by hand over HTTP: again what may not have left, and a test of the settings. */
+/** Tests mail that an owner sends over HTTP: a resend of a mail with an unknown result, and a test of the settings. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
@@ -35,7 +35,7 @@ function makePerson(email: string): Promise<string> {
   });
 }
 
-/** A relay's mail in this state. */
+/** Creates a relay's mail in this state. */
 function makeMail(state: string, more: { relayName?: string | null } = {}): Promise<string> {
   return api.store.write("app", async (tx) => {
     const id = await recordIntendedEmail(tx, {
@@ -59,8 +59,8 @@ function makeMail(state: string, more: { relayName?: string | null } = {}): Prom
 const again = (id: string) => api.call(`${api.E}/emails/${id}/send-again`, { method: "POST", body: {}, session: true });
 const testMail = (body: object = {}, how: object = { session: true }) => api.call(`${api.E}/mail/test`, { method: "POST", body, ...how });
 
-describe("sending again by hand", () => {
-  test("sends a mail whose end is unknown, in the same words to the same person, from the sender that is verified now", async () => {
+describe("a resend", () => {
+  test("sends a mail whose result is unknown with the same text to the same person, from the sender that is verified now", async () => {
     const id = await makeMail("unknown");
     expect(await again(id)).toMatchObject({
       status: 200,
@@ -72,9 +72,9 @@ describe("sending again by hand", () => {
   });
 
   test.each<[string, MailOutcome]>([
-    ["is refused", FAILED],
-    ["has no known end again", { kind: "unknown", reason: "connection_lost", message: "The connection ended." }],
-  ])("a mail that %s stays unknown, because the first one may have left, and says why", async (_rule, outcome) => {
+    ["is rejected", FAILED],
+    ["has an unknown result again", { kind: "unknown", reason: "connection_lost", message: "The connection ended." }],
+  ])("of a mail that %s leaves it unknown, because the first one may have been sent, and gives the reason", async (_rule, outcome) => {
     const id = await makeMail("unknown");
     api.mail.outcome = outcome;
     const { status, json } = await again(id);
@@ -84,7 +84,7 @@ describe("sending again by hand", () => {
     expect((await again(id)).json.email.state).toBe("sent");
   });
 
-  test("of two at once one sends", async () => {
+  test("sends once for two concurrent requests", async () => {
     const id = await makeMail("unknown");
     const answers = await Promise.all([again(id), again(id)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
@@ -92,13 +92,13 @@ describe("sending again by hand", () => {
   });
 
   test.each<[string, () => Promise<string>, [number, string]]>([
-    ["was taken", () => makeMail("sent"), [409, "mail_settled"]],
+    ["was sent", () => makeMail("sent"), [409, "mail_settled"]],
     ["failed", () => makeMail("failed"), [409, "mail_settled"]],
-    ["is on its way", () => makeMail("intended"), [409, "mail_settled"]],
-    ["no relay made", () => makeMail("unknown", { relayName: null }), [409, "mail_settled"]],
-    ["is not there", async () => "eml_none", [404, "not_found"]],
+    ["is being sent", () => makeMail("intended"), [409, "mail_settled"]],
+    ["no relay sent", () => makeMail("unknown", { relayName: null }), [409, "mail_settled"]],
+    ["does not exist", async () => "eml_none", [404, "not_found"]],
     [
-      "went to somebody who is suspended now",
+      "went to a person who is suspended now",
       async () => {
         await api.store.write("app", (tx) => tx.run("UPDATE person SET status = 'suspended'"));
         return makeMail("unknown");
@@ -106,7 +106,7 @@ describe("sending again by hand", () => {
       [403, "person_suspended"],
     ],
     [
-      "went to somebody who was erased",
+      "went to a person who was erased",
       async () => {
         const id = await makeMail("unknown");
         expect((await api.call(`${api.E}/persons/${personId}`, { method: "DELETE", session: true })).status).toBe(204);
@@ -115,7 +115,7 @@ describe("sending again by hand", () => {
       [409, "mail_settled"],
     ],
     [
-      "went to somebody who stopped such mail since",
+      "went to a person who has unsubscribed since",
       async () => {
         const path = `${api.E}/persons/${personId}/mail-stop`;
         expect((await api.call(path, { method: "PUT", body: { stopped: true }, session: true })).status).toBe(200);
@@ -124,14 +124,14 @@ describe("sending again by hand", () => {
       [409, "mail_not_possible"],
     ],
     [
-      "has no verified sender any more",
+      "has no verified sender now",
       async () => {
         await api.store.write("app", (tx) => tx.run("UPDATE sender_domain SET verified_at = NULL"));
         return makeMail("unknown");
       },
       [409, "mail_not_possible"],
     ],
-  ])("refuses a mail that %s, and sends nothing", async (_rule, given, [status, code]) => {
+  ])("rejects a mail that %s, and sends nothing", async (_rule, given, [status, code]) => {
     const answer = await again(await given());
     expect([answer.status, answer.json.code]).toEqual([status, code]);
     expect(api.mail.sent).toEqual([]);
@@ -139,7 +139,7 @@ describe("sending again by hand", () => {
 });
 
 describe("a test mail", () => {
-  test("goes to the owner who asks, from the account word, and is a row like every other", async () => {
+  test("goes to the requesting owner from the account sender, and is stored like other mail", async () => {
     const { status, json } = await testMail();
     expect([status, json.email.state, json.email.from]).toEqual([200, "sent", "account@shop.example"]);
     expect(api.mail.sent).toMatchObject([{ emailId: json.email.id, to: json.email.to }]);
@@ -147,7 +147,7 @@ describe("a test mail", () => {
     expect(listed.json.items).toMatchObject([{ id: json.email.id, state: "sent", subject: "Test mail" }]);
   });
 
-  test("that is not taken says of which class that is, and in whose words", async () => {
+  test("that is rejected names its error class and quotes the mail server", async () => {
     api.mail.outcome = FAILED;
     expect((await testMail({}, { key: api.keys.dev })).json.email).toMatchObject({
       state: "failed",
@@ -157,7 +157,7 @@ describe("a test mail", () => {
   });
 
   test.each<[string, object, () => Promise<unknown>, [number, string]]>([
-    ["somebody who is no owner", { to: "stranger@example.com" }, async () => undefined, [400, "invalid_input"]],
+    ["a recipient who is no owner", { to: "stranger@example.com" }, async () => undefined, [400, "invalid_input"]],
     [
       "an owner without a verified sender domain",
       {},
@@ -176,14 +176,14 @@ describe("a test mail", () => {
       [409, "mail_not_possible"],
     ],
     [
-      "an owner past the app's hour",
+      "an owner over the app's hourly limit",
       {},
       async () => {
         for (let count = 0; count < 200; count++) await makeMail("sent");
       },
       [409, "mail_not_possible"],
     ],
-  ])("is refused to %s", async (_rule, body, given, [status, code]) => {
+  ])("is rejected for %s", async (_rule, body, given, [status, code]) => {
     await given();
     const answer = await testMail(body);
     expect([answer.status, answer.json.code]).toEqual([status, code]);

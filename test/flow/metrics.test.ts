@@ -1,4 +1,4 @@
-/** /metrics over real HTTP: who may read it, and that it moves with what the service does. */
+/** Tests /metrics over HTTP: access to it, and values that follow the service's work. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ApiServer, type Call, startApi } from "../kit/api-server.ts";
 import { parsePrometheus, sampleOf } from "../kit/prometheus-text.ts";
@@ -17,43 +17,43 @@ async function read(): Promise<string> {
   return (await api.call("/metrics")).text;
 }
 
-describe("who may read", () => {
+describe("access", () => {
   const FORWARDED = { "x-forwarded-for": "203.0.113.7" };
   const rules: { rule: string; call: () => Call; status: number }[] = [
-    { rule: "this machine's own caller needs no key", call: () => ({}), status: 200 },
+    { rule: "a local caller needs no key", call: () => ({}), status: 200 },
     {
-      rule: "a caller from elsewhere without a key is refused",
+      rule: "a remote caller without a key is rejected",
       call: () => ({ headers: FORWARDED }),
       status: 401,
     },
     {
-      rule: "a caller from elsewhere with a secret key reads",
+      rule: "a remote caller with a secret key can read",
       call: () => ({ key: api.keys.dev, headers: FORWARDED }),
       status: 200,
     },
     {
-      rule: "the key may be of any environment",
+      rule: "a key of any environment can read",
       call: () => ({ key: api.keys.other, headers: FORWARDED }),
       status: 200,
     },
     {
-      rule: "an app key reads nothing",
+      rule: "an app key is rejected",
       call: () => ({ key: api.keys.app, headers: FORWARDED }),
       status: 403,
     },
     {
-      rule: "a wrong key is refused",
+      rule: "a wrong key is rejected",
       call: () => ({ key: "sk_dev_wrong", headers: FORWARDED }),
       status: 401,
     },
-    { rule: "an owner's session reads", call: () => ({ session: true, headers: FORWARDED }), status: 200 },
+    { rule: "an owner's session can read", call: () => ({ session: true, headers: FORWARDED }), status: 200 },
     {
-      rule: "a proxy on this machine that names nobody counts as elsewhere",
+      rule: "a local proxy that names no client counts as remote",
       call: () => ({ headers: { via: "1.1 proxy" } }),
       status: 401,
     },
     {
-      rule: "a page whose name was pointed at this machine is refused",
+      rule: "a page whose host name was rebound to this machine is rejected",
       call: () => ({ headers: { host: "rebound.example.com" } }),
       status: 401,
     },
@@ -67,14 +67,14 @@ describe("who may read", () => {
     });
   }
 
-  test("the answer is plain text of the format's version, never cached", async () => {
+  test("the response is plain text of the format's version, and is never cached", async () => {
     const { headers } = await api.call("/metrics");
     expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(headers.get("cache-control")).toBe("no-store");
   });
 });
 
-test("a webhook moves the counters of its outcome and the queue", async () => {
+test("a webhook increments the counter of its outcome and the queue", async () => {
   const made = await api.call(`${api.E}/relays`, {
     method: "POST",
     key: api.keys.dev,
@@ -87,7 +87,7 @@ test("a webhook moves the counters of its outcome and the queue", async () => {
     },
   });
   expect(made.status).toBe(201);
-  // So that what arrives stays queued.
+  // Stops the runner, so that events stay queued.
   await api.service.runner.stop();
   const post = (token: string, id: string) =>
     api.call("/hooks/shop/orders", {
@@ -112,7 +112,7 @@ test("a webhook moves the counters of its outcome and the queue", async () => {
   expect(sampleOf(await read(), "relay_queue_age_seconds")).toBeGreaterThanOrEqual(90);
 });
 
-test("sizes are those of the files", async () => {
+test("sizes equal those of the files", async () => {
   const text = await read();
   const sizeOf = (name: string): number => Bun.file(`${api.dataDir}/${name}`).size;
   expect(sampleOf(text, "relay_database_bytes")).toBe(sizeOf("relay.db"));

@@ -1,4 +1,4 @@
-/** A node that brings its PostgreSQL to this version's schema: its port answers meanwhile, it ends when it is told to, and what breaks is taken up again. */
+/** Tests a node that migrates its PostgreSQL schema: its port answers during the migration, a stop ends it, and it resumes after an interruption. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { type ReservedSQL, SQL } from "bun";
@@ -13,14 +13,14 @@ import type { FreshDatabase } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 
 const OLD_SCHEMA = 42;
-/** What the step of the schema after it changes. */
+/** Locks the table that the step after this version changes. */
 const HOLD = "BEGIN; LOCK TABLE node IN ACCESS SHARE MODE";
 const HOLD_MIGRATIONS = "BEGIN; SELECT pg_advisory_xact_lock(1919249506)";
 const MIGRATING = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay migration'";
 
 let database: FreshDatabase;
 let admin: SQL;
-/** Holds what the migration waits for, as a large table would keep it. */
+/** Holds a lock that blocks the migration, like a large table does. */
 let holder: ReservedSQL;
 
 beforeEach(async () => {
@@ -39,7 +39,7 @@ const isMigrating = async (): Promise<boolean> => (await admin.unsafe(MIGRATING)
 
 interface Starting extends AsyncDisposable {
   url: string;
-  /** The service, or what the start failed with. */
+  /** Resolves to the service, or to the error of the start. */
   ended: Promise<Service | Error>;
   stop(): void;
   logged(message: string): Record<string, unknown>[];
@@ -85,7 +85,7 @@ async function serves(node: Starting): Promise<void> {
   expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
 }
 
-test("its port is open, says how far it is and that nothing is recorded, until it serves", async () => {
+test("the port reports the progress and that no request is recorded, until the node serves", async () => {
   await holder.unsafe(HOLD).simple();
   await using node = await start(database.url);
   await untilItSays(node, /node-compared/);
@@ -105,7 +105,7 @@ test("its port is open, says how far it is and that nothing is recorded, until i
   ]);
 });
 
-test("whoever writes there has ended before it, also who has only read until then what a step of it changes", async () => {
+test("the migration starts after open writers have ended, including a reader that becomes a writer", async () => {
   await holder.unsafe(`BEGIN; SELECT pg_advisory_xact_lock(${WRITER_LOCK}); SELECT 1 FROM event`).simple();
   await using node = await start(database.url);
   await until("it waits for a lock", async () => (await admin.unsafe(`${MIGRATING} AND wait_event_type = 'Lock'`))[0].count > 0);
@@ -115,7 +115,7 @@ test("whoever writes there has ended before it, also who has only read until the
   expect(node.logged("the start waits")).toEqual([]);
 });
 
-test("one that waits for another node's migration says so", async () => {
+test("a node that waits for another node's migration says so", async () => {
   await holder.unsafe(HOLD_MIGRATIONS).simple();
   await using node = await start(database.url);
   await untilItSays(node, /It waits for another node, which is bringing it there\.$/);
@@ -126,20 +126,20 @@ test("one that waits for another node's migration says so", async () => {
 test.each([
   ["while it waits for another node", HOLD_MIGRATIONS],
   ["in the middle of a statement", HOLD],
-])("told to stop %s it does not wait for that, and what it asked the database for ends too", async (_, hold) => {
+])("a stop %s ends the wait and the database statement", async (_, hold) => {
   await holder.unsafe(hold).simple();
   await using node = await start(database.url);
   await untilItSays(node, /from 42/);
   await until("it is under way", isMigrating);
   node.stop();
-  // What it waits for is still held.
+  // The blocking lock is still held.
   expect(await node.ended).toMatchObject({ message: "The start was ended before the database was brought to this version's schema." });
   await until("its statement has ended", async () => !(await isMigrating()));
   await holder.unsafe("COMMIT");
   expect(await readSchema()).toBe(OLD_SCHEMA);
 });
 
-test("where the database breaks off it waits, and takes the migration up again", async () => {
+test("an interrupted connection makes it wait, and it resumes the migration", async () => {
   await holder.unsafe(HOLD).simple();
   using proxy = await openPostgresProxy(database.url);
   await using node = await start(proxy.url);
@@ -153,7 +153,7 @@ test("where the database breaks off it waits, and takes the migration up again",
   expect(node.logged("the start waits")).toHaveLength(1);
 });
 
-test("where the database falls silent it is given up, waited for, and the migration taken up again", async () => {
+test("a silent database makes it give up the connection, wait, and resume the migration", async () => {
   await holder.unsafe(HOLD).simple();
   using proxy = await openPostgresProxy(database.url);
   await using node = await start(proxy.url);
@@ -168,7 +168,7 @@ test("where the database falls silent it is given up, waited for, and the migrat
   await serves(node);
 });
 
-test("another database's key is refused before anything is changed", async () => {
+test("another database's key is rejected before any change", async () => {
   await admin`INSERT INTO master_key_proof (one, sealed) VALUES (1, ${Buffer.alloc(61, 7)})`;
   await using node = await start(database.url, "c3".repeat(32));
   expect(await node.ended).toMatchObject({ message: expect.stringMatching(/^RELAY_MASTER_KEY is not the master key/) });

@@ -1,4 +1,4 @@
-/** A stopped service is moved to PostgreSQL and back, whole or not at all. */
+/** Tests moving a stopped service to PostgreSQL and back, atomically. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, readdirSync, rmSync } from "node:fs";
@@ -33,7 +33,7 @@ beforeAll(async () => {
     const session = { id: `cs_${number}`, payment_intent: `pi_${number}`, customer_details: { email: `buyer${number}@example.com` } };
     await running.hook("checkout", await signStripe(running, `evt_${number}`, "checkout.session.completed", session));
   }
-  // Longer than an entry of PostgreSQL's indexes may be, and like what one of them holds.
+  // Exceeds the size limit of a PostgreSQL index entry, in the format of an indexed value.
   const text = `fil_${Array.from({ length: 4_000 }, () => String.fromCodePoint(0x2_0000 + Math.floor(Math.random() * 0xa000))).join("")}`;
   await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } });
   expect((await running.api("POST", "/collections/notes/records", { data: { text } })).status).toBe(201);
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A stopped server's data directory of its own. */
+/** Copies a stopped server's data directory. */
 const copyFilled = (): string => copyOf(filled);
 
 const move = (line: readonly string[], env: Record<string, string> = {}) => runCommand(["move", ...line], { cwd: folder, env });
@@ -62,7 +62,7 @@ const asyncDisposable = (held: Disposable | AsyncDisposable | undefined): AsyncD
   },
 });
 
-/** Makes its schema. */
+/** Creates the schema. */
 async function makeSchema(url: string): Promise<void> {
   await (await openPostgres(readDatabaseUrl(url) as DatabaseUrl, { clock: systemClock })).close();
 }
@@ -77,7 +77,7 @@ async function ask(url: string, sql: string): Promise<Record<string, unknown>[]>
 }
 
 test.each([
-  ["as it is", 0],
+  ["unchanged", 0],
   ["with random rows in every table", 25],
 ])("a filled service moves to PostgreSQL and back, %s", async (_how, rows) => {
   const dataDir = copyFilled();
@@ -92,10 +92,10 @@ test.each([
   expect(returned).toMatchObject({ code: 0, said: expect.stringContaining("read again, and equal") });
   expect(rowsOf(back)).toEqual(before);
   expect(isWhole(join(back, "relay.db"))).toBe(true);
-  // A table that never had a row may say so or not.
+  // SQLite may or may not list a table that never had a row.
   const numbers = (of: string) => dumpTables(join(of, "relay.db"))["sqlite_sequence"]?.filter((row) => !/\bseq: 0,/.test(row));
   expect(numbers(back)).toEqual(numbers(dataDir));
-  // By its blocks are events listed.
+  // Lists of events read these blocks.
   using moved = new Database(join(back, "relay.db"));
   const [kept, due] = ["SELECT of_name, block FROM event_block ORDER BY 1, 2", "SELECT DISTINCT name_key, seq >> 11 FROM event ORDER BY 1, 2"];
   expect(moved.query(kept).values()).toEqual(moved.query(due).values());
@@ -110,7 +110,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-describe("a move is refused, and nothing is changed,", () => {
+describe("a move is rejected without a change", () => {
   const REFUSED: readonly [
     why: string,
     arrange: (dataDir: string, url: string) => Promise<Disposable | AsyncDisposable | undefined>,
@@ -127,7 +127,7 @@ describe("a move is refused, and nothing is changed,", () => {
       /is in use by relay serve, process \d+/,
     ],
     [
-      "to a database that has rows",
+      "to a database with rows",
       async (_, url) => {
         const other = copyFilled();
         addRandomRows(join(other, "relay.db"), { rows: 2, random: randomOf(7) });
@@ -138,7 +138,7 @@ describe("a move is refused, and nothing is changed,", () => {
       /is in use already, with other rows: name an empty database/,
     ],
     [
-      "to a database whose tables somebody changed",
+      "to a database with changed tables",
       async (_, url) => {
         await makeSchema(url);
         await ask(url, "ALTER TABLE person ADD COLUMN shoe_size bigint");
@@ -148,7 +148,7 @@ describe("a move is refused, and nothing is changed,", () => {
       /are others than this version makes \(person\.shoe_size\)/,
     ],
     [
-      "from a database where a column holds what no version writes",
+      "from a database with a value of a wrong type",
       async (dataDir) => {
         using database = new Database(join(dataDir, "relay.db"));
         database.run("UPDATE person SET created_at = 1.5");
@@ -174,8 +174,8 @@ describe("a move is refused, and nothing is changed,", () => {
   test.each([
     ["from SQLite to SQLite", ["--to", "other"], {}, /relay backup and relay restore copy one/],
     ["from PostgreSQL to PostgreSQL", ["--to", "postgres://a@b/c"], { RELAY_DATABASE: "postgres://a@b/d" }, /pg_dump and pg_restore/],
-    ["nowhere", [], {}, /--to is missing/],
-    ["to a URL that is none", ["--to", "postgres://a:hunter2@b"], {}, /^--to names no database/],
+    ["without a target", [], {}, /--to is missing/],
+    ["to an invalid URL", ["--to", "postgres://a:hunter2@b"], {}, /^--to names no database/],
   ])("%s", async (_where, line, env, sentence) => {
     const { code, told } = await move(["--data-dir", copyFilled(), ...line], env);
     expect({ code, told }).toEqual({ code: 2, told: expect.stringMatching(sentence) });
@@ -184,7 +184,7 @@ describe("a move is refused, and nothing is changed,", () => {
 });
 
 describe("from PostgreSQL", () => {
-  /** A database with a moved service's rows. */
+  /** Opens a database with a moved service's rows. */
   async function openMoved() {
     const database = await freshDatabase();
     expect(await move(["--data-dir", copyFilled()], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
@@ -194,7 +194,7 @@ describe("from PostgreSQL", () => {
   const add = (store: Store, id: string) => store.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id));
   const appsIn = async (url: string) => (await ask(url, "SELECT id FROM app ORDER BY id")).map(({ id }) => id);
 
-  test("is refused while a node lives, and waits for one that died to be over", async () => {
+  test("is rejected while a node is live, and waits for a dead node's record to expire", async () => {
     await using database = await freshDatabase();
     const env = { RELAY_DATABASE: database.url };
     {
@@ -208,7 +208,7 @@ describe("from PostgreSQL", () => {
     expect(await move(["--to", join(folder, `back-${++made}`)], env)).toMatchObject({ code: 0 });
   });
 
-  test("a node that had the database open writes nothing after the mark, until that is undone", async () => {
+  test("a node with an open connection writes nothing after the mark, until an undo", async () => {
     await using database = await openMoved();
     const env = { RELAY_DATABASE: database.url };
     const open = await Promise.all([1, 2].map(() => openPostgres(placeOf(database.url), { clock: systemClock })));
@@ -232,14 +232,14 @@ describe("from PostgreSQL", () => {
     }
   });
 
-  test("a node that starts while its rows leave is refused at the mark", async () => {
+  test("a node that starts during the move is rejected at the mark", async () => {
     await using database = await openMoved();
     await ask(
       database.url,
       "INSERT INTO audit (environment_id, at, actor, action, target) SELECT 1, 0, '', '', i FROM generate_series(1, 30000) AS i",
     );
     const hold = new SQL({ url: database.url, max: 1 });
-    // Nobody reads past this table before the node has come.
+    // No move reads past this table before the node has started.
     await hold.unsafe("BEGIN; LOCK TABLE app");
     const moved = move(["--to", join(folder, `back-${++made}`)], { RELAY_DATABASE: database.url });
     const locked =
@@ -259,8 +259,8 @@ describe("from PostgreSQL", () => {
   });
 });
 
-describe("what was moved", () => {
-  test("is refused where it was, until that is undone; begun again, it is found to be whole, or not", async () => {
+describe("a moved service", () => {
+  test("is rejected at its old place until an undo, and a second move detects whether the copy is complete", async () => {
     const dataDir = copyFilled();
     await using database = await freshDatabase();
     const env = { RELAY_MOVE_TO: database.url };
@@ -279,7 +279,7 @@ describe("what was moved", () => {
     expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 1, told: expect.stringContaining("with other rows") });
   });
 
-  test("goes back into the folder it came from, whose file is kept", async () => {
+  test("moves back into its original folder, whose old file is stored as a backup", async () => {
     const dataDir = copyFilled();
     await using database = await freshDatabase();
     await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url });
@@ -294,7 +294,7 @@ describe("what was moved", () => {
     expect(await runCommand(["apps", "list"], { cwd: folder, env: { RELAY_DATABASE: database.url } })).toMatchObject({ code: 0 });
   });
 
-  test("has the mark of what PostgreSQL cannot hold in the place of U+0000, and says so", async () => {
+  test("has U+FFFD where PostgreSQL cannot store U+0000, and the output says so", async () => {
     const dataDir = copyFilled();
     using database = new Database(join(dataDir, "relay.db"));
     database.query("UPDATE person SET created_by = ?1 WHERE id = (SELECT min(id) FROM person)").run("a\0b");
@@ -307,7 +307,7 @@ describe("what was moved", () => {
   });
 });
 
-describe("a move that is broken off", () => {
+describe("an interrupted move", () => {
   const MANY = 8_000;
   let many = "";
   beforeAll(() => {
@@ -321,7 +321,7 @@ describe("a move that is broken off", () => {
     );
   });
 
-  /** The command as a process of its own, until it says the word; then what is to happen to it happens. */
+  /** Runs the command as a separate process, and calls `act` when the process begins to copy. */
   async function breakOff(
     line: readonly string[],
     env: Record<string, string>,
@@ -346,7 +346,7 @@ describe("a move that is broken off", () => {
     return child.exitCode ?? -1;
   }
 
-  test("leaves nothing in PostgreSQL, and is begun again", async () => {
+  test("leaves nothing in PostgreSQL, and can run again", async () => {
     const dataDir = copyOf(many);
     await using database = await freshDatabase();
     const env = { RELAY_MOVE_TO: database.url };
@@ -362,7 +362,7 @@ describe("a move that is broken off", () => {
     expect(JSON.parse(moved.said)).toMatchObject({ before: false, rows: { event: MANY + 3 } });
   });
 
-  test("leaves no database in the folder, also where the disk is full, and is begun again", async () => {
+  test("leaves no database in the folder, also if the disk is full, and can run again", async () => {
     await using database = await freshDatabase();
     const env = { RELAY_DATABASE: database.url };
     expect(await move(["--data-dir", copyOf(many)], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
@@ -370,7 +370,7 @@ describe("a move that is broken off", () => {
     const left = () => readdirSync(back).filter((name) => name.includes("relay.db"));
     expect(await breakOff(["--to", back], env, (child) => child.kill("SIGKILL"))).not.toBe(0);
     expect(left()).not.toContain("relay.db");
-    // No file of more than four megabytes can be written, as on a disk with so much room.
+    // Limits files to four megabytes, which simulates a full disk.
     expect(await breakOff(["--to", back], env, () => undefined, "trap '' XFSZ; ulimit -f 4096;")).toBe(1);
     expect(left()).toEqual([]);
     expect(await move(["--to", back], env)).toMatchObject({ code: 0, said: expect.stringContaining("read again, and equal") });
@@ -379,7 +379,7 @@ describe("a move that is broken off", () => {
   });
 });
 
-test("a byte that was written otherwise than it was read is found, and nothing was moved", async () => {
+test("a row that was stored with another value than it had is detected, and the move fails", async () => {
   const file = join(copyFilled(), "relay.db");
   for (const name of ["person", "event", "relay"]) {
     const part = join(folder, `part-${++made}.db`);
@@ -395,7 +395,7 @@ test("a byte that was written otherwise than it was read is found, and nothing w
   }
 });
 
-test("a service goes on where it was moved to: a key that was spent stays spent, and numbers go on", async () => {
+test("a moved service continues: a used dedupe key stays used, and numbers continue", async () => {
   const dataDir = copyFilled();
   const again = { id: "cs_0", payment_intent: "pi_0", customer_details: { email: "buyer0@example.com" } };
   await using database = await freshDatabase();

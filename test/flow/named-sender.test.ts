@@ -1,4 +1,7 @@
-/** Senders with a scheme of their own through the whole service: taken once, refused with a true cause, and for a while by the secret before. */
+/**
+ * Tests senders with their own scheme in the running service. A request is stored once, or rejected with a true cause. The old secret verifies during
+ * an overlap.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { receiverDefinition } from "../kit/relay-definition.ts";
@@ -18,7 +21,7 @@ const now = () => running.clock.now();
 interface Row {
   scheme: string;
   map: Record<string, string>;
-  /** The secret of before, and the one after it, as they are pasted. */
+  /** Holds the old and the new secret as the owner pastes them. */
   secrets: [before: string, after: string];
   make(id: string, which: 0 | 1): { headers: Record<string, string>; body: string };
 }
@@ -88,7 +91,7 @@ beforeAll(async () => {
 afterAll(() => running[Symbol.asyncDispose]());
 
 describe.each(ROWS.map((row) => [row.scheme, row] as const))("%s", (scheme, { make, secrets }) => {
-  test("a call is taken once, and a changed one not at all, with its cause", async () => {
+  test("stores a request once, and rejects a changed one with its cause", async () => {
     const sent = make("evt-one", 0);
     const first = await running.hook(scheme, sent);
     expect(first.body).toMatchObject({ received: true, eventId: expect.stringMatching(/^evt_/) });
@@ -97,7 +100,7 @@ describe.each(ROWS.map((row) => [row.scheme, row] as const))("%s", (scheme, { ma
     const [refused] = (await running.api("GET", `/calls?relay=${scheme}&outcome=refused`)).body.items;
     expect(refused.cause).toContain("the signature does not match");
   });
-  test("the secret before it verifies while both do, and its end is told by its name", async () => {
+  test("accepts the old secret only during the overlap", async () => {
     await running.api("PUT", `/relays/${scheme}/secret`, { value: secrets[1], overlapSeconds: 3_600 });
     expect((await running.hook(scheme, make("evt-three", 0))).status).toBe(200);
     expect((await running.hook(scheme, make("evt-four", 1))).status).toBe(200);
@@ -107,7 +110,7 @@ describe.each(ROWS.map((row) => [row.scheme, row] as const))("%s", (scheme, { ma
   });
 });
 
-test("adyen: what is not signed of a captured call may be changed, and makes no second event", async () => {
+test("adyen: a captured request with changes in its unsigned fields creates no second event", async () => {
   const sent = ROWS[2]?.make("evt-seven", 1) ?? { headers: {}, body: "" };
   const first = await running.hook("adyen", sent);
   const changed = await running.hook("adyen", { ...sent, body: sent.body.replace("033899", "999999") });

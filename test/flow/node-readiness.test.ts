@@ -1,4 +1,4 @@
-/** What a node says of its readiness where its database answers nothing, and where that has no room for new rows. */
+/** Tests a node's readiness if its database does not answer, or has no space for new rows. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
@@ -10,7 +10,7 @@ import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
-/** For a second, readiness is answered as before. */
+/** Exceeds the second for which the readiness response is cached. */
 const KEPT_MS = 1_100;
 
 let database: FreshDatabase;
@@ -34,7 +34,7 @@ async function ready(): Promise<{ status: number; problem?: string }> {
   return { status: answer.status, ...(problem === undefined ? {} : { problem }) };
 }
 
-test("a database that answers nothing: readiness is refused, and there again with it", async () => {
+test("a silent database makes the node unready until it answers again", async () => {
   expect(await ready()).toEqual({ status: 200 });
   await Bun.sleep(KEPT_MS);
   proxy.cut();
@@ -43,7 +43,7 @@ test("a database that answers nothing: readiness is refused, and there again wit
   await until("it is ready", async () => (await ready()).status === 200, 50);
 });
 
-test("a database that answers nothing is asked once, however often readiness is asked", async () => {
+test("a silent database gets one query, however often readiness is requested", async () => {
   const { store, leases, runner } = node.service;
   let asked = 0;
   const write = (): Promise<never> => {
@@ -60,7 +60,7 @@ test("a database that answers nothing is asked once, however often readiness is 
   expect(asked).toBe(1);
 });
 
-test("a database without room for new rows: readiness is refused with the reason, though small writes go on, until there is room", async () => {
+test("a full database makes the node unready with the reason, although small writes succeed, until there is space", async () => {
   const [tenant] = (await makeTenants(node, "app_a", ["development"])) as [Tenant];
   await saveReceiver(node, tenant, receiverDefinition({ name: "orders" }));
   await using admin = new SQL(database.url, { max: 1 });

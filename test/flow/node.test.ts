@@ -1,4 +1,4 @@
-/** Two services side by side on one PostgreSQL: whichever takes a call, its environment's node runs it, once. */
+/** Tests two services on one PostgreSQL: either accepts a request, and the environment's node runs it once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import type { NodesView } from "../../src/interfaces/api/server.ts";
@@ -46,7 +46,7 @@ beforeEach(async () => {
   }
 });
 
-/** Every lease is held, as many by each of them. */
+/** Checks that every lease is held, and that the nodes hold equal numbers. */
 function areSpread(...nodes: Node[]): boolean {
   const counts = nodes.map(({ service }) => [ALL_ENVIRONMENTS, ...tenants.map(({ id }) => id)].filter((id) => service.leases.holds(id)).length);
   const all = counts.reduce((sum, count) => sum + count, 0);
@@ -59,7 +59,7 @@ function holderOf({ id }: Tenant): Node {
   return holder;
 }
 
-/** An owner's, made by way of this node: the cookie. */
+/** Creates an owner's session through this node and returns its cookie. */
 async function openSession({ service }: Node): Promise<string> {
   const nowMs = Date.now();
   const owner = await service.store.write("app", (tx) => createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs }));
@@ -84,7 +84,7 @@ async function ordersOf(node: Node, tenant: Tenant): Promise<string[]> {
 const namesOf = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
 
 describe("two nodes", () => {
-  test("share the environments, and each runs its own, whichever takes the calls", async () => {
+  test("share the environments, and each runs its own, whichever accepts the requests", async () => {
     for (const tenant of tenants)
       for (const [at, id] of namesOf(`spread-${tenant.app}`, 8).entries()) await post(at % 2 === 0 ? one : other, tenant, "calls", id);
     await until("all have run", async () => (await unfinished(one)) === 0);
@@ -97,7 +97,7 @@ describe("two nodes", () => {
     for (const node of [one, other]) expect(node.lines.length).toBe(tenants.filter((tenant) => holderOf(tenant) === node).length * 8);
   });
 
-  test("say which of them answers and what each holds: to probes, metrics and owners", async () => {
+  test("report their identity and leases to probes, metrics and owners", async () => {
     for (const { service } of [one, other]) {
       const { node, house, environments } = service.leases.count() as NonNullable<ReturnType<typeof service.leases.count>>;
       const ready = await (await fetch(`${service.url}/readyz`)).json();
@@ -121,7 +121,7 @@ describe("two nodes", () => {
     expect(held.map(({ url }) => url).toSorted()).toEqual([one, other].map(({ service }) => service.url).toSorted());
   });
 
-  test("keep a relay's order over both of them", async () => {
+  test("keep a relay's order across both", async () => {
     const [tenant] = tenants as [Tenant];
     const ids = namesOf("order", 40);
     for (const [at, id] of ids.entries()) await post(at % 3 === 0 ? one : other, tenant, "writes", id);
@@ -129,7 +129,7 @@ describe("two nodes", () => {
     expect(await ordersOf(one, tenant)).toEqual(ids);
   });
 
-  test("what only touches the database runs where it arrives, whoever holds its environment, and is told of there", async () => {
+  test("run an event that only writes to the database where it arrives, and report it there", async () => {
     const [tenant] = tenants as [Tenant];
     const holder = holderOf(tenant);
     const taker = holder === one ? other : one;
@@ -142,12 +142,12 @@ describe("two nodes", () => {
     ["an event of its relay waits", "UPDATE event SET state = 'queued' WHERE seq = (SELECT max(seq) FROM event)"],
     ["its relay was paused", "UPDATE relay SET state = 'paused' WHERE name = 'writes'"],
     ["its environment was put on hold", "UPDATE environment SET held_at = 1"],
-  ])("but not where %s, though nobody told: it is its turn then", async (_what, quietly) => {
+  ])("leave it to the environment's node if %s, also before the notification arrives", async (_what, quietly) => {
     const [tenant] = tenants as [Tenant];
     const holder = holderOf(tenant);
     const taker = holder === one ? other : one;
     await post(taker, tenant, "writes", "before");
-    // As a node writes whose notice has not come yet.
+    // Writes without a notification, like a node whose notification is delayed.
     const quiet = new SQL(database.url, { max: 1, connection: { application_name: "relay test" } });
     await quiet.unsafe(quietly);
     taker.lines.length = 0;
@@ -161,7 +161,7 @@ describe("two nodes", () => {
     expect(taker.lines).toEqual([]);
   });
 
-  test("a stop gives everything back: what comes to the other runs at once", async () => {
+  test("a stopped node releases its leases, and the other node runs new events at once", async () => {
     await one[Symbol.asyncDispose]();
     await until("the other holds all", () => areSpread(other));
     for (const tenant of tenants) await post(other, tenant, "calls", "after-stop");
@@ -170,7 +170,7 @@ describe("two nodes", () => {
     one = await startNode(database.url);
   });
 
-  test("a node that is told of a stop ends what it has begun before it gives it back", async () => {
+  test("a stopping node finishes its running event before it releases the lease", async () => {
     const tenant = tenants.find((each) => holderOf(each) === one) as Tenant;
     one.caller.reply = () => "hang";
     await post(other, tenant, "calls", "begun");
@@ -183,7 +183,7 @@ describe("two nodes", () => {
     one = await startNode(database.url);
   });
 
-  test("what an environment's node cannot end is ended by the one that takes it, and the first one's end counts no more", async () => {
+  test("an unfinished event is finished by the node that takes over, and the first node's late result is ignored", async () => {
     const tenant = tenants.find((each) => holderOf(each) === one) as Tenant;
     one.caller.reply = () => "hang";
     await post(one, tenant, "calls", "taken-over");

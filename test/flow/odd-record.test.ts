@@ -1,4 +1,4 @@
-/** A record whose data another program wrote as something that is none: it holds up no other, says which it is, and is mended or deleted. */
+/** Tests a record whose data another program corrupted: it blocks no other record, is reported, and can be fixed or deleted. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -20,8 +20,8 @@ test.each([
   ["a list", "[1]"],
   ["a text", '"abc"'],
   ["a number", "4"],
-  ["nested too deep to be written", deep(5_000)],
-  ["nested deeper still", deep(100_000)],
+  ["nested too deeply to be written", deep(5_000)],
+  ["nested even deeper", deep(100_000)],
 ])("%s", async (_what, data) => {
   const id = `rec_${"0".repeat(32)}`;
   const write = () =>

@@ -1,4 +1,4 @@
-/** The overview: each staged trouble is one item with its cause and the way out, what is over needs nobody, and the hours tell what became of the events. */
+/** Tests the overview. Each problem is one item with its cause and remedy, resolved problems disappear, and the hours count the events by state. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { clearProblem, raiseProblem } from "../../src/platform/audit/problem.ts";
@@ -38,7 +38,7 @@ async function die(count: number): Promise<void> {
   await running.drain();
 }
 
-/** An event whose last attempt fails as the first did. */
+/** Creates an event whose last attempt fails like the first. */
 async function giveUp(): Promise<void> {
   caller.reply = () => BROKEN;
   await putEvents(running, ["a"]);
@@ -49,7 +49,7 @@ async function giveUp(): Promise<void> {
   await running.clock.advance(1_000);
 }
 
-/** Of the relay `orders`, told anew every two hours as it goes on dying. */
+/** Raises the alert of the relay `orders` again every two hours, while its events keep dying. */
 async function tellHourly(times: number): Promise<void> {
   const key = { environmentId: await environmentId(), code: "relay_failed", target: "relay:orders", message: "An event is dead." } as const;
   for (let time = 1; time <= times; time++) {
@@ -75,7 +75,7 @@ interface Row {
 const ROWS: readonly Row[] = [
   { name: "nothing", stage: async () => undefined, needs: [] },
   {
-    name: "dead by a missing collection",
+    name: "an event dead by a missing collection",
     stage: () => die(3),
     needs: [
       {
@@ -97,7 +97,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: "the collection is made since",
+    name: "an event dead by a collection that now exists",
     async stage() {
       await die(1);
       await running.clock.advance(HOUR);
@@ -111,7 +111,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: "the product is made since",
+    name: "an event dead by a product that now exists",
     async stage() {
       const product = { type: "fulfil_product", product: "course", ref: "{{mapped.event_id}}" };
       const map = { event_id: "id", person_email: "email" };
@@ -124,7 +124,7 @@ const ROWS: readonly Row[] = [
     needs: [{ dead: { cause: { stands: "no", message: "The product is there now: replaying will probably work.", missing: null } } }],
   },
   {
-    name: "events of the same relay were done since",
+    name: "a dead event whose relay has finished others since",
     async stage() {
       await die(2);
       await running.clock.advance(HOUR);
@@ -144,7 +144,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: "its relay was changed since, and nothing ran",
+    name: "a dead event whose relay changed since and ran nothing",
     async stage() {
       await saveRelay(running, define([CALL]));
       await giveUp();
@@ -156,7 +156,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: "a called URL was down and is up",
+    name: "a dead event whose URL works again",
     async stage() {
       await saveRelay(running, define([CALL]));
       await giveUp();
@@ -167,7 +167,7 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "relay_failed", dead: { events: 1, cause: { stands: "no", message: expect.stringContaining("the URL answers 200") } } }],
   },
   {
-    name: "dead events of a relay that is deleted",
+    name: "dead events of a deleted relay",
     async stage() {
       await die(1);
       await running.api("DELETE", "/relays/orders");
@@ -175,7 +175,7 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "relay_failed", relay: "orders", dead: { cause: { stands: "yes", message: expect.stringContaining("is deleted") } } }],
   },
   {
-    name: "dead events that somebody says are seen to",
+    name: "dead events marked as resolved",
     async stage() {
       await die(2);
       const { items } = (await running.api("GET", "/alerts")).body;
@@ -185,7 +185,7 @@ const ROWS: readonly Row[] = [
     needs: [],
   },
   {
-    name: "dead events that were told of hour by hour, once somebody says of the newest alert that they are seen to",
+    name: "dead events with repeated alerts, after the newest alert is marked as resolved",
     async stage() {
       await die(2);
       await tellHourly(3);
@@ -195,7 +195,7 @@ const ROWS: readonly Row[] = [
     needs: [],
   },
   {
-    name: "a problem that stands, with the alert that told of it, is one",
+    name: "a problem and its alert, as one item",
     async stage() {
       const key = { environmentId: await environmentId(), ...REFUSING, nowMs: running.clock.now() };
       await running.service.store.write("app", async (tx) => {
@@ -215,7 +215,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: "a relay that refuses every call is told since the first of them, and not as silent too",
+    name: "a relay that rejects every request, since the first rejection and not as silent too",
     async stage() {
       await saveRelay(running, define([WRITE]));
       for (let call = 0; call < 5; call++) {
@@ -228,7 +228,7 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "relay_refusing", since: "2026-01-15T12:00:00.000Z" }],
   },
   {
-    name: "a silent relay is told since its last event",
+    name: "a silent relay, since its last event",
     async stage() {
       await saveRelay(running, define([WRITE]));
       await sendEvent(running, "a");
@@ -239,7 +239,7 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "relay_silent", since: "2026-01-15T12:00:00.000Z" }],
   },
   {
-    name: "a problem that is over needs nobody",
+    name: "a resolved problem, as no item",
     async stage() {
       const key = { environmentId: await environmentId(), ...REFUSING, nowMs: running.clock.now() };
       await running.service.store.write("app", async (tx) => {
@@ -252,7 +252,7 @@ const ROWS: readonly Row[] = [
     needs: [],
   },
   {
-    name: "an alert that nothing else covers",
+    name: "an alert without a problem",
     async stage() {
       const alert = { environmentId: await environmentId(), code: "mail_unknown", target: "relay:orders", message: "A mail may have left." } as const;
       await running.service.store.write("app", (tx) => raiseAlert(tx, { ...alert, nowMs: running.clock.now() }));
@@ -260,7 +260,7 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "mail_unknown", message: "A mail may have left.", alert: expect.stringMatching(/^alt_/) }],
   },
   {
-    name: "mail without a sender domain, of which one event died and another waits",
+    name: "mail without a sender domain, with one dead and one waiting event",
     async stage() {
       const map = { event_id: "id", person_email: "email" };
       await saveRelay(running, receiverDefinition({ map, actions: [{ type: "email_person", subject: "Hi", text: "Hello" }] }));
@@ -277,7 +277,7 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "relay_failed", dead: { events: 1, failure: { code: "sender_domain_required" }, cause: { stands: "yes" } } }],
   },
   {
-    name: "attempts that fail and are tried again, with the newest and what it failed with",
+    name: "failed attempts with a retry, with the newest and its failure",
     async stage() {
       caller.reply = () => BROKEN;
       await saveRelay(running, define([CALL]));
@@ -307,14 +307,14 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-describe("what needs somebody is one item, with its cause and the way out", () => {
+describe("a problem that needs attention is one item with its cause and remedy", () => {
   test.each(ROWS.map((row) => [row.name, row] as const))("%s", async (_, { stage, environment, needs }) => {
     await stage();
     expect((await overview(environment)).needs).toMatchObject(needs);
   });
 });
 
-test("the hours and the figures tell what became of the events, and relays stand by trouble", async () => {
+test("hours and figures count events by state, and relays are sorted by severity", async () => {
   await saveRelay(running, define([WRITE], "fine"));
   await putEvents(running, ["a", "b", "c"], { relay: "fine" });
   await die(2);
@@ -344,7 +344,7 @@ test("the hours and the figures tell what became of the events, and relays stand
   expect((await overview()).last24h).toEqual({ done: 0, waiting: 0, failed: 0, dead: expect.any(Number) });
 });
 
-test("one dead event stands below a relay whose every event fails", async () => {
+test("one dead event is listed below a relay whose every event fails", async () => {
   await die(1);
   caller.reply = () => BROKEN;
   await saveRelay(running, define([CALL], "checkout"));
@@ -356,7 +356,7 @@ test("one dead event stands below a relay whose every event fails", async () => 
   expect(needs.map(({ relay }: { relay: string }) => relay)).toEqual(["checkout", "orders"]);
 });
 
-test("before the first event it says what is done and what is still to do", async () => {
+test("before the first event, it lists finished and open setup steps", async () => {
   expect((await overview()).start).toEqual({ relay: null, secret: false, called: false, key: true });
   await saveRelay(running, define([WRITE]));
   expect((await overview()).start).toEqual({ relay: "orders", secret: true, called: false, key: true });
@@ -368,14 +368,14 @@ test("before the first event it says what is done and what is still to do", asyn
   expect((await overview()).start).toBeNull();
 });
 
-test("the next ticks are told, the soonest first", async () => {
+test("lists the next ticks, soonest first", async () => {
   const every = (name: string, schedule: object) => ({ name, trigger: { kind: "schedule", ...schedule }, actions: [CALL] });
   expect((await running.api("POST", "/relays", { definition: every("daily", { every: "1d" }) })).status).toBe(201);
   const { ticks } = await overview();
   expect(ticks).toEqual([{ relay: "daily", at: expect.stringMatching(/T00:00:00/) }]);
 });
 
-test("called URLs tell how long half of them took and 95 in a hundred, since a time and as far as they were measured", async () => {
+test("reports the median and 95th percentile of called URLs since a time", async () => {
   caller.reply = () => OK;
   await saveRelay(running, define([CALL]));
   const times = async (query = "") => (await running.api("GET", `/url-times${query}`)).body.urls;
@@ -400,7 +400,7 @@ test("called URLs tell how long half of them took and 95 in a hundred, since a t
   expect((await running.api("GET", "/url-times", undefined, "production")).body.urls.calls).toBe(0);
 });
 
-test("a relay that is paused says so beside what is wrong with it", async () => {
+test("a paused relay shows the pause next to its problem", async () => {
   const health = async () => (await running.api("GET", "/relays/orders")).body.health;
   await die(2);
   expect(await health()).toMatchObject({ state: "failing", word: "Failing · 100 % dead" });
@@ -409,7 +409,7 @@ test("a relay that is paused says so beside what is wrong with it", async () => 
   expect(await health()).toMatchObject({ state: "failing", word: "Failing · 100 % dead, paused", code: "relay_failed", message });
 });
 
-test("what is told anew every hour for days hides nothing and is not more than it is", async () => {
+test("an alert that repeats for days hides no other item and counts once", async () => {
   const key = { environmentId: await environmentId(), code: "invite_capped", target: "relay:orders", nowMs: running.clock.now() } as const;
   await running.service.store.write("app", (tx) => raiseAlert(tx, { ...key, message: "No further invitation today." }));
   await die(1);
@@ -419,7 +419,7 @@ test("what is told anew every hour for days hides nothing and is not more than i
   expect(more).toBe(false);
 });
 
-test("of more events than are counted one by one the older hours are told as about so many, and what failed of them exactly", async () => {
+test("estimates large counts of older hours, and counts dead events exactly", async () => {
   await saveRelay(running, define([WRITE]));
   await sendEvent(running, "first");
   await running.drain();

@@ -1,4 +1,4 @@
-/** What the owner is told of, in the whole service: by which road it comes about, that it can be switched off, and that it is told when it is over. */
+/** Tests an owner's alerts in the running service: their causes, the switch for each, and the notice when a problem ends. */
 
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -26,7 +26,7 @@ async function set(running: RunningService, change: object): Promise<void> {
   expect((await running.api("PUT", "/settings", { version, ...change })).status).toBe(200);
 }
 
-/** Codes of the alerts, oldest first, and of the problems that stand. */
+/** Lists the codes of the alerts, oldest first, and of the current problems. */
 async function told(running: RunningService): Promise<{ alerts: string[]; problems: string[] }> {
   const codes = async (path: string): Promise<string[]> => {
     const { body } = await running.api("GET", path);
@@ -42,19 +42,19 @@ async function refuseForLong(running: RunningService): Promise<void> {
   }
 }
 
-/** Eight days of an event every six hours, and then none. */
+/** Sends an event every six hours for eight days, and then none. */
 async function fallSilent(running: RunningService): Promise<void> {
   for (let event = 0; event < 32; event++) {
     expect(await send(running)).toBe(200);
     running.clock.jump(6 * HOUR_MS);
   }
   running.clock.jump(DAY_MS);
-  // A clock that was set is trusted again after an hour.
+  // The service trusts a changed clock again after an hour.
   await running.clock.advance(HOUR_MS + 10 * MINUTE_MS);
 }
 
 describe("an environment on hold", () => {
-  test("answers 200 and keeps what comes; what waited for 30 days is dropped, logged and told, the rest runs in order on release", async () => {
+  test("answers 200 and queues events, drops those older than 30 days with a log line and an alert, and runs the rest in order on release", async () => {
     await using running = await start();
     await set(running, { held: true });
     for (let call = 0; call < 3; call++) expect(await send(running)).toBe(200);
@@ -74,7 +74,7 @@ describe("an environment on hold", () => {
     expect(written.map(({ data }) => JSON.parse(data).order)).toEqual([`call-${serial - 1}`, `call-${serial}`]);
   });
 
-  test("lets no retry run either, and a record change and a new event wait behind it", async () => {
+  test("runs no retry, and a record change and a new event wait too", async () => {
     const caller = new FakeCaller(BROKEN);
     await using running = await startRunningService({ ports: { caller } });
     await makeOrders(running);
@@ -98,7 +98,7 @@ describe("an environment on hold", () => {
     expect(new Set(caller.ids).size).toBe(3);
   });
 
-  test("switched off, events_dropped is not told and still logged", async () => {
+  test("with events_dropped switched off sends no alert and still logs the drop", async () => {
     await using running = await start();
     await set(running, { held: true, alerts: { events_dropped: false } });
     await send(running);
@@ -110,8 +110,8 @@ describe("an environment on hold", () => {
   });
 });
 
-describe("a relay that refuses every call", () => {
-  test("is a problem and one alert; the first call that verifies ends both with a notice", async () => {
+describe("a relay that rejects every request", () => {
+  test("is a problem with one alert, and the first verified request ends both with a notice", async () => {
     await using running = await start();
     await refuseForLong(running);
     expect(await told(running)).toEqual({ alerts: ["relay_refusing"], problems: ["relay_refusing"] });
@@ -120,7 +120,7 @@ describe("a relay that refuses every call", () => {
     expect(await told(running)).toEqual({ alerts: ["relay_refusing", "relay_recovered"], problems: [] });
   });
 
-  test("switched off, it is a problem alone, and its end is no notice", async () => {
+  test("with its alert switched off is only a problem, and its end sends no notice", async () => {
     await using running = await start();
     await set(running, { alerts: { relay_refusing: false } });
     await refuseForLong(running);
@@ -132,7 +132,7 @@ describe("a relay that refuses every call", () => {
 });
 
 describe("a relay that went silent", () => {
-  test("is a problem and one alert, over a restart too; the next event ends both with a notice", async () => {
+  test("is a problem with one alert, also after a restart, and the next event ends both with a notice", async () => {
     await using running = await start();
     await fallSilent(running);
     expect(await told(running)).toEqual({ alerts: ["relay_silent"], problems: ["relay_silent"] });
@@ -157,7 +157,7 @@ describe("an event that becomes dead", () => {
     await running.drain();
   };
 
-  test("is told once with its count and mailed, however many die within the hour", async () => {
+  test("sends one alert and mail with a count, however many die within the hour", async () => {
     await using running = await start({ mode: "local" });
     await saveRelay(running, unknown);
     for (let event = 0; event < 20; event++) await die(running);
@@ -171,7 +171,7 @@ describe("an event that becomes dead", () => {
     ]);
   });
 
-  test("switched off, it is neither told nor mailed", async () => {
+  test("with its alert switched off sends neither alert nor mail", async () => {
     await using running = await start({ mode: "local" });
     await saveRelay(running, unknown);
     await set(running, { alerts: { relay_failed: false } });

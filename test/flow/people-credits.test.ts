@@ -1,4 +1,4 @@
-/** `relay people credits`: credits are added and spent by hand, here and at a server alike, once under a key, refused and audited as the API does. */
+/** Tests `relay people credits` on a data directory and on a server. A manual change applies once per key, with the API's errors and audit. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -22,7 +22,7 @@ const ledger = async () => {
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const credits = (...words: string[]) => runAt(place, running, ["people", "credits", ...words]);
 
-  test("each is a line of the ledger by hand, and is audited without its reason", async () => {
+  test("adds and spends credits as ledger rows, and audits them without the reason", async () => {
     const added = await credits(ADA, "50", "--reason", "welcome");
     expect([added.code, added.told.trim()]).toEqual([0, `${ADA} has 50 credits now.`]);
     const spent = await credits(ada, "20", "--spend", "--reason", "a picture");
@@ -36,7 +36,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(JSON.stringify(items)).not.toContain("picture");
   });
 
-  test("under one key it applies once; of another amount the key is refused", async () => {
+  test("applies once per key, and rejects the key with another amount", async () => {
     const once = (count: string) => credits(ADA, count, "--reason", "welcome", "--key", "w1");
     await once("50");
     const again = await once("50");
@@ -46,7 +46,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect((await running.api("GET", "/audit?action=credits.changed")).body.items).toHaveLength(1);
   });
 
-  test("what cannot be is refused as the API refuses it, and nothing changes", async () => {
+  test("rejects impossible changes like the API, and changes nothing", async () => {
     const short = await credits(ADA, "5", "--spend", "--reason", "a picture");
     expect([short.code, short.told]).toEqual([1, expect.stringContaining("The person has 0 credits, fewer than the 5 to spend")]);
     expect((await credits("bob@example.com", "5", "--reason", "x")).told).toContain("exists in this environment");
@@ -60,13 +60,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     [["0", "--reason", "x"], "write a whole number from 1 to"],
     [["1.5", "--reason", "x"], "write a whole number from 1 to"],
     [["-20", "--reason", "x"], "to spend, write how many, and --spend behind it"],
-  ])("%j is refused as a line that is wrong", async (words, why) => {
+  ])("%j is rejected as a usage error", async (words, why) => {
     const { code, told } = await credits(ADA, ...words);
     expect([code, told]).toEqual([2, expect.stringContaining(why)]);
     expect(await ledger()).toEqual([0]);
   });
 
-  test("what was done is told whole with --json", async () => {
+  test("prints the result with --json", async () => {
     const { said } = await credits(ADA, "7", "--reason", "x", "--key", "w1", "--json");
     const credit = (await running.api("GET", `/persons/${ada}/credits`)).body.items[0];
     expect(JSON.parse(said)).toEqual({ person: ada, credit, balance: 7, applied: true });
@@ -74,7 +74,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 });
 
-test("where the answer is lost on its way, the key is told under which it applies once", async () => {
+test("a lost response names the key with which a repeated command applies once", async () => {
   let isLost = true;
   const between = Bun.serve({
     port: 0,
@@ -100,7 +100,7 @@ test("where the answer is lost on its way, the key is told under which it applie
   await between.stop(true);
 });
 
-test("where the server went away before the change was sent, nothing is said to be unknown", async () => {
+test("a server that stops before the change was sent reports no unknown result", async () => {
   const between = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

@@ -1,4 +1,4 @@
-/** `relay people end`: what somebody has is ended by hand, here and at a server alike, and audited as the dashboard's End is. */
+/** Tests `relay people end` on a data directory and on a server. It ends a person's access or plan, and is audited like the dashboard's End. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -35,7 +35,7 @@ const has = async () => {
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const end = (who: string, what: string, ...more: string[]) => runAt(place, running, ["people", "end", who, what, ...more]);
 
-  test("a plan ends with its own grants alone, and they land on the default plan", async () => {
+  test("ends a plan with only its own grants, and the person gets the default plan", async () => {
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
     const { code, told } = await end(ADA, "pro");
     expect([code, told.trim()]).toEqual([0, `The plan pro of ${ADA} is ended.`]);
@@ -44,14 +44,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(items).toMatchObject([{ actor: expect.stringMatching(/^(command line|key:)/) }]);
   });
 
-  test("of access every live grant ends, whatever gave it, and it is audited", async () => {
+  test("ends every active grant of an access, whatever its source, and audits it", async () => {
     const { code, told } = await end(ada, "access:beta");
     expect([code, told.trim()]).toEqual([0, `The access of ${ada} to access:beta is ended, of 2 grants.`]);
     expect(await has()).toEqual(["pro", "pro"]);
     expect((await running.api("GET", "/audit?action=grant.revoked")).body.items).toHaveLength(2);
   });
 
-  test("a product's name stands for the key that it grants, as where it was granted by that name", async () => {
+  test("accepts a product's name for the entitlement that it grants", async () => {
     const soldThrough = { kind: "relay", relay: "orders" };
     const put = await running.api("PUT", "/products/book", { key: "book-2030", soldThrough });
     expect(put.status).toBeLessThan(300);
@@ -64,7 +64,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
   });
 
-  test("it ends what lies below more newer grants of something else than an answer shows", async () => {
+  test("ends a grant that is older than the 200 newest", async () => {
     await running.api("PUT", "/access/news", {});
     for (let count = 0; count < 200; count++) await running.api("POST", `/persons/${ada}/grants`, { entitlement: "access:news" });
     expect((await running.api("GET", `/persons/${ada}/access`)).body.grants).toHaveLength(200);
@@ -73,19 +73,19 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect((await running.api("GET", `/persons/${ada}/access/access:beta`)).body.granted).toBe(false);
   });
 
-  test.each([".", "..", "../x", "a/b", "?", " "])("%j, which is no name, is refused as what nobody has", async (what) => {
+  test.each([".", "..", "../x", "a/b", "?", " "])("%j is no valid name and is rejected like an absent access", async (what) => {
     const { code, told } = await end(ADA, what);
     expect([code, told]).toEqual([1, expect.stringContaining("so there is nothing to end")]);
   });
 
-  test("what nobody has is refused, and nothing is ended", async () => {
+  test("rejects an access that the person lacks, and ends nothing", async () => {
     const nothing = await end(ADA, "access:gamma");
     expect([nothing.code, nothing.told]).toEqual([1, expect.stringContaining(`"${ADA}" has no "access:gamma" now, so there is nothing to end`)]);
     expect((await end("bob@example.com", "pro")).told).toContain("exists in this environment");
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
   });
 
-  test("what was ended is told whole with --json", async () => {
+  test("prints the ended plan with --json", async () => {
     const { said } = await end(ADA, "pro", "--json");
     expect(JSON.parse(said)).toEqual({
       person: ada,
@@ -96,7 +96,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 });
 
-test("what the card processor bills is ended here, and said to be billed on there", async () => {
+test("a plan that the card processor bills ends, and the output warns that the billing continues", async () => {
   await running.api("PUT", "/plans/team", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });
   const { person } = (await running.api("POST", "/persons", { email: "bob@example.com" })).body;
   expect((await running.api("POST", "/receipts", { ref: "s1", person: person.id, plan: "team" })).status).toBe(201);

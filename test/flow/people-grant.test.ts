@@ -1,4 +1,4 @@
-/** `relay people grant`: an access is given by hand, here and at a server alike, refused and audited as the API does. */
+/** Tests `relay people grant` on a data directory and on a server: manual access with the API's errors and audit. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
@@ -20,7 +20,7 @@ const held = async () => (await running.api("GET", `/persons/${ada}/access`)).bo
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const grant = (...words: string[]) => runAt(place, running, ["people", "grant", ...words]);
 
-  test("it stands until it is ended, by hand, with its reason, and is audited without it", async () => {
+  test("grants access without an end, with its reason, and audits it without the reason", async () => {
     const { code, told } = await grant(ADA, "access:beta", "--reason", "ticket 81");
     expect([code, told.trim()]).toEqual([0, `${ADA} has access:beta now, until it is ended: relay people end ${ADA} access:beta.`]);
     expect(await held()).toMatchObject([{ entitlement: "access:beta", source: "hand", reason: "ticket 81", expiresAt: null }]);
@@ -29,7 +29,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(JSON.stringify(items)).not.toContain("ticket 81");
   });
 
-  test("a span is counted from now, and a date is that day's beginning", async () => {
+  test("counts a span from now, and a date from its first moment", async () => {
     const end = new Date(running.clock.now() + 30 * DAY_MS).toISOString();
     const { told } = await grant(ada, "access:beta", "--until", "30d");
     expect(told.trim()).toBe(`${ada} has access:beta now, until ${end}.`);
@@ -37,7 +37,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect((await held()).map(({ expiresAt }: { expiresAt: string }) => expiresAt)).toEqual(["2040-01-31T00:00:00.000Z", end]);
   });
 
-  test("what cannot be granted is refused as the API refuses it, and nothing is", async () => {
+  test("rejects an impossible grant like the API, and grants nothing", async () => {
     const unknown = await grant(ADA, "access:gamma");
     expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining("which is no access slug, product or plan here")]);
     expect((await grant("bob@example.com", "access:beta")).told).toContain("exists in this environment");
@@ -52,13 +52,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ["soon", "write how long, such as 24h or 30d"],
     ["2020-01-01", "which is past"],
     ["999999w", "write how long, such as 24h or 30d"],
-  ])("--until %s is refused as a line that is wrong", async (until, words) => {
+  ])("--until %s is rejected as a usage error", async (until, words) => {
     const { code, told } = await grant(ADA, "access:beta", "--until", until);
     expect([code, told]).toEqual([2, expect.stringContaining(words)]);
     expect(await held()).toEqual([]);
   });
 
-  test("an id's ending names them, as the lists of a terminal show it", async () => {
+  test("accepts an id's suffix as the terminal's lists show it", async () => {
     const ending = ada.slice(-8);
     for (const line of [
       ["grant", ending, "access:beta"],
@@ -76,7 +76,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([none.code, none.told]).toEqual([1, expect.stringContaining("exists")]);
   });
 
-  test("what was granted is told whole with --json", async () => {
+  test("prints the grant with --json", async () => {
     const { said } = await grant(ADA, "access:beta", "--json");
     const [grantNow] = await held();
     expect(JSON.parse(said)).toEqual({ person: ada, grant: grantNow });

@@ -1,4 +1,7 @@
-/** `relay people invite`, `file-token`, `remove-token`, `stop-mail` and `allow-mail`: here and at a server alike, told again they change nothing, and audited as the API does. */
+/**
+ * Tests `relay people invite`, `file-token`, `remove-token`, `stop-mail` and `allow-mail` on a data directory and on a server. Repeats change
+ * nothing, and each command is audited like in the API.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
@@ -27,7 +30,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     return [code, words.trim().split("\n")[0]];
   };
 
-  test("somebody invited is there, and told again they are as they were", async () => {
+  test("invites a person, and a repeat changes nothing", async () => {
     expect(await told(`people invite ${BOB}`)).toEqual([
       0,
       `${BOB} is added. No mail was sent: they can hold access and credits at once, and sign in to your app.`,
@@ -43,12 +46,12 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(JSON.parse((await run(`people invite ${BOB} --json`)).said)).toMatchObject({ person: { email: BOB }, created: false });
   });
 
-  test("what is no address is refused, and makes nobody", async () => {
+  test("rejects an invalid address, and creates no person", async () => {
     expect(await told("people invite bob")).toEqual([1, "`email` is not an e-mail address: use one such as name@example.com."]);
     expect((await running.api("GET", "/persons")).body.items).toHaveLength(1);
   });
 
-  test("a token is filed once, from the line or from standard input, shown, and taken back", async () => {
+  test("stores a token once, from the line or from standard input, shows it, and removes it", async () => {
     const filed = `The token is filed for ${ADA}: an event that brings it finds them from now on.`;
     expect(await told(`people file-token ${ADA} tok-1`)).toEqual([0, filed]);
     expect(await told(`people file-token ${ADA}`, " tok-2\n")).toEqual([0, filed]);
@@ -68,7 +71,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(JSON.stringify(rows)).not.toContain("tok-");
   });
 
-  test("what a token cannot be is refused, and changes nothing", async () => {
+  test("rejects an invalid token, and changes nothing", async () => {
     await running.api("POST", "/persons", { email: BOB });
     await run(`people file-token ${ADA} tok-1`);
     expect(await told(`people file-token ${BOB} tok-1`)).toEqual([
@@ -88,14 +91,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect((await now()).tokens).toMatchObject([{ token: "tok-1" }]);
   });
 
-  test("what was filed and taken is told whole with --json", async () => {
+  test("prints the stored and removed token with --json", async () => {
     const filed = JSON.parse((await run(`people file-token ${ADA} tok-1 --json`)).said);
     expect(filed).toEqual({ person: ada, token: (await now()).tokens[0], filed: true });
     expect(JSON.parse((await run(`people file-token ${ADA} tok-1 --json`)).said)).toEqual({ ...filed, filed: false });
     expect(JSON.parse((await run(`people remove-token ${ADA} tok-1 --json`)).said)).toEqual({ person: ada, removed: true });
   });
 
-  test("event mail is stopped and allowed again, listed and shown, each told once", async () => {
+  test("stops and allows event mail, lists it and shows it, and reports each change once", async () => {
     expect(await told(`people stop-mail ${ADA}`)).toEqual([
       0,
       `${ADA} gets no more mail of kind event, until relay people allow-mail; mail about their account goes on.`,
@@ -120,7 +123,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await told("people stop-mail eve@example.com")).toEqual([1, expect.stringContaining("exists in this environment")]);
   });
 
-  test("what a suspended person is refused names the command that ends it", async () => {
+  test("an error for a suspended person names the command that reactivates them", async () => {
     await running.api("PUT", "/access/beta", {});
     await run(`people suspend ${ADA}`);
     expect(await told(`people grant ${ADA} access:beta`)).toEqual([
@@ -132,7 +135,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 });
 
-test.each(COMMAND_PLACES)("%s the day's cap is the server's, and where it is reached nobody is made", async (place) => {
+test.each(COMMAND_PLACES)("%s the server's daily cap applies, and an invitation over it creates no person", async (place) => {
   const limits = { ...DEFAULT_LIMITS, invitesPerDay: 1 };
   await using capped = await startRunningService({ config: { limits } });
   const unnote = noteRunning(capped.dataDir, { url: capped.service.baseUrl, near: capped.service.url, limits, allowPrivate: [] });

@@ -1,4 +1,6 @@
-/** `relay people set`: attributes here and at a server alike, one name at a time, told again nothing changes, and audited by names alone. */
+/**
+ * Tests `relay people set` on a data directory and on a server. It sets attributes by name, repeats change nothing, and the audit holds only names.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -31,14 +33,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ],
     ["null removes a name", '{"trial":null}', { team: "red" }, `${ADA} has the attributes team now.`],
     [
-      "any JSON is a value",
+      "any JSON is a valid value",
       '{"team":{"name":"red","size":3}}',
       { team: { name: "red", size: 3 }, trial: true },
       `${ADA} has the attributes team, trial now.`,
     ],
-    ["the last one may go", '{"team":null,"trial":null}', {}, `${ADA} has no attributes now.`],
+    ["the last name can be removed", '{"team":null,"trial":null}', {}, `${ADA} has no attributes now.`],
     [
-      "what is so already stays so",
+      "an unchanged value stays",
       '{"team":"red","gone":null}',
       { team: "red", trial: true },
       `${ADA} has the attributes team, trial already: nothing changed.`,
@@ -56,13 +58,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ['{"team":"a\\u0007b"}', 1, "`attributes.team` holds the control character U+0007"],
     [`{"team":"${"x".repeat(17_000)}"}`, 1, "`attributes` would take more than 16384 bytes: keep larger things in a record."],
   ];
-  test.each(REFUSED)("%s is refused, and nothing is set", async (json, code, words) => {
+  test.each(REFUSED)("%s is rejected, and nothing is set", async (json, code, words) => {
     const refused = await set(json);
     expect([refused.code, refused.line]).toEqual([code, expect.stringContaining(words)]);
     expect(await attributes()).toEqual({ team: "red", trial: true });
   });
 
-  test("it is shown, written as JSON, and audited by the names alone", async () => {
+  test("shows values as JSON, and audits only their names", async () => {
     const { said } = await runAt(place, running, ["people", "set", ADA, '{"team":"blue"}', "--json"]);
     expect(JSON.parse(said)).toMatchObject({ person: { id: ada, attributes: { team: "blue", trial: true } }, changed: true });
     expect((await runAt(place, running, ["people", "show", ADA])).said).toContain('attributes {"team":"blue","trial":true}');
@@ -71,7 +73,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(JSON.stringify(row)).not.toContain("blue");
   });
 
-  test("a long one is cut where a person reads it, and says so", async () => {
+  test("truncates a long value for a person, and says so", async () => {
     await set(`{"note":"${"x".repeat(500)}"}`);
     const { said } = await runAt(place, running, ["people", "show", ADA]);
     expect(said).toContain("x… (--json shows them whole)");

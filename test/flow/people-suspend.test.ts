@@ -1,4 +1,4 @@
-/** `relay people suspend` and `activate`: here and at a server alike, told again they change nothing, and audited as the API does. */
+/** Tests `relay people suspend` and `activate` on a data directory and on a server. Repeats change nothing, and each is audited like in the API. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -19,7 +19,7 @@ const audited = async () => (await running.api("GET", "/audit?action=person.chan
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const people = (...words: string[]) => runAt(place, running, ["people", ...words]);
 
-  test("a person is suspended and made active again, audited", async () => {
+  test("suspends a person and reactivates them, with audit rows", async () => {
     const suspended = await people("suspend", ADA);
     expect([suspended.code, suspended.told.trim(), await status()]).toEqual([
       0,
@@ -34,7 +34,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
   });
 
-  test("who is so already stays so, and somebody invited is not made active", async () => {
+  test("changes nothing for a person who already has the status, and does not activate an invited person", async () => {
     const invited = await people("activate", ADA);
     expect([invited.code, invited.told.trim(), await status()]).toEqual([0, `${ADA} is not suspended: nothing changed.`, "invited"]);
     await people("suspend", ADA);
@@ -42,7 +42,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await audited()).toHaveLength(1);
   });
 
-  test("somebody unknown is refused, and a change is told whole with --json", async () => {
+  test("rejects an unknown person, and prints a change with --json", async () => {
     const nobody = await people("suspend", "bob@example.com");
     expect([nobody.code, nobody.told]).toEqual([1, expect.stringContaining("exists in this environment")]);
     const { said } = await people("suspend", ADA, "--json");

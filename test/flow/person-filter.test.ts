@@ -1,4 +1,4 @@
-/** Lists of what somebody has, asked by the person's name in each of its forms. */
+/** Tests lists that a person filters, with every way to name the person. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startApi } from "../kit/api-server.ts";
 
@@ -11,7 +11,7 @@ const LISTS = [
   "/collections/chat/records?to=",
 ];
 
-describe("a list that a person's name filters", async () => {
+describe("a list filtered by person", async () => {
   const api = await startApi();
   afterAll(() => api[Symbol.asyncDispose]());
   const { E, keys } = api;
@@ -49,7 +49,7 @@ describe("a list that a person's name filters", async () => {
       expect([status, json.items.length > 0]).toEqual([200, true]);
     });
 
-    test.each(["nobody@example.com", "per_1", ""])(`${list}: %p is nobody, which is told`, async (name) => {
+    test.each(["nobody@example.com", "per_1", ""])(`${list}: %p names no person, and the error says so`, async (name) => {
       const { status, json } = await get(list + name);
       expect([status, json.code]).toEqual([400, "invalid_input"]);
       expect(json.message).toContain("exists in this environment");
@@ -57,14 +57,14 @@ describe("a list that a person's name filters", async () => {
   }
 
   test.each(["email=ada@example.com&status=suspended", "email=ada@example.com&q=bob", "find=ada&access=true", "find=ada&email=ada@example.com"])(
-    "/persons?%s is refused, as one of them would go unheard",
+    "/persons?%s is rejected, because one of the filters would have no effect",
     async (query) => {
       const { status, json } = await get(`/persons?${query}`);
       expect([status, json.code, json.problems.length]).toEqual([400, "invalid_input", 1]);
     },
   );
 
-  test("an erased person's id goes on finding what stays of them", async () => {
+  test("an erased person's id still finds their remaining rows", async () => {
     const gone = await api.call(`${E}/persons/${id}`, { method: "DELETE", key: keys.dev });
     expect(gone.status).toBe(204);
     expect((await get(`/purchases?person=${id}`)).json.items).toHaveLength(2);

@@ -1,6 +1,6 @@
 /**
- * One person's story: each kind of thing that can happen for somebody stands in it once, in words, with where it came from; its pages are
- * whole and without doubles while rows arrive; and people are found by what names them.
+ * Tests a person's timeline. Every kind of event occurs once, in words, with its source. Its pages are complete and without duplicates while rows
+ * arrive. Searches find people by every identifier.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TimelineItem } from "../../src/insight/timeline/item.ts";
@@ -23,7 +23,7 @@ afterAll(() => running[Symbol.asyncDispose]());
 async function make(method: string, path: string, body?: unknown): Promise<any> {
   const answer = await running.api(method, path, body);
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
-  // Each at a moment of its own.
+  // Separates the events in time.
   await running.clock.advance(1_000);
   return answer.body;
 }
@@ -82,37 +82,34 @@ async function readAll(limit: number, between: () => Promise<unknown> = async ()
   return items;
 }
 
-describe("each thing that happened is told once", () => {
+describe("the timeline lists once", () => {
   const TOLD: readonly [what: string, wanted: Partial<Record<keyof TimelineItem, unknown>>][] = [
-    ["an event that went well, with what it was about", { kind: "event", look: "done", sentence: "order.paid at shop: done", relay: "shop" }],
+    ["a successful event, with its subject", { kind: "event", look: "done", sentence: "order.paid at shop: done", relay: "shop" }],
     [
-      "an event that was given up, with the reason in words",
+      "a dead event, with the reason in words",
       { kind: "event", look: "dead", sentence: "order.paid at broken: given up", detail: expect.stringMatching(/^fulfil_product: .*chair/) },
     ],
     ["a purchase, linked to its event", { kind: "purchase", sentence: "Bought lamp", detail: "ref cs_1", eventId: expect.stringMatching(/^evt_/) }],
     ["credits of a purchase", { kind: "credits", sentence: "+5 credits, 5 then", relay: "shop" }],
-    ["credits added by hand", { kind: "credits", sentence: "+7 credits, 12 then", detail: "sorry", relay: null }],
+    ["credits added manually", { kind: "credits", sentence: "+7 credits, 12 then", detail: "sorry", relay: null }],
     ["credits spent", { kind: "credits", sentence: "−2 credits, 10 then" }],
     ["access by a purchase", { kind: "access", relay: "shop", sentence: expect.stringMatching(/^Access to .*lamp, by the relay shop$/) }],
     [
-      "access for a time",
+      "temporary access",
       { kind: "access", detail: "a trial", sentence: expect.stringMatching(/^Access to access:beta until .* UTC, with the key key_/) },
     ],
-    ["access that ran out", { kind: "access_end", sentence: "Access to access:beta ended: it ran out" }],
-    [
-      "access that was taken back",
-      { kind: "access_end", sentence: expect.stringMatching(/^Access to access:beta ended: taken back with the key key_/) },
-    ],
+    ["access that expired", { kind: "access_end", sentence: "Access to access:beta ended: it ran out" }],
+    ["revoked access", { kind: "access_end", sentence: expect.stringMatching(/^Access to access:beta ended: taken back with the key key_/) }],
     ["a plan that began", { kind: "plan", sentence: "The plan pro began" }],
     ["a plan that ended", { kind: "plan_end", sentence: "The plan pro ended" }],
     [
-      "a record written for them, by which event",
+      "a record for the person, with its event",
       { kind: "record", sentence: "A record for them in notices, written by the relay shop", eventId: expect.stringMatching(/^evt_/) },
     ],
     ["a suspension", { kind: "change", sentence: expect.stringMatching(/^Suspended: may use nothing until they are active again, with the key/) }],
-    ["its end", { kind: "change", sentence: expect.stringMatching(/^Active again, with the key/) }],
+    ["a reactivation", { kind: "change", sentence: expect.stringMatching(/^Active again, with the key/) }],
     ["a token, never its value", { kind: "change", sentence: expect.stringMatching(/^A store account token was filed, with the key/) }],
-    ["how they came to be here", { kind: "made", sentence: "Became a person here, made by the relay shop" }],
+    ["the person's creation", { kind: "made", sentence: "Became a person here, made by the relay shop" }],
   ];
 
   for (const [what, wanted] of TOLD) {
@@ -132,19 +129,19 @@ describe("each thing that happened is told once", () => {
     }
   }
 
-  test("newest first, by the moment it happened", async () => {
+  test("events newest first, by time", async () => {
     const times = (await story()).items.map(({ at }) => at);
     expect(times).toEqual([...times].sort().reverse());
   });
 });
 
 describe("pages", () => {
-  test("small pages are the large one, whole and without doubles", async () => {
+  test("small pages join to the large one, complete and without duplicates", async () => {
     const whole = (await story()).items;
     for (const limit of [1, 2, 3, 7]) expect(await readAll(limit)).toEqual(whole);
   });
 
-  test("what arrives meanwhile moves nothing", async () => {
+  test("new rows do not shift a reader's pages", async () => {
     const whole = (await story()).items;
     let count = 0;
     const read = await readAll(2, async () => {
@@ -160,25 +157,25 @@ describe("pages", () => {
 
   const CURSORS: readonly [what: string, cursor: string][] = [
     ["no JSON", Buffer.from("x").toString("base64url")],
-    ["a list that is none of these", Buffer.from('{"other":1}').toString("base64url")],
+    ["an unknown list", Buffer.from('{"other":1}').toString("base64url")],
     ["a key of another kind", Buffer.from('{"event":"evt_1"}').toString("base64url")],
     ["a list's own JSON", Buffer.from("[1]").toString("base64url")],
     ["nothing", ""],
   ];
   for (const [what, cursor] of CURSORS) {
-    test(`a cursor of ${what} is refused`, async () => {
+    test(`a cursor of ${what} is rejected`, async () => {
       const { status, body } = await running.api("GET", `/persons/${carol}/story?cursor=${cursor}`);
       expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_input" });
     });
   }
 
-  test("another environment's person has no story here", async () => {
+  test("another environment cannot read a person's timeline", async () => {
     const { status } = await running.api("GET", `/persons/${carol}/story`, undefined, "production");
     expect(status).toBe(404);
   });
 });
 
-describe("people are found", () => {
+describe("people can be found", () => {
   const ids = async (query: string): Promise<string[]> => (await make("GET", `/persons?${query}`)).items.map(({ email }: { email: string }) => email);
 
   beforeAll(async () => {
@@ -189,18 +186,18 @@ describe("people are found", () => {
   });
 
   const FOUND: readonly [what: string, query: () => string, found: string[]][] = [
-    ["by a whole address", () => `find=${CAROL}`, [CAROL]],
-    ["by an address in other letters", () => "find=DAN@Example.com", ["dan@example.com"]],
-    ["by the beginning of an address, in its order", () => "find=caro", [CAROL, "carola@example.com"]],
+    ["by a complete address", () => `find=${CAROL}`, [CAROL]],
+    ["by an address in other letter case", () => "find=DAN@Example.com", ["dan@example.com"]],
+    ["by the beginning of an address, in alphabetical order", () => "find=caro", [CAROL, "carola@example.com"]],
     ["by an id", () => `find=${carol}`, [CAROL]],
     ["by a store account token", () => "find=store-token-of-carol-1", [CAROL]],
-    ["nobody by a part of an address: that is what q is for", () => "find=rol", []],
-    ["by whether they may use anything: the suspended may not", () => "access=true", [CAROL]],
-    ["by whether they may use nothing", () => "access=false&status=suspended", ["erin@example.com"]],
+    ["with no result by a part of an address, because q searches for parts", () => "find=rol", []],
+    ["by whether they have access, which excludes suspended people", () => "access=true", [CAROL]],
+    ["by whether they lack access", () => "access=false&status=suspended", ["erin@example.com"]],
   ];
   for (const [what, query, found] of FOUND) test(what, async () => expect(await ids(query())).toEqual(found));
 
-  test("by nothing is refused: it says what to look for", async () => {
+  test("with an empty search as an error that says what to search for", async () => {
     const { status, body } = await running.api("GET", "/persons?find=");
     expect([status, body.message]).toEqual([400, expect.stringContaining("`find` is empty: it must be an address or its beginning, an id")]);
   });
@@ -212,12 +209,12 @@ describe("people are found", () => {
     expect(second.next).toBeNull();
   });
 
-  test("each with what they have now", async () => {
+  test("with the current access of each", async () => {
     const [found] = (await make("GET", `/persons?find=${carol}`)).items;
     expect(found).toMatchObject({ access: { granted: true, until: null }, credits: expect.any(Number) });
   });
 
-  test("one person with everything they have now", async () => {
+  test("with everything that one person has", async () => {
     expect(await make("GET", `/persons/${carol}`)).toMatchObject({
       person: { email: CAROL },
       access: { granted: true, grants: [{ relay: "shop", eventId: expect.stringMatching(/^evt_/) }] },
@@ -230,7 +227,7 @@ describe("people are found", () => {
   });
 });
 
-test("an event that is done tells what of it was skipped, and why; what a replay need not do again is not told", async () => {
+test("a done event explains its skipped actions, and omits those that a replay need not repeat", async () => {
   const end = { type: "revoke_plan", plan: "pro", ref: "{{mapped.order}}" };
   const notice = { type: "write_record", collection: "notices", to: "person", data: { text: "Ended" } };
   await saveRelay(running, receiverDefinition({ name: "ender", map: MAP, actions: [end, notice] }));

@@ -1,6 +1,6 @@
 /**
- * Whose plan it is where events do not run in the order in which they arrived: one that waited, was tried again or is replayed undoes nothing
- * that a later arrival did. Each row is a person's events, and the plan they are on after each.
+ * Tests a person's plan if events run in another order than they arrived. A late, retried or replayed event must not undo the effect of a later
+ * arrival. Each row lists a person's events and the plan after each.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
@@ -8,8 +8,8 @@ import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 /**
- * `fails`: the plan is not sold through its relay meanwhile, so the event dies; `sold again`: it is; `mended`: it is, and the event is replayed.
- * `stop-basic` ends what `end-basic` ends.
+ * In `fails`, the plan is not sold through its relay, so the event is dead. `sold again` sells it again. `mended` sells it again and replays the
+ * event. `stop-basic` ends the same subscription as `end-basic`.
  */
 type Does =
   | "basic"
@@ -52,7 +52,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
-    "a first payment that waited, of a plan the person never was on",
+    "a delayed first payment for a plan that the person never had",
     [
       ["pause basic", ""],
       ["basic", "1"],
@@ -63,7 +63,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "the plan that came later was renewed, not begun, since",
+    "a later plan that was renewed instead of started",
     [
       ["pro", "1"],
       ["basic fails", "2"],
@@ -74,7 +74,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
-    "a downgrade that arrived later and waited switches",
+    "a later downgrade that also waited still switches",
     [
       ["pro", "1"],
       ["pause basic", ""],
@@ -85,7 +85,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "a downgrade that died after the last payment of the plan before, and is replayed",
+    "a downgrade that died after the last payment for the old plan, and is replayed",
     [
       ["pro", "1"],
       ["pro", "2"],
@@ -96,7 +96,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
-    "a payment of the same plan that was replayed keeps it going",
+    "a replayed payment for the same plan continues it",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -106,7 +106,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "a downgrade after the one that came too late",
+    "a downgrade after the delayed payment",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -118,7 +118,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     4,
   ],
   [
-    "the later plan has ended too",
+    "a later plan that has ended too",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -130,7 +130,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
-    "the later plan has ended too, and the person never was on the one that is paid for",
+    "a later plan that has ended too, when the person never had the paid plan",
     [
       ["basic fails", "1"],
       ["pro", "2"],
@@ -141,7 +141,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "the later plan was ended by hand, and the owner replays",
+    "a later plan that was ended manually, with a replay by the owner",
     [
       ["basic fails", "1"],
       ["pro", "2"],
@@ -152,7 +152,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "an upgrade that waited and was cancelled meanwhile leaves nothing of the plan before it",
+    "an upgrade that waited and was canceled meanwhile leaves nothing of the old plan",
     [
       ["pro", "1"],
       ["pause basic", ""],
@@ -164,7 +164,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "a cancellation that came too late, told again under its ref, ends nothing",
+    "a delayed cancellation that repeats with its ref ends nothing",
     [
       ["basic", "1"],
       ["pause end-basic", ""],
@@ -177,7 +177,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "the plan was cancelled by a later arrival",
+    "the plan was canceled by a later arrival",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -189,7 +189,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
-    "the plan was cancelled twice, and paid for in between",
+    "the plan was canceled twice, with a payment in between",
     [
       ["basic", "1"],
       ["end-basic", "2"],
@@ -201,7 +201,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "a cancellation told again under a ref that is no payment ends what was paid for since",
+    "a repeated cancellation whose ref is no payment ends the later payment",
     [
       ["basic", "1"],
       ["end-basic", "2"],
@@ -225,7 +225,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "a cancellation that arrived before its payment ends nothing, and ends it when it is told again",
+    "a cancellation that arrived before its payment ends nothing, and ends the plan when it repeats",
     [
       ["end-basic", "1"],
       ["basic", "2"],
@@ -235,7 +235,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     1,
   ],
   [
-    "the plan was ended by hand meanwhile",
+    "the plan was ended manually meanwhile",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -246,7 +246,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "a cancellation under the ref of the one that came too late ends no later subscription",
+    "a cancellation with the ref of the delayed payment ends no later subscription",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -259,7 +259,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     4,
   ],
   [
-    "nor where the person never was on that plan",
+    "the same for a person who never had that plan",
     [
       ["pause basic", ""],
       ["basic", "1"],
@@ -297,7 +297,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
-    "an old payment that is replayed leaves the newest one what it is: a cancellation from before that one ends nothing",
+    "a replayed old payment does not change the newest payment, so an earlier cancellation ends nothing",
     [
       ["basic", "1"],
       ["basic fails", "2"],
@@ -312,7 +312,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
-    "an old cancellation that waited leaves the newest one what it is: a payment from before that one starts nothing",
+    "a delayed old cancellation does not change the newest one, so an earlier payment starts nothing",
     [
       ["basic", "1"],
       ["pause end-basic", ""],
@@ -346,7 +346,7 @@ async function openPlans(): Promise<void> {
   for (const plan of ["basic", "pro"]) await soldThrough(plan, plan);
 }
 
-/** Does one step for the person; answers the id of the event that died by it. */
+/** Runs one step for the person and returns the id of the event that died. */
 async function take([does, ref]: Step, email: string, id: string, dead: string): Promise<string> {
   const [verb, relay] = does.split(" ");
   if (verb === "pause" || verb === "resume") {
@@ -377,7 +377,7 @@ async function planOf(email: string): Promise<string> {
   return person === undefined ? "free" : (await running.api("GET", `/persons/${person.id}`)).body.plan;
 }
 
-describe("plans go by the order of arrival", () => {
+describe("plans follow the order of arrival", () => {
   test.each(TABLE)("%s", async (_, steps, plans, payments) => {
     if (people === 0) await openPlans();
     const email = `p${++people}@example.com`;
@@ -397,7 +397,7 @@ describe("plans go by the order of arrival", () => {
     expect(held).toEqual(seen.at(-1) === "free" ? [] : [seen.at(-1)]);
   });
 
-  test("a cancellation of a plan that nobody was on lists no subscription", async () => {
+  test("a cancellation of a plan that no person had lists no subscription", async () => {
     if (people === 0) await openPlans();
     const email = `p${++people}@example.com`;
     await take(["end-basic", "1"], email, `${email} 0`, "");
@@ -406,7 +406,7 @@ describe("plans go by the order of arrival", () => {
     expect(await running.rows("SELECT plan FROM plan_cancellation WHERE person_id = ?1", person.id)).toEqual([{ plan: "basic" }]);
   });
 
-  test("says so in its result, and its receipt names a subscription that has ended", async () => {
+  test("a delayed payment's result explains it, and its receipt names an ended subscription", async () => {
     const email = "told@example.com";
     await take(["pause basic", ""], email, "", "");
     const id = await sendEvent(running, "told 1", { email, ref: "told-1" }, "basic");

@@ -1,4 +1,4 @@
-/** What a start and `relay doctor` say of a PostgreSQL that cannot be used, or is set up otherwise than usual: each says what to do. */
+/** Tests messages of a start and of `relay doctor` for a PostgreSQL that is unusable or unusual: each says what to do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { SQL } from "bun";
@@ -12,7 +12,7 @@ import { makeFolder } from "../kit/data-directory.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 
 const folder = makeFolder();
-/** Unusual in a name, and in a URL; as SQL writes it. */
+/** Contains characters that are special in a name, in a URL and in SQL. */
 const PASSWORD = "p:w/?#%@ ü\"''\\$&";
 const stranger = `relay_stranger_${process.pid}`;
 let database: FreshDatabase;
@@ -71,7 +71,7 @@ const STRANGER = (url: URL): void => {
 
 const CASES: [what: string, change: (url: URL) => void, check: string, why: string, todo: string][] = [
   [
-    "a password that is wrong",
+    "a wrong password",
     (url) => {
       url.password = "none";
     },
@@ -80,7 +80,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     "look at the user and the password in the URL",
   ],
   [
-    "a database that is not there",
+    "a missing database",
     (url) => {
       url.pathname = "/nothing_there";
     },
@@ -89,7 +89,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     "make the database with createdb",
   ],
   [
-    "a port that nobody listens on",
+    "a port without a server",
     (url) => {
       url.port = "1";
     },
@@ -98,7 +98,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     "look that PostgreSQL runs there",
   ],
   [
-    "a host that is not known",
+    "an unknown host",
     (url) => {
       url.hostname = "nobody.invalid";
     },
@@ -117,7 +117,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
   ],
 ];
 
-test.each(CASES)("%s is told, with what to do", async (_what, change, check, why, todo) => {
+test.each(CASES)("%s is reported with a remedy", async (_what, change, check, why, todo) => {
   const url = urlWith(change);
   const refused = await start(url);
   expect(refused).toStartWith(check === "connection" ? "store_unavailable: " : "database_refused: ");
@@ -129,7 +129,7 @@ test.each(CASES)("%s is told, with what to do", async (_what, change, check, why
   expect(found?.todo).toContain(todo);
 });
 
-test("a user who may make no tables is told what an administrator does; every character stands in a password", async () => {
+test("a user who cannot create tables gets the administrator's command, and a password can hold any character", async () => {
   const url = urlWith(STRANGER);
   const refused = await start(url);
   expect(refused).toStartWith("store_unavailable: The database cannot be used now: permission denied for schema public (42501).");
@@ -137,7 +137,7 @@ test("a user who may make no tables is told what an administrator does; every ch
   expect((await look(url)).find(({ state }) => state === "fail")?.check).toBe("privileges");
 });
 
-test("a user without a schema to make tables in is told so", async () => {
+test("a user without a schema for new tables gets a message", async () => {
   const name = new URL(database.url).pathname.slice(1);
   await run(`ALTER DATABASE ${name} SET search_path = ''`);
   const refused = await start(database.url);
@@ -146,7 +146,7 @@ test("a user without a schema to make tables in is told so", async () => {
   expect(refused).toContain("ALTER ROLE … SET search_path = public");
 });
 
-test("a database with another program's tables is left as it is", async () => {
+test("a database with another program's tables stays unchanged", async () => {
   await using other = await freshDatabase({ empty: true });
   await using sql = new SQL({ url: other.url, max: 1 });
   await sql.unsafe("CREATE TABLE event (id integer)");
@@ -156,7 +156,7 @@ test("a database with another program's tables is left as it is", async () => {
   expect([...(await sql.unsafe("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))]).toEqual([{ tablename: "event" }]);
 });
 
-test("how a database writes texts and bytes by itself does not matter", async () => {
+test("a database's default formats for text and bytes have no effect", async () => {
   await using other = await freshDatabase({ empty: true });
   const name = new URL(other.url).pathname.slice(1);
   const own = [
@@ -178,7 +178,7 @@ test("how a database writes texts and bytes by itself does not matter", async ()
   expect([found?.name, [...(back?.bytes ?? [])]]).toEqual([app, [...bytes]]);
 });
 
-test("where triggers are silent for a user, the service lets them fire, or says that it may not", async () => {
+test("for a user with disabled triggers, the service enables them or reports that it cannot", async () => {
   await using other = await freshDatabase({ empty: true });
   const name = new URL(other.url).pathname.slice(1);
   const url = urlWith((there) => {
@@ -207,7 +207,7 @@ test("where triggers are silent for a user, the service lets them fire, or says 
   }
 });
 
-test("every letter may stand in a database's name", async () => {
+test("a database's name can hold any letter", async () => {
   const name = `${new URL(database.url).pathname.slice(1)}/a?#%&=+ ü"'\\`;
   const quoted = `"${name.replaceAll('"', '""')}"`;
   await run(`CREATE DATABASE ${quoted} TEMPLATE template0 ENCODING 'UTF8'`);
@@ -226,16 +226,16 @@ test("every letter may stand in a database's name", async () => {
   }
 });
 
-test("a server's own time zone and way to commit are shown, and change nothing", async () => {
+test("a server's time zone and commit mode are shown and have no effect", async () => {
   const name = new URL(database.url).pathname.slice(1);
   await run(`ALTER DATABASE ${name} SET timezone = 'Pacific/Auckland'`, `ALTER DATABASE ${name} SET synchronous_commit = 'off'`);
   const found = Object.fromEntries((await look(database.url)).map((one) => [one.check, one]));
   expect(found["time zone"]).toMatchObject({ state: "ok", message: expect.stringContaining("Pacific/Auckland") });
-  // The tests' own server keeps nothing over a power cut, which is said first.
+  // The tests' own server does not survive a power cut, which is reported first.
   if (found.durability?.state === "ok") expect(found.durability.message).toContain("synchronous_commit is off");
 });
 
-test.each(["26000", "42P05"])("statements that a pooler mixed up (%s) are told as such, and as no fault of the service's", (errno) => {
+test.each(["26000", "42P05"])("statements that a pooler mixed up (%s) are reported as the pooler's error, not as the service's", (errno) => {
   const told = tellApart(Object.assign(new Error('prepared statement "P0" already exists'), { name: "PostgresError", errno }));
   const { code, message } = describeError(told);
   expect(code).toBe("store_unavailable");

@@ -1,4 +1,4 @@
-/** `relay sync --live` and `relay promote` with real processes: a laptop that asks and waits, a server, and an owner who decides. */
+/** Tests `relay sync --live` and `relay promote` with real processes: a laptop that requests and waits, a server, and an owner who decides. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** An app of its own each. */
+/** Gives each test a separate app. */
 beforeEach(async () => {
   apps += 1;
   app = `shop${apps}`;
@@ -68,7 +68,7 @@ const write = (...definitions: { name: string }[]): void => {
 const given = () => ({ cwd: laptop, env: { RELAY_KEY: key, RELAY_URL: base } });
 const relay = (...line: string[]): CliProcess => startCli(line, given());
 
-/** A call as the dashboard makes it. */
+/** Sends a request like the dashboard. */
 async function owner(method: string, path: string, body?: unknown) {
   const headers = { cookie, origin: base, "content-type": "application/json" };
   const response = await fetch(base + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
@@ -91,7 +91,7 @@ const edit = async (environment: string, definition: { name: string }) => {
 const syncToDevelopment = async () => expect((await runCommand(["sync"], given())).code).toBe(0);
 
 describe("relay sync --live", () => {
-  test("shows the plan, waits for the owner, carries it out by itself and keeps the secrets in the local file", async () => {
+  test("shows the plan, waits for the owner, applies it, and stores the secrets in the local file", async () => {
     write(receiver("orders"));
     await using run = relay("sync", "--live");
     const url = urlIn(await run.line("/approvals/"));
@@ -113,7 +113,7 @@ describe("relay sync --live", () => {
     expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to do."]);
   });
 
-  test("with --dry-run asks for nothing, and with --prune is wrongly written", async () => {
+  test("with --dry-run requests no approval, and with --prune is a usage error", async () => {
     write(receiver("orders"));
     const dry = await runCommand(["sync", "--live", "--dry-run", "--json"], given());
     expect([dry.code, JSON.parse(dry.said).changes]).toEqual([0, 2]);
@@ -121,7 +121,7 @@ describe("relay sync --live", () => {
     expect((await runCommand(["sync", "--live", "--prune"], given())).code).toBe(2);
   });
 
-  test("is void where a file changes while it waits", async () => {
+  test("is void if a file changes while it waits", async () => {
     write(receiver("orders"));
     await using run = relay("sync", "--live");
     const url = urlIn(await run.line("/approvals/"));
@@ -134,7 +134,7 @@ describe("relay sync --live", () => {
 });
 
 describe("relay promote", () => {
-  test("carries what stands in development, and with --json tells the address and what came of it, a line each", async () => {
+  test("applies development's state, and with --json prints the address and the result as one line each", async () => {
     write(receiver("orders"));
     await syncToDevelopment();
     rmSync(join(laptop, "service", "relays", "orders.json"));
@@ -153,7 +153,7 @@ describe("relay promote", () => {
     ["development changes", 5, "approval_void", () => edit("development", receiver("orders", "moved"))],
   ];
   for (const [what, code, words, act] of ends) {
-    test(`ends with ${code} where ${what}`, async () => {
+    test(`ends with ${code} if ${what}`, async () => {
       write(receiver("orders"));
       await syncToDevelopment();
       await using run = relay("promote");
@@ -164,7 +164,7 @@ describe("relay promote", () => {
     });
   }
 
-  test("leaves nothing behind when it is stopped", async () => {
+  test("leaves no request behind when it is stopped", async () => {
     write(receiver("orders"));
     await syncToDevelopment();
     await using run = relay("promote");
@@ -177,7 +177,7 @@ describe("relay promote", () => {
     expect(await live()).toEqual([]);
   });
 
-  test("that was killed carries nothing out, whatever an owner says afterwards", async () => {
+  test("applies nothing after it was killed, whatever an owner decides", async () => {
     write(receiver("orders"));
     await syncToDevelopment();
     await using run = relay("promote");
@@ -191,7 +191,7 @@ describe("relay promote", () => {
     expect((await decide(url, "approve")).code).toBe("approval_void");
   });
 
-  test("waits through a restart of the server, also one that is killed", async () => {
+  test("waits through a restart of the server, also after a kill", async () => {
     write(receiver("orders"));
     await syncToDevelopment();
     await using run = relay("promote");
@@ -206,7 +206,7 @@ describe("relay promote", () => {
   });
 });
 
-test("where the answer with the secrets is lost on the way, the command says whose to rotate, and nothing is carried twice", async () => {
+test("a lost response with the secrets makes the command name the secrets to rotate, and nothing is applied twice", async () => {
   write(receiver("orders"));
   await syncToDevelopment();
   let lost = 0;
@@ -234,7 +234,7 @@ test("where the answer with the secrets is lost on the way, the command says who
   }
 });
 
-test("a server that is killed while it carries out what was approved has all of it or nothing, and the command ends it", async () => {
+test("a server that is killed while it applies an approval has all or nothing of it, and the command completes it", async () => {
   const relays = Array.from({ length: 12 }, (_, at) => receiver(`relay${at}`));
   const found: number[] = [];
   for (let round = 0; round < 6; round++) {

@@ -1,4 +1,4 @@
-/** The recorded requests of real providers, through a whole service: good ones verify once, every tampered one gets its code. */
+/** Tests recorded requests of real providers in the running service: valid ones verify once, and each tampered one gets its code. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import recorded from "../golden/provider-request.json";
@@ -42,7 +42,7 @@ for (const provider of recorded.providers) {
   describe(provider.title, () => {
     let accepted = 0;
 
-    test("its relay is saved, with the URL it signed for", async () => {
+    test("its relay is saved, with the URL that it signed", async () => {
       const saved = await running.api("POST", "/relays", {
         definition: provider.definition,
         secret: provider.secret,
@@ -64,7 +64,7 @@ for (const provider of recorded.providers) {
       });
     }
 
-    test("each accepted call wrote one record, and no other call did", async () => {
+    test("each accepted request wrote one record, and no other request did", async () => {
       await running.drain();
       const written = await running.rows<{ data: string }>("SELECT data FROM record WHERE written_by = ?1", `relay:${provider.definition.name}`);
       expect(accepted).toBeGreaterThan(0);

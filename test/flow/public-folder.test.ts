@@ -1,4 +1,4 @@
-/** Pages of local development: what stands in service/public/ is at /public/, under a name where the dashboard's session is not. */
+/** Tests pages of local development: files of service/public/ are served at /public/, on a host name without the dashboard's session. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -43,7 +43,7 @@ afterAll(async () => {
 const ask = (path: string, name = "localhost", init: RequestInit = {}) =>
   fetch(`http://127.0.0.1:${port}${path}`, { redirect: "manual", ...init, headers: { host: `${name}:${port}`, ...init.headers } });
 
-/** As `ask`, with the path as it is: fetch resolves dots before it sends one. */
+/** Requests the path unchanged, because fetch resolves dots first. */
 async function askPlainly(path: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost:${port}\r\nconnection: close\r\n\r\n`);
@@ -68,7 +68,7 @@ describe("a file of service/public/", () => {
     });
   }
 
-  test("is served as it is now: changed, new, and gone", async () => {
+  test("is served in its current state: changed, new, and deleted", async () => {
     const file = join(pages, "index.html");
     await writeFile(file, "<p>a longer text than before</p>");
     expect(await (await ask("/public/")).text()).toBe("<p>a longer text than before</p>");
@@ -81,14 +81,14 @@ describe("a file of service/public/", () => {
     expect((await ask("/public/new/")).status).toBe(404);
   });
 
-  test("is told without its content to HEAD, and no other method is for it", async () => {
+  test("answers HEAD without its content, and rejects other methods", async () => {
     const head = await ask("/public/app.js", "localhost", { method: "HEAD" });
     expect([head.status, await head.text()]).toEqual([200, ""]);
     const post = await ask("/public/app.js", "localhost", { method: "POST" });
     expect(post.status).toBe(404);
   });
 
-  test("of a folder is found with the slash that its links need", async () => {
+  test("that is a folder redirects to the slash that its links need", async () => {
     for (const path of ["/public", "/public/shop"]) {
       const answer = await ask(`${path}?a=1`);
       expect([answer.status, answer.headers.get("location")]).toEqual([307, `${path}/?a=1`]);
@@ -96,7 +96,7 @@ describe("a file of service/public/", () => {
   });
 });
 
-describe("nothing else is served", () => {
+describe("no other file is served", () => {
   for (const path of [
     "/public/none.html",
     "/public/bare/",
@@ -119,14 +119,14 @@ describe("nothing else is served", () => {
     });
   }
 
-  test("and no dots climb, whatever reads them first", async () => {
+  test("and dots do not leave the folder, whichever layer decodes them", async () => {
     for (const path of ["/public/../catalog.json", "/public/%2e%2e/catalog.json", "/public/..%5ccatalog.json", "/public//index.html"]) {
       const heard = await askPlainly(path);
       expect([path, heard.slice(9, 12), heard.includes('"ambiguous_request"')]).toEqual([path, "400", true]);
     }
   });
 
-  test("where public is a file, until it is a folder", async () => {
+  test("while public is a file, until it is a folder", async () => {
     const own = await mkdtemp(join(tmpdir(), "relay-public-"));
     await writeFile(join(own, "public"), "secret");
     await using file = await startRunningService({ config: { mode: "local", baseUrl: null, serviceDir: own }, environments: ["local"] });
@@ -140,7 +140,7 @@ describe("nothing else is served", () => {
     await rm(own, { recursive: true });
   });
 
-  test("a server serves no such folder", async () => {
+  test("and a server serves no such folder", async () => {
     await using server = await startRunningService({ config: { serviceDir: join(folder, "service") } });
     expect((await fetch(`${server.service.url}/public/app.js`)).status).toBe(404);
   });
@@ -159,7 +159,7 @@ describe("a page and the dashboard are two sites to a browser", () => {
     return (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
   };
 
-  test("pages are served under localhost alone, and the dashboard is not", async () => {
+  test("pages are served only under localhost, and the dashboard is not", async () => {
     for (const name of ["127.0.0.1", "[::1]"]) {
       const page = await ask("/public/shop/?a=1", name);
       expect([page.status, page.headers.get("location")]).toEqual([307, `http://localhost:${port}/public/shop/?a=1`]);
@@ -169,7 +169,7 @@ describe("a page and the dashboard are two sites to a browser", () => {
     expect((await ask("/relays", "127.0.0.1", { headers: { accept: "text/html" } })).status).toBe(200);
   });
 
-  test("the dashboard's session is worth nothing under the pages' name, also where a browser would send it", async () => {
+  test("the dashboard's session is invalid under the pages' host name, also if a browser sends it", async () => {
     const cookie = await signIn();
     expect((await ask("/api/apps", "127.0.0.1", { headers: { cookie } })).status).toBe(200);
     const seen = await ask("/api/apps", "localhost", { headers: { cookie } });
@@ -178,7 +178,7 @@ describe("a page and the dashboard are two sites to a browser", () => {
     expect((await session.json()).owner).toBeNull();
   });
 
-  test("a page writes nothing with the session, from its own origin or to the dashboard's", async () => {
+  test("a page cannot write with the session, from its own origin or to the dashboard's", async () => {
     const cookie = await signIn();
     const origin = `http://localhost:${port}`;
     const own = await ask("/api/session", "localhost", { method: "DELETE", headers: { cookie, origin } });
@@ -187,7 +187,7 @@ describe("a page and the dashboard are two sites to a browser", () => {
     expect([other.status, (await other.json()).code]).toEqual([403, "wrong_origin"]);
   });
 
-  test("no session begins under the pages' name", async () => {
+  test("no session can start under the pages' host name", async () => {
     const link = (await running.service.makeSigninLink()) ?? "";
     const answer = await ask("/api/session/link", "localhost", {
       method: "POST",
@@ -208,7 +208,7 @@ describe("a page and the dashboard are two sites to a browser", () => {
   });
 });
 
-test("the folder itself is not followed where it is a link out of the service folder, and is where it stays within", async () => {
+test("a folder that links out of the service folder is not followed, and one that links inside is", async () => {
   const moved = join(folder, "service", "moved");
   await rename(pages, moved);
   try {

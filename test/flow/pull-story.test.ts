@@ -1,4 +1,4 @@
-/** `relay pull` with two real processes: a folder on a laptop, and a server whose dashboard is used too. */
+/** Tests `relay pull` with two real processes: a folder on a laptop, and a server whose dashboard is used too. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ async function makeKey(environment: string): Promise<string> {
   return /relay_(?:dev|live)_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
 }
 
-/** An app of its own each. */
+/** Gives each test a separate app. */
 beforeEach(async () => {
   apps += 1;
   app = `shop${apps}`;
@@ -80,7 +80,7 @@ const states = async (...line: string[]) => {
 };
 
 describe("relay pull", () => {
-  test("restores a laptop in an empty folder: it validates clean, a sync plans nothing, and no secret is pulled", async () => {
+  test("restores an empty folder on a laptop: it validates, a sync plans no changes, and no secret is pulled", async () => {
     const catalogue = {
       collections: { notes: { kind: "shared", fields: { text: { type: "text" }, kept: { type: "number", required: true } } } },
       access: { beta: { title: "Beta" } },
@@ -118,7 +118,7 @@ describe("relay pull", () => {
     expect(readFileSync(at(".gitignore"), "utf8")).toContain(".synced.json");
   });
 
-  test("plans first: created, changed with its diff, unchanged, changed on both sides, only here, gone there; --dry-run writes nothing", async () => {
+  test("previews created, changed, unchanged, conflicting, local and deleted files with a diff, and --dry-run writes nothing", async () => {
     write(receiver("one"), receiver("two"), receiver("three"), receiver("gone"), receiver("here"));
     catalog();
     expect((await relay("sync")).code).toBe(0);
@@ -152,7 +152,7 @@ describe("relay pull", () => {
     expect([json(file("two")), json(file("new"))]).toEqual([receiver("two", "theirs"), receiver("new")]);
     expect([json(file("three")), json(file("here")), existsSync(file("gone"))]).toEqual([receiver("three", "mine"), receiver("here", "mine"), true]);
     expect(done.told).toContain("--theirs");
-    // What was pulled is no edit any more that a sync asks about; what was left alone is.
+    // A pulled file is no edit that a sync asks about, and a skipped file still is.
     const plan = JSON.parse((await relay("sync", "--dry-run", "--json")).said).entries;
     expect(plan.map(({ name, state }: Any) => `${state} ${name}`)).toEqual([
       "created fresh",
@@ -166,7 +166,7 @@ describe("relay pull", () => {
     ]);
   });
 
-  test("writes what it is told of what changed on both sides: theirs, or ours from now on", async () => {
+  test("resolves a conflict as told, for the server's version or the local one", async () => {
     write(receiver("one"));
     catalog();
     await relay("sync");
@@ -186,7 +186,7 @@ describe("relay pull", () => {
     expect((await relay("sync")).told).toBe("Nothing to do.");
   });
 
-  test("keeps a file's own indentation, order and spacing, and of the catalog what it leaves out", async () => {
+  test("keeps a file's indentation, order and spacing, and the items that only the catalog file has", async () => {
     const own =
       '{\n\t"name": "one",\n\t"actions": [ { "type": "write_record", "collection": "notes", "data": {"text": "x"} } ],\n\n\t"trigger": {"kind": "receiver", "verify": { "scheme": "hooks" }, "map": {"event_id":"id"}}\n}\n';
     writeFileSync(file("one"), own);
@@ -204,7 +204,7 @@ describe("relay pull", () => {
     );
   });
 
-  test("deletes what is gone there with --prune alone, and never what was changed here since", async () => {
+  test("deletes files of deleted items only with --prune, and never one with local changes", async () => {
     write(receiver("one"), receiver("two"));
     catalog({ ...NOTES, access: { beta: {}, gamma: {} } });
     await relay("sync");
@@ -220,7 +220,7 @@ describe("relay pull", () => {
     expect(existsSync(file("two"))).toBe(false);
   });
 
-  test("leaves a file that was deleted here deleted, unless told", async () => {
+  test("leaves a locally deleted file deleted, unless told otherwise", async () => {
     write(receiver("one"), receiver("two"));
     catalog();
     await relay("sync");
@@ -232,7 +232,7 @@ describe("relay pull", () => {
     expect(json(file("one"))).toEqual(receiver("one"));
   });
 
-  test("never overwrites what it does not know: a clone without memory, a file that is no JSON", async () => {
+  test("never overwrites unknown files: a clone without sync state, a file with invalid JSON", async () => {
     write(receiver("one"), receiver("two"), receiver("three"));
     catalog();
     await relay("sync");
@@ -242,7 +242,7 @@ describe("relay pull", () => {
     await edit(receiver("three", "theirs"));
     write(receiver("two", "mine"));
     writeFileSync(file("three"), "{ half");
-    // The server remembers what the last sync brought.
+    // The server stores the state of the last sync.
     expect((await states()).sort()).toEqual([
       "changed relay:one",
       "changed_both relay:three",
@@ -259,7 +259,7 @@ describe("relay pull", () => {
     expect(refused.told).toContain("catalog.json");
   });
 
-  test("writes nothing over what changed while a person was asked, and asks before it writes", async () => {
+  test("does not overwrite a change made during its question, and asks before it writes", async () => {
     write(receiver("one"), receiver("two"));
     catalog();
     await relay("sync");
@@ -289,7 +289,7 @@ describe("relay pull", () => {
     expect(refused.told).toContain("link");
   });
 
-  test("reads production too, and tells it nothing", async () => {
+  test("reads production too, and changes nothing there", async () => {
     const production = await makeKey("production");
     key = production;
     await api("POST", "/relays", { definition: receiver("live") }, "production");
@@ -304,7 +304,7 @@ describe("relay pull", () => {
     ["Upper", "relay"],
     ["__proto__", "access"],
     ["fine", "../kind"],
-  ])("takes no name that is none (%s) of a server that lies", async (name, kind) => {
+  ])("rejects an invalid name (%s) from a malicious server", async (name, kind) => {
     const liar = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -324,8 +324,8 @@ describe("relay pull", () => {
 
   test.each([
     ["both sides at once", ["--theirs", "--ours"], 2],
-    ["a thing that is nowhere", ["nowhere"], 1],
-  ])("with %s says so", async (_name, line, code) => {
+    ["an unknown item", ["nowhere"], 1],
+  ])("with %s prints an error", async (_name, line, code) => {
     expect((await pull(...line)).code).toBe(code);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A purchase from beginning to end over HTTP, by events that Stripe's own package signs: checkout, the same told again in every way, a
- * refund, a subscription renewed and cancelled. After each step, what the person holds.
+ * Tests a complete purchase over HTTP with events that Stripe's own package signs: checkout, repeats, a refund, and a renewed and canceled
+ * subscription. Each step checks what the person has.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -55,7 +55,7 @@ const BOUGHT = { grants: ["access:forum from relay", "course from purchase"], cr
 let first: EventView;
 
 describe("a checkout", () => {
-  test("before the sender domain is verified: only the mail is refused, and its result says so", async () => {
+  test("before the sender domain is verified rejects only the mail, and its result says so", async () => {
     first = await checkout("evt_1");
     expect(results(first)).toEqual([
       ["fulfil_product", "done"],
@@ -69,7 +69,7 @@ describe("a checkout", () => {
     expect(mails.taken).toEqual([]);
   });
 
-  test("the domain is verified by its TXT record, and the next attempt sends the mail and nothing else again", async () => {
+  test("verifies the domain by its TXT record, and the next attempt sends only the mail", async () => {
     await running.api("PUT", "/sender-domain", { domain: "shop.example", eventWord: "orders" });
     const unverified = await running.api("POST", "/sender-domain/verify");
     expect(unverified.body.senderDomain.verified).toBe(false);
@@ -91,7 +91,7 @@ describe("a checkout", () => {
     expect(await lookAt(running, ada)).toEqual(BOUGHT);
   });
 
-  test("writes one immutable receipt under its ref, attributed to the relay and the event", async () => {
+  test("writes one immutable receipt under its ref, with the relay and the event as its source", async () => {
     const [receipt, ...more] = await purchases();
     expect(more).toEqual([]);
     expect(receipt).toMatchObject({
@@ -107,7 +107,7 @@ describe("a checkout", () => {
     });
   });
 
-  test("everything it made is attributed to the relay by name: grants, credits, the mail, the record", async () => {
+  test("names the relay as source of everything it created: grants, credits, the mail, the record", async () => {
     const from = { relay: "checkout", eventId: first.id };
     const { grants } = (await running.api("GET", `/persons/${ada}/access`)).body;
     for (const grant of grants) expect(grant).toMatchObject(from);
@@ -120,7 +120,7 @@ describe("a checkout", () => {
     expect(records).toMatchObject([{ by: "relay:checkout", owner: null, recipient: ada }]);
   });
 
-  test("each run left one audit row with each action's before and after", async () => {
+  test("leaves one audit row per run with each action's before and after", async () => {
     const { items } = (await running.api("GET", "/audit?kind=run")).body;
     expect(items).toHaveLength(2);
     expect(items[1]).toMatchObject({ actor: "relay:checkout", target: "relay:checkout", eventId: first.id });
@@ -133,8 +133,8 @@ describe("a checkout", () => {
   });
 });
 
-describe("told again, nothing is given twice", () => {
-  test("the same event is a duplicate and runs nothing", async () => {
+describe("a repeat gives nothing twice", () => {
+  test("and the same event is a duplicate that runs nothing", async () => {
     const call = await signStripe(running, "evt_1", "checkout.session.completed", { payment_intent: "pi_1" });
     const { body } = await running.hook("checkout", call);
     expect(body).toEqual({ received: true, eventId: first.id, duplicate: true });
@@ -142,7 +142,7 @@ describe("told again, nothing is given twice", () => {
     expect((await showEvent(running, first.id)).runs).toHaveLength(2);
   });
 
-  test("the same payment in another event is skipped by its ref; what has no ref is another event's own", async () => {
+  test("and the same payment in another event is skipped by its ref, while actions without a ref run", async () => {
     const again = await checkout("evt_2");
     expect(results(again)).toEqual([
       ["fulfil_product", "skipped"],
@@ -155,7 +155,7 @@ describe("told again, nothing is given twice", () => {
     expect(await purchases()).toHaveLength(1);
   });
 
-  test("a replay runs every action again and each finds its own earlier work", async () => {
+  test("and a replay finds the earlier result of each action", async () => {
     expect((await replay(running, first.id)).status).toBe(202);
     await drainWithMail(running);
     const replayed = await showEvent(running, first.id);
@@ -165,7 +165,7 @@ describe("told again, nothing is given twice", () => {
     expect(await purchases()).toHaveLength(1);
   });
 
-  test("the same ref from another person's event is refused and audited, and gives nothing", async () => {
+  test("and the same ref from another person's event is rejected and audited, and gives nothing", async () => {
     const stolen = await checkout("evt_3", "pi_1", "eve@example.com");
     expect(results(stolen)).toEqual([["fulfil_product", "failed", "ref_used"]]);
     const eve = stolen.person?.id ?? "";
@@ -180,7 +180,7 @@ describe("told again, nothing is given twice", () => {
 });
 
 describe("a refund twin", () => {
-  test("takes back the key and the credits that are left, as a row of its own", async () => {
+  test("revokes the key and the remaining credits, in a separate row", async () => {
     const spent = { amount: -20, reason: "a lesson", key: "lesson-1" };
     expect((await running.api("POST", `/persons/${ada}/credits`, spent)).body).toMatchObject({ balance: 35 });
     expect((await running.api("POST", `/persons/${ada}/credits`, spent)).body).toMatchObject({
@@ -200,7 +200,7 @@ describe("a refund twin", () => {
     expect(receipt).toMatchObject({ kind: "purchase", refundedBy: row.id, eventId: first.id });
   });
 
-  test("told again, by a replay or by the payment's event, it stays refunded", async () => {
+  test("stays in effect after a replay or a repeat of the payment's event", async () => {
     expect(results(await refund("evt_5"))).toEqual([["refund_product", "skipped"]]);
     await replay(running, first.id);
     await drainWithMail(running);
@@ -209,7 +209,7 @@ describe("a refund twin", () => {
     expect(await purchases()).toHaveLength(2);
   });
 
-  test("that comes before its payment is tried again, and works once the payment came", async () => {
+  test("that arrives before its payment is retried, and succeeds after the payment", async () => {
     const early = await refund("evt_7", "pi_2");
     expect([early.state, early.reason]).toEqual(["queued", "purchase_missing"]);
     await checkout("evt_8", "pi_2");
@@ -245,7 +245,7 @@ describe("a plan", () => {
     });
   });
 
-  test("told again is skipped; a new ref renews the same subscription, with one key", async () => {
+  test("is skipped for a repeat, and a new ref renews the same subscription with one key", async () => {
     expect(results(await invoice("evt_21", "in_1"))).toEqual([["grant_plan", "skipped"]]);
     running.clock.jump(30 * 24 * 60 * MINUTE_MS);
     expect(results(await invoice("evt_22", "in_2"))).toEqual([["grant_plan", "done"]]);
@@ -255,7 +255,7 @@ describe("a plan", () => {
     expect(await payments()).toHaveLength(2);
   });
 
-  test("is ended by its cancellation twin: the default plan, no key", async () => {
+  test("ends by its cancellation twin: the default plan, no key", async () => {
     const ended = await cancel("evt_23");
     expect(results(ended)).toEqual([["revoke_plan", "done"]]);
     expect(ended.runs[0]?.results[0]).toMatchObject({ before: { plan: "pro" }, after: { plan: "free" } });
@@ -266,7 +266,7 @@ describe("a plan", () => {
     expect((await lookAt(running, ada)).plan).toBe("free");
   });
 
-  test("binds by name: with the relay deleted nothing is fulfilled, until one of that name exists again", async () => {
+  test("depends on the relay's name: after a deletion nothing is fulfilled until a relay with that name exists again", async () => {
     const definition = SHOP_RELAYS.find(({ name }) => name === "invoice");
     const renamed = { ...definition, name: "invoice-two" };
     expect((await running.api("POST", "/relays", { definition: renamed })).status).toBe(201);
@@ -278,7 +278,7 @@ describe("a plan", () => {
     expect(await lookAt(running, ada)).toMatchObject({ plan: "pro" });
   });
 
-  test("billed by the card processor is never ended by a relay; the result says so", async () => {
+  test("that the card processor bills is never ended by a relay, and the result says so", async () => {
     const receipt = { ref: "ch_9", person: ada, plan: "pro", processorCustomerId: "cus_1" };
     expect((await running.api("POST", "/receipts", receipt)).status).toBe(201);
     const untouched = await cancel("evt_27");
@@ -288,7 +288,7 @@ describe("a plan", () => {
     expect(await lookAt(running, ada)).toMatchObject({ grants: ["pro from plan"], plan: "pro" });
   });
 
-  test("of a suspended person is dead at once", async () => {
+  test("of a suspended person makes the event dead at once", async () => {
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
     const dead = await invoice("evt_28", "in_4");
     expect([dead.state, dead.reason, dead.attempts]).toEqual(["dead", "person_suspended", 1]);

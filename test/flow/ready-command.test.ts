@@ -1,4 +1,4 @@
-/** What `relay ready` asks and says, and what a port says of a start that takes its time. */
+/** Tests the checks and output of `relay ready`, and the responses of a port during a slow start. */
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { createLog } from "../../src/base/log.ts";
@@ -10,7 +10,7 @@ import { placeOf } from "../kit/postgres.ts";
 import { startBareService } from "../kit/running-service.ts";
 import { settle, VirtualClock } from "../kit/virtual-clock.ts";
 
-test("it asks the service of the data directory, wherever that listens, unless an address is named", async () => {
+test("asks the service of the data directory at its own address, unless an address is given", async () => {
   const running = await startBareService();
   const { service } = running;
   const dataDir = makeFolder();
@@ -24,7 +24,7 @@ test("it asks the service of the data directory, wherever that listens, unless a
       "Nothing answers at http://127.0.0.1:1: start relay serve or relay dev, or name its address with --host and --port.",
     ),
   });
-  // Whoever was killed leaves the note.
+  // A killed process leaves its note in the data directory.
   await running[Symbol.asyncDispose]();
   const told = `Nothing answers at ${service.url}, where the service on ${dataDir} was started last: start relay serve or relay dev`;
   expect(await ready("--data-dir", dataDir)).toMatchObject({ code: 1, told: expect.stringContaining(told) });
@@ -41,7 +41,7 @@ const slow: [string, Parameters<typeof startOnceItCan>[0]["database"], string][]
   ],
 ];
 
-test.each(slow)("a start on %s that takes its time says on its port what it may wait for", async (_, database, problem) => {
+test.each(slow)("a slow start on %s says on its port why it may wait", async (_, database, problem) => {
   const [clock, dataDir] = [new VirtualClock(0), makeFolder()];
   const logged: { port?: number }[] = [];
   const log = createLog({ format: "json", clock, sink: (line) => logged.push(JSON.parse(line)) });

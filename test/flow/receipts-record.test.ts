@@ -1,4 +1,7 @@
-/** `relay receipts record`: here and at a server alike, what it gives is said before, one ref is one receipt, and what is wrong is refused with what to do. */
+/**
+ * Tests `relay receipts record` on a data directory and on a server. It previews what it grants, stores one receipt per ref, and each error says what
+ * to do.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -33,7 +36,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     return { code, said, told: told.trim().split("\n") };
   };
 
-  test("a payment is recorded once: what it gives is said before, and written again it is the same receipt", async () => {
+  test("records a payment once, after a preview, and a repeat returns the same receipt", async () => {
     const made = await run(PAID + SURE);
     expect([made.code, made.told]).toEqual([
       0,
@@ -57,14 +60,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
   });
 
-  test("what was taken back stays so", async () => {
+  test("leaves a refunded payment refunded", async () => {
     await run(PAID + SURE);
     await running.api("POST", "/receipts", { kind: "refund", ref: "pay_7", person: ada, product: "lamp" });
     expect((await run(PAID)).told.join()).toEndWith("nothing changed. It was taken back since, and stays so.");
     expect(await has()).toEqual([[], 0, "free"]);
   });
 
-  test("nothing is recorded unasked, and a yes at a terminal records it", async () => {
+  test("records nothing without a confirmation, and a yes at a terminal confirms", async () => {
     const silent = await run(PAID);
     expect([silent.code, silent.told.slice(1).join("\n")]).toEqual([
       1,
@@ -83,14 +86,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   const GIVES: [what: string, line: string, told: string, ends: string, plan: string][] = [
     [
-      "a plan, from the default",
+      "a plan after the default plan",
       "--plan pro",
       "paid the plan pro. They are on the plan pro from now on, until it is ended by hand: no relay ends it. A receipt",
       "is on the plan pro.",
       "pro",
     ],
     [
-      "a plan in another's place",
+      "a plan that replaces another",
       "--plan team --customer cus_1",
       "They are on the plan team from now on, until it is ended by hand: no relay ends it. Their plan pro ends.",
       "is on the plan team.",
@@ -98,14 +101,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ],
     ["the same plan again", "--plan pro", "They stay on the plan pro, until it is ended by hand: no relay ends it.", "is on the plan pro.", "pro"],
   ];
-  test.each(GIVES)("%s is told before and after", async (what, line, told, ends, plan) => {
+  test.each(GIVES)("%s is described before and after", async (what, line, told, ends, plan) => {
     if (!what.includes("default")) await running.api("POST", "/receipts", { ref: "pay_1", person: ada, plan: "pro" });
     const made = await run(`pay_7 --person ${ada} ${line}${SURE}`);
     expect([made.code, made.told[0], made.told.at(-1)]).toEqual([0, expect.stringContaining(told), expect.stringContaining(ends)]);
     expect((await has())[2]).toBe(plan);
   });
 
-  test("somebody suspended is told of, and a product that a relay sells as well", async () => {
+  test("warns of a suspended person, and of a product that a relay sells too", async () => {
     await saveRelay(running, receiverDefinition({ actions: [{ type: "fulfil_product", product: "lamp" }] }));
     await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
@@ -122,7 +125,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   const REFUSED: [what: string, line: string, code: number, words: string][] = [
     ["no person", "--product lamp", 2, "--person is not given: write who paid"],
     [
-      "nobody of this address",
+      "an unknown address",
       "--person bob@example.com --product lamp",
       1,
       'No person "bob@example.com" exists in this environment: relay people list shows who does.',
@@ -137,13 +140,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ],
     ["an unknown plan", `--person ${ADA} --plan lamp`, 1, "No plan of this name exists here: relay catalog list plan shows which ones do."],
     [
-      "an amount with a point",
+      "an amount with a decimal point",
       `--person ${ADA} --product lamp --amount-minor 42.00 --currency EUR`,
       2,
       '--amount-minor is "42.00": write a whole number of the currency\'s smallest unit, 4200 for 42.00 EUR.',
     ],
-    ["an amount alone", `--person ${ADA} --product lamp --amount-minor 4200`, 2, "--amount-minor is given without its currency"],
-    ["a currency alone", `--person ${ADA} --product lamp --currency EUR`, 2, "--currency is given without an amount"],
+    ["an amount without a currency", `--person ${ADA} --product lamp --amount-minor 4200`, 2, "--amount-minor is given without its currency"],
+    ["a currency without an amount", `--person ${ADA} --product lamp --currency EUR`, 2, "--currency is given without an amount"],
     [
       "no currency",
       `--person ${ADA} --product lamp --amount-minor 1 --currency EUX`,
@@ -152,15 +155,15 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ],
     ["a currency in small letters", `--person ${ADA} --product lamp --amount-minor 1 --currency eur`, 2, '--currency is "eur", which is no currency'],
     ["a customer of a product", `--person ${ADA} --product lamp --customer cus_1`, 1, "`processorCustomerId` goes with a plan only"],
-    ["data that is no object", `--person ${ADA} --product lamp --data 1`, 2, "What is set is not a JSON object"],
+    ["invalid data", `--person ${ADA} --product lamp --data 1`, 2, "What is set is not a JSON object"],
   ];
-  test.each(REFUSED)("%s is refused, and nothing is recorded", async (_what, line, code, words) => {
+  test.each(REFUSED)("%s is rejected, and nothing is recorded", async (_what, line, code, words) => {
     const refused = await run(`pay_7 ${line}${SURE}`);
     expect([refused.code, refused.told.join("\n")]).toEqual([code, expect.stringContaining(words)]);
     expect(await receipts()).toEqual([]);
   });
 
-  test("another amount under the same ref is refused, and so is another person", async () => {
+  test("rejects another amount or person under the same ref", async () => {
     await run(PAID + SURE);
     const other = await run(PAID.replace("4200", "4300"));
     expect([other.code, other.told.join("\n")]).toEqual([

@@ -1,4 +1,7 @@
-/** `relay receipts list` and `refund`: here and at a server alike, said and asked first, told again nothing changes, and audited as the API's. */
+/**
+ * Tests `relay receipts list` and `refund` on a data directory and on a server. They ask for confirmation, repeats change nothing, and each is
+ * audited like in the API.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { sendEvent } from "../kit/event-flow.ts";
@@ -27,7 +30,7 @@ const TAKEN = `What lamp gave ${ADA} is taken back, and a refund is recorded nex
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const run = (line: string, more = {}) => runAt(place, running, ["receipts", ...line.split(" ")], "", more);
 
-  test("what a payment gave is taken back once, listed beside its receipt, and audited", async () => {
+  test("revokes what a payment granted once, lists the refund next to its receipt, and audits it", async () => {
     expect(await has()).toEqual([1, 5]);
     const { code, told } = await run("refund pay_7 --confirm pay_7");
     expect([code, told.trim()]).toEqual([0, `${PLAN}\n${TAKEN}`]);
@@ -46,7 +49,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
   });
 
-  test("nothing is taken back unasked, nor where another ref is written behind", async () => {
+  test("refunds nothing without a confirmation, or with another ref as confirmation", async () => {
     const silent = await run("refund pay_7");
     expect([silent.code, silent.told]).toEqual([
       1,
@@ -62,14 +65,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await has()).toEqual([0, 0]);
   });
 
-  test("what somebody who is suspended paid is taken back as well", async () => {
+  test("refunds a suspended person's payment too", async () => {
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
     expect((await run("refund pay_7 --confirm pay_7")).code).toBe(0);
     await running.api("PATCH", `/persons/${ada}`, { status: "active" });
     expect(await has()).toEqual([0, 0]);
   });
 
-  test("what a relay fulfilled and what paid for a plan is taken back as well, with its amount listed", async () => {
+  test("refunds a relay's payment and a plan's payment too, and lists the amount", async () => {
     const none = await run("refund pay_9 --confirm pay_9");
     expect([none.code, none.told]).toEqual([1, expect.stringContaining('No payment is recorded under "pay_9": relay receipts list shows the refs.')]);
     await running.api("PUT", "/plans/free", {});

@@ -1,4 +1,4 @@
-/** The receiver over real HTTP: every row of the specification's receiver table, dedupe, caps, environments, and nothing half stored. */
+/** Tests the receiver over HTTP: every row of the specification's receiver table, dedupe, caps, environments, and atomic storage. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -47,7 +47,7 @@ describe("answers", () => {
     expect(await running.rows("SELECT id FROM record")).toHaveLength(1);
   });
 
-  test("200 with ignored when the filter does not match, with no row, and the dedupe key is not spent", async () => {
+  test("200 with ignored when the filter does not match, with no row, and without using the dedupe key", async () => {
     await saveRelay(running, receiverDefinition({ when: { event_type: "order.paid" } }));
     const missed = await running.hook("orders", order("a", { type: "order.lost" }));
     expect({ status: missed.status, body: missed.body }).toEqual({
@@ -59,12 +59,12 @@ describe("answers", () => {
   });
 
   const refusals: [string, string, number, string, () => { headers: Record<string, string>; body: string | Uint8Array; search?: string }][] = [
-    ["a name that no receiver has", "nothing-here", 404, "unknown_receiver", () => order("a")],
+    ["an unknown receiver name", "nothing-here", 404, "unknown_receiver", () => order("a")],
     ["a signature by another secret", "orders", 401, "bad_signature", () => signedCall({ id: "a" }, "anotherSecretOfTwentyFour1")],
     ["no signature", "orders", 401, "bad_signature", () => ({ headers: { "content-type": "application/json" }, body: "{}" })],
     ["a signed body that is not JSON", "orders", 400, "invalid_json", () => signedCall("{not json")],
     ["a signed empty body", "orders", 400, "invalid_json", () => signedCall("")],
-    ["a body over 256 KB, before its signature is looked at", "orders", 413, "body_too_large", () => signedCall("x".repeat(256 * 1024 + 1))],
+    ["a body over 256 KB, before its signature is checked", "orders", 413, "body_too_large", () => signedCall("x".repeat(256 * 1024 + 1))],
     [
       "a signed body that is not UTF-8",
       "orders",
@@ -95,7 +95,7 @@ describe("answers", () => {
     expect((await running.hook("orders", signedCall(body))).status).toBe(200);
   });
 
-  test("400 too_many_signatures for a ninth signature, even when one is good", async () => {
+  test("400 too_many_signatures for a ninth signature, even with a valid one among them", async () => {
     const verify = {
       scheme: "signature",
       header: "x-signature",
@@ -121,7 +121,7 @@ describe("answers", () => {
     expect(answer.body.message).toContain('"scheme": "signature"');
   });
 
-  test("404 for a deleted relay, 200 for a paused one, whose events wait and run on resume", async () => {
+  test("404 for a deleted relay, and 200 for a paused one, whose events wait and run on resume", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
     expect((await running.hook("orders", order("a"))).status).toBe(200);
@@ -134,7 +134,7 @@ describe("answers", () => {
     expect((await running.hook("orders", order("b"))).status).toBe(404);
   });
 
-  test("a query string is ignored where the recipe does not sign {url}, and is a bad signature where it does", async () => {
+  test("a query string is ignored unless the recipe signs {url}, and then breaks the signature", async () => {
     await saveRelay(running, receiverDefinition({}));
     expect((await running.hook("orders", { ...order("a"), search: "?x=1" })).status).toBe(200);
     const verify = {
@@ -156,8 +156,8 @@ describe("answers", () => {
   });
 });
 
-describe("the order of a call", () => {
-  test("when is not looked at before the signature: a wrong secret hears nothing of the filter", async () => {
+describe("the order of checks", () => {
+  test("the signature comes before when, so a wrong secret reveals nothing of the filter", async () => {
     await saveRelay(running, receiverDefinition({ when: { event_type: "order.paid" } }));
     const answer = await running.hook("orders", signedCall({ id: "a", type: "other" }, "anotherSecretOfTwentyFour1"));
     expect(answer.status).toBe(401);
@@ -182,7 +182,7 @@ describe("dedupe", () => {
     ["an object", { a: 1 }],
     ["a list", ["a"]],
   ] as const) {
-    test(`an event_id that is ${what} is as if not mapped: the body decides`, async () => {
+    test(`an event_id that is ${what} counts as not mapped, so the body decides`, async () => {
       await saveRelay(running, receiverDefinition({}));
       await running.hook("orders", signedCall({ id, amount: 1 }));
       expect((await running.hook("orders", signedCall({ id, amount: 2 }))).body.duplicate).toBeUndefined();
@@ -190,7 +190,7 @@ describe("dedupe", () => {
     });
   }
 
-  test("integers beyond 2^53 are told apart by their last digit, and reach the record whole", async () => {
+  test("integers beyond 2^53 differ by their last digit, and reach the record exactly", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", signedCall('{"id":9007199254740993,"amount":12345678901234567890}'));
     expect((await running.hook("orders", signedCall('{"id":9007199254740992}'))).body.duplicate).toBeUndefined();
@@ -207,7 +207,7 @@ describe("dedupe", () => {
     expect((await running.hook("others", order("a"))).body.duplicate).toBeUndefined();
   });
 
-  test("many at once with one event_id are one event", async () => {
+  test("many concurrent requests with one event_id are one event", async () => {
     await saveRelay(running, receiverDefinition({}));
     const answers = await Promise.all(Array.from({ length: 40 }, () => running.hook("orders", order("a"))));
     expect(answers.filter((answer) => answer.body.duplicate === undefined)).toHaveLength(1);
@@ -217,7 +217,7 @@ describe("dedupe", () => {
 });
 
 describe("caps", () => {
-  test("the 121st verified event of an app in a minute is 429 receiver_capped with resetAt, and the next minute is free", async () => {
+  test("the 121st verified event of an app in a minute is 429 receiver_capped with resetAt, and the next minute starts fresh", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 120; index++) expect((await running.hook("orders", order(`e${index}`))).status).toBe(200);
     const capped = await running.hook("orders", order("e120"));
@@ -229,7 +229,7 @@ describe("caps", () => {
     expect((await running.hook("orders", order("e120"))).status).toBe(200);
   });
 
-  test("calls whose transaction could not end take no place in the minute", async () => {
+  test("requests whose transaction failed do not count", async () => {
     await using limited = await startRunningService({ config: { limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 3 } } });
     await makeOrders(limited);
     await saveRelay(limited, receiverDefinition({}));
@@ -242,7 +242,7 @@ describe("caps", () => {
     expect(await limited.rows("SELECT seq FROM event")).toHaveLength(3);
   });
 
-  test("the 61st unverified call of an address in a minute is 429 source_capped; a verified one still passes", async () => {
+  test("the 61st unverified request of an address in a minute is 429 source_capped, and a verified one still passes", async () => {
     await saveRelay(running, receiverDefinition({}));
     const bad = signedCall({ id: "x" }, "anotherSecretOfTwentyFour1");
     for (let index = 0; index < 60; index++) expect((await running.hook("orders", bad)).status).toBe(401);
@@ -253,19 +253,19 @@ describe("caps", () => {
     expect(told(capped)).toEqual([resetAt, "60"]);
     expect((await running.hook("orders", order("good"))).status).toBe(200);
     await running.clock.advance(20_500);
-    // An answer that was written once is written anew as its seconds pass.
+    // A cached response must still count its seconds down.
     for (let again = 0; again < 3; again++) expect(told(await running.hook("orders", bad))).toEqual([resetAt, "40"]);
     await running.clock.advance(39_500);
     expect((await running.hook("orders", bad)).status).toBe(401);
   });
 
-  test("unverified traffic never spends the app's budget", async () => {
+  test("unverified requests do not count against the app's cap", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 150; index++) await running.hook("orders", signedCall({}, "anotherSecretOfTwentyFour1"));
     expect((await running.hook("orders", order("good"))).status).toBe(200);
   });
 
-  test("calls to names that do not exist and oversize calls count as unverified", async () => {
+  test("requests to unknown names and oversized requests count as unverified", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 30; index++) {
       expect((await running.hook("nothing-here", order("a"))).status).toBe(404);
@@ -281,7 +281,7 @@ describe("behind a proxy", () => {
     return { ...call, headers: { ...call.headers, "x-forwarded-for": from } };
   };
 
-  test("a trusted proxy's X-Forwarded-For tells addresses apart", async () => {
+  test("a trusted proxy's X-Forwarded-For separates addresses", async () => {
     await using proxied = await startRunningService({ config: { trustedProxies: ["127.0.0.1"] } });
     await makeOrders(proxied);
     await saveRelay(proxied, receiverDefinition({}));
@@ -290,14 +290,14 @@ describe("behind a proxy", () => {
     expect((await proxied.hook("orders", bad("203.0.113.8"))).status).toBe(401);
   });
 
-  test("nobody else's is believed", async () => {
+  test("an untrusted X-Forwarded-For is ignored", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 60; index++) await running.hook("orders", bad(`203.0.113.${index}`));
     expect((await running.hook("orders", bad("203.0.113.200"))).status).toBe(429);
   });
 });
 
-test("a proxy that was not named is noticed by the many it speaks for: logged, a problem of every environment, over where it is named", async () => {
+test("an unnamed proxy is detected by its many clients: logged, a problem of every environment, and resolved once it is trusted", async () => {
   const trustedProxies: string[] = [];
   const environments = ["development", "production"] as const;
   await using proxied = await startRunningService({ environments, config: { trustedProxies } });
@@ -307,7 +307,7 @@ test("a proxy that was not named is noticed by the many it speaks for: logged, a
     const signed = order(`p${caller}`);
     return { ...signed, headers: { ...signed.headers, "x-forwarded-for": `198.51.100.${caller}` } };
   };
-  // Accepted calls ask nobody's address, so one in 64 is looked at.
+  // The service samples one in 64 addresses of accepted requests.
   for (let caller = 1; caller <= 250; caller++) expect((await proxied.hook("orders", call(caller))).status).toBe(caller <= 120 ? 200 : 429);
   const flag = "Start the server with --trusted-proxy 127.0.0.1 (RELAY_TRUSTED_PROXY) if it is yours.";
   for (const environment of environments) {
@@ -315,7 +315,7 @@ test("a proxy that was not named is noticed by the many it speaks for: logged, a
     const [problem] = items.filter(({ code }: { code: string }) => code === "proxy_unnamed");
     expect(problem).toMatchObject({ target: "proxy:127.0.0.1", message: expect.stringContaining(flag) });
   }
-  // The line of the server, and one of each environment's problem.
+  // Expects one line of the server. Each environment's problem logs another.
   expect(proxied.logged.filter((line) => line.includes("--trusted-proxy 127.0.0.1"))).toHaveLength(1);
   trustedProxies.push("127.0.0.1");
   await proxied.restart();
@@ -324,7 +324,7 @@ test("a proxy that was not named is noticed by the many it speaks for: logged, a
 });
 
 describe("environments", () => {
-  test("the URL names none: the one whose secret verifies receives", async () => {
+  test("share the URL, and the one whose secret verifies receives", async () => {
     const production = "productionSecretOfThirtyTwoChars1";
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays", { definition: receiverDefinition({}), secret: production }, "production");
@@ -337,20 +337,20 @@ describe("environments", () => {
     expect(productionEvents.body.items.map((item: { id: string }) => item.id)).toEqual([live.body.eventId]);
   });
 
-  test("a secret that neither holds is 401", async () => {
+  test("with a secret that none holds return 401", async () => {
     await saveRelay(running, receiverDefinition({}));
     expect((await running.hook("orders", signedCall({}, "anotherSecretOfTwentyFour1"))).status).toBe(401);
   });
 });
 
-describe("signatures accepted once", () => {
+describe("one-time signatures", () => {
   const definition = receiverDefinition({
     name: "mails",
     verify: TOKEN_RECIPE,
     map: { event_id: "event.id" },
   });
 
-  test("the same call again is a duplicate; the same signature with another body is 401", async () => {
+  test("make the same request a duplicate, and another body with the same signature 401", async () => {
     await saveRelay(running, definition);
     const first = await running.hook("mails", tokenCall("t1", { event: { id: "a" } }));
     expect(first.status).toBe(200);
@@ -360,7 +360,7 @@ describe("signatures accepted once", () => {
     expect(await countEvents()).toBe(1);
   });
 
-  test("the memory outlives the relay: delete and create again under the same name and secret", async () => {
+  test("stay used after the relay is deleted and created again under the same name and secret", async () => {
     await saveRelay(running, definition);
     await running.hook("mails", tokenCall("t1", { event: { id: "a" } }));
     await running.api("DELETE", "/relays/mails");
@@ -368,7 +368,7 @@ describe("signatures accepted once", () => {
     expect((await running.hook("mails", tokenCall("t1", { event: { id: "b" } }))).status).toBe(401);
   });
 
-  test("a call that when ignores spends its signature too", async () => {
+  test("are used by a request that when ignores", async () => {
     const filtered = receiverDefinition({
       name: "mails",
       verify: TOKEN_RECIPE,
@@ -380,7 +380,7 @@ describe("signatures accepted once", () => {
     expect((await running.hook("mails", tokenCall("t1", { event: { type: "x" } }))).status).toBe(401);
   });
 
-  test("many at once with one signature and different bodies are one event", async () => {
+  test("make many concurrent requests with one signature and different bodies one event", async () => {
     await saveRelay(running, definition);
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => running.hook("mails", tokenCall("t1", { event: { id: `e${index}` } }))),
@@ -389,7 +389,7 @@ describe("signatures accepted once", () => {
     expect(await countEvents()).toBe(1);
   });
 
-  test("a cap refuses without spending it", async () => {
+  test("are not used by a request that a cap rejects", async () => {
     await using capped = await startRunningService({
       config: { limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1 } },
     });
@@ -412,7 +412,7 @@ describe("503 not_recorded", () => {
     other.close();
   };
 
-  testOfFile("while the database is locked; nothing is stored, and the provider's next try is received", async () => {
+  testOfFile("while the database is locked: nothing is stored, and the provider's retry succeeds", async () => {
     await saveRelay(running, receiverDefinition({}));
     await locked(async () => {
       const answer = await running.hook("orders", order("a"));
@@ -422,7 +422,7 @@ describe("503 not_recorded", () => {
     expect((await running.hook("orders", order("a"))).body.duplicate).toBeUndefined();
   });
 
-  testOfFile("while the disk is full; a once-only signature is not spent", async () => {
+  testOfFile("while the disk is full: a one-time signature stays unused", async () => {
     await saveRelay(running, receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }));
     const call = tokenCall("t1", { event: { id: "a" }, filler: "x".repeat(30_000) });
     const setPages = (count: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
@@ -438,7 +438,7 @@ describe("503 not_recorded", () => {
 });
 
 describe("the stored payload", () => {
-  test("over 32 KB keeps the mapped fields, a flag and a preview, and the event as null", async () => {
+  test("over 32 KB contains the mapped fields, a flag and a preview, and null for the event", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", signedCall({ id: "a", amount: 5, note: "é".repeat(40_000) }));
     await running.drain();
@@ -451,7 +451,7 @@ describe("the stored payload", () => {
     expect(event.state).toBe("done");
   });
 
-  test("of a form is its fields, a repeated name a list", async () => {
+  test("of a form contains its fields, and a list for a repeated name", async () => {
     await saveRelay(running, receiverDefinition({ map: { event_id: "id", amount: "item.name" } }));
     const body = "id=a&item.name=Caf%C3%A9+au+lait&tag=x&tag=y&__proto__=z";
     const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
@@ -473,7 +473,7 @@ describe("the unsigned-event rule", () => {
     body: '{"id":"a"}',
   };
 
-  test("a stored relay that breaks it refuses every event with bad_signature and raises the problem", async () => {
+  test("a stored relay that breaks it rejects every event with bad_signature and raises the problem", async () => {
     await saveRelay(running, receiverDefinition({ verify: shared }));
     const acting = JSON.stringify(receiverDefinition({ verify: shared, actions: [{ type: "revoke_access", entitlement: "access:pro" }] }));
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1", acting));
@@ -496,12 +496,12 @@ describe("the unsigned-event rule", () => {
     expect([event.state, event.reason, event.runs[0].results]).toEqual(["failed", "unsigned_event", []]);
     const replay = await running.api("POST", `/events/${body.eventId}/replay`);
     expect([replay.status, replay.body.code]).toEqual([409, "unsigned_event"]);
-    // What it says to do is what a save takes: here the opt-in is refused, because the sender signs its events.
+    // A save can follow the message: the opt-in is rejected here, because the sender signs its events.
     expect(replay.body.message).toContain("there is no opt-in for this one; do by hand");
   });
 });
 
-test("the receiver knows one app from another", async () => {
+test("the receiver separates apps", async () => {
   await saveRelay(running, receiverDefinition({}));
   const { headers, body } = order("a");
   const response = await fetch(`${running.service.url}/hooks/other_app/orders`, {
@@ -513,22 +513,22 @@ test("the receiver knows one app from another", async () => {
   expect(APP).not.toBe("other_app");
 });
 
-describe("a relay that cannot be opened", () => {
+describe("a relay with an unusable definition", () => {
   for (const [what, sql] of [
     ["its sealed secret is damaged", "UPDATE relay SET secret = x'00' WHERE name = 'broken'"],
-    ["its stored definition is no definition", "UPDATE relay SET definition = '{}' WHERE name = 'broken'"],
+    ["its stored definition is invalid", "UPDATE relay SET definition = '{}' WHERE name = 'broken'"],
     [
       "its definition does not say how to verify",
       `UPDATE relay SET definition = replace(definition, '"verify"', '"verified"') WHERE name = 'broken'`,
     ],
     [
-      "its definition names an action this version does not know",
+      "its definition names an unknown action",
       `UPDATE relay SET definition = replace(definition, '"write_record"', '"do_magic"') WHERE name = 'broken'`,
     ],
   ] as const) {
-    test(`because ${what} is closed alone: its calls are refused, its events wait, the others go on`, async () => {
+    test(`because ${what} is closed: its requests are rejected, its events wait, and other relays continue`, async () => {
       await saveRelay(running, receiverDefinition({ name: "broken" }), "anotherSecretOfTwentyFour1");
-      // The newest secret is what a start tries its key on.
+      // The start tests its key on the newest secret.
       await running.clock.advance(1);
       await saveRelay(running, receiverDefinition({}));
       const call = signedCall({ id: "a" }, "anotherSecretOfTwentyFour1");

@@ -1,4 +1,4 @@
-/** A rotation with an overlap over real HTTP: both secrets are received, and the bounds of the overlap. */
+/** Tests a secret rotation with an overlap over HTTP: the receiver accepts both secrets, and the overlap has limits. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -16,13 +16,13 @@ beforeAll(async () => {
 
 afterAll(() => running[Symbol.asyncDispose]());
 
-test.each([-1, 0.5, SEVEN_DAYS_S + 1, "soon"])("an overlap of %p seconds is refused", async (overlapSeconds) => {
+test.each([-1, 0.5, SEVEN_DAYS_S + 1, "soon"])("an overlap of %p seconds is rejected", async (overlapSeconds) => {
   const answer = await running.api("PUT", "/relays/orders/secret", { value: NEXT, overlapSeconds });
   expect([answer.status, answer.body.code]).toEqual([400, "invalid_input"]);
   expect(answer.body.message).toContain("overlapSeconds");
 });
 
-test("both secrets are received until the overlap ends, and the relay says until when", async () => {
+test("both secrets are accepted until the overlap ends, and the relay shows its end", async () => {
   const answer = await running.api("PUT", "/relays/orders/secret", {
     value: NEXT,
     overlapSeconds: SEVEN_DAYS_S,

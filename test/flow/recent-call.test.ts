@@ -1,4 +1,4 @@
-/** Recent calls over real HTTP: what an owner is told of a call that became no event, what is never told, and how little it costs. */
+/** Tests the request log over HTTP: what an owner learns about a rejected, ignored or duplicate request, what is never stored, and the cost. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/base/limit.ts";
@@ -29,7 +29,7 @@ async function calls(query = "", environment: "development" | "production" = "de
 
 const countEvents = async (): Promise<number> => (await running.rows("SELECT seq FROM event")).length;
 
-describe("a call that became no event is listed with its cause", () => {
+describe("a request without an event is listed with its cause", () => {
   const TIMED = {
     scheme: "signature",
     header: "x-signature",
@@ -51,7 +51,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "a clock that is off says how far",
+      "a wrong clock shows the difference",
       { verify: TIMED },
       () => ({ headers: { "x-signature": "t=1768477488,v1=00" }, body: "{}" }),
       {
@@ -61,7 +61,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "a verified body that is not JSON says so",
+      "a verified body with invalid JSON says so",
       {},
       () => signedCall("{not json"),
       {
@@ -71,13 +71,13 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "a body that is too large says so",
+      "an oversized body says so",
       {},
       () => signedCall("x".repeat(256 * 1024 + 1)),
       { outcome: "refused", code: "body_too_large", cause: "the body is larger than 256 KB" },
     ],
     [
-      "an ignored call says which field of when did not match, and what it found",
+      "an ignored request names the field of when that did not match, and its value",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a", type: "order.lost" }),
       {
@@ -87,7 +87,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "an ignored call names each text of a list in when",
+      "an ignored request names each text of a list in when",
       { when: { event_type: ["order.paid", "order.renewed"] } },
       () => signedCall({ id: "a", type: "order.lost" }),
       {
@@ -97,7 +97,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "an ignored call says when the field is not there",
+      "an ignored request says that a field is missing",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a" }),
       {
@@ -107,7 +107,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "an ignored call says that an object never matches",
+      "an ignored request says that an object never matches",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a", type: { name: "order.paid" } }),
       {
@@ -117,7 +117,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "an ignored call says that a list never matches",
+      "an ignored request says that a list never matches",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a", type: ["order.paid"] }),
       {
@@ -128,7 +128,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "an ignored call says that null never matches",
+      "an ignored request says that null never matches",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a", type: null }),
       {
@@ -138,7 +138,7 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
-      "what a call says is cut short",
+      "a quoted value is truncated",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a", type: "x".repeat(5_000) }),
       {
@@ -166,7 +166,7 @@ describe("a call that became no event is listed with its cause", () => {
     expect(await countEvents()).toBe(0);
   });
 
-  test("a duplicate names the first event and what it was recognised by", async () => {
+  test("a duplicate names the first event and the reason for the match", async () => {
     await saveRelay(running, receiverDefinition({}));
     const first = await running.hook("orders", signedCall({ id: "a" }));
     await running.hook("orders", signedCall({ id: "a", amount: 1 }));
@@ -197,12 +197,12 @@ describe("a call that became no event is listed with its cause", () => {
   });
 
   test.each([
-    ["the same JSON, written otherwise", { id: "a", n: 1, t: "x" }, '{ "n": 1, "t": "x", "id": "a" }', false],
+    ["the same JSON in another format", { id: "a", n: 1, t: "x" }, '{ "n": 1, "t": "x", "id": "a" }', false],
     ["another value", { id: "a", n: 1 }, JSON.stringify({ id: "a", n: 2 }), true],
     ["the same large body", { id: "a", t: "x".repeat(40_000) }, JSON.stringify({ id: "a", t: "x".repeat(40_000) }), false],
-    ["a large body that begins otherwise", { id: "a", t: "x".repeat(40_000) }, JSON.stringify({ id: "a", t: "y".repeat(40_000) }), true],
+    ["a large body with another beginning", { id: "a", t: "x".repeat(40_000) }, JSON.stringify({ id: "a", t: "y".repeat(40_000) }), true],
     [
-      "a large body whose kept beginning is the same is not judged",
+      "a large body with an equal stored beginning makes no claim",
       { id: "a", t: "x".repeat(40_000) },
       JSON.stringify({ id: "a", t: "x".repeat(40_001) }),
       false,
@@ -216,13 +216,13 @@ describe("a call that became no event is listed with its cause", () => {
   });
 
   test.each([
-    ["is not there", { type: "order.paid" }, true],
+    ["is missing", { type: "order.paid" }, true],
     ["is null", { id: null }, true],
     ["is empty", { id: "" }, true],
     ["is an object", { id: { value: "a" } }, true],
     ["is an id", { id: "a" }, false],
     ["is a number", { id: 0 }, false],
-  ])("an event whose mapped event_id %s: whether it carries the warning", async (_words, body, warned) => {
+  ])("an event whose mapped event_id %s has a warning only if that is no id", async (_words, body, warned) => {
     await saveRelay(running, receiverDefinition({}));
     const { eventId } = (await running.hook("orders", signedCall(body))).body;
     const { event } = (await running.api("GET", `/events/${eventId}`)).body;
@@ -231,13 +231,13 @@ describe("a call that became no event is listed with its cause", () => {
     expect(event.warnings.filter((one: string) => one === warning)).toHaveLength(warned ? 1 : 0);
   });
 
-  test("an accepted call is not listed", async () => {
+  test("an accepted request is not listed", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", signedCall({ id: "a" }));
     expect(await calls()).toEqual([]);
   });
 
-  test("a call over the app's cap is refused with receiver_capped", async () => {
+  test("a request over the app's cap is rejected with receiver_capped", async () => {
     await running[Symbol.asyncDispose]();
     running = await startRunningService({
       config: {
@@ -252,8 +252,8 @@ describe("a call that became no event is listed with its cause", () => {
   });
 });
 
-describe("which environment is told", () => {
-  test("an unverified call is told in each environment that has the relay, each with its own cause", async () => {
+describe("the environment of a request", () => {
+  test("is every environment with the relay for an unverified request, each with its own cause", async () => {
     await saveRelay(running, receiverDefinition({}));
     const tokens = receiverDefinition({ verify: { scheme: "shared_token" } });
     const made = await running.api("POST", "/relays", { definition: tokens, secret: OTHER_SECRET }, "production");
@@ -265,7 +265,7 @@ describe("which environment is told", () => {
     ]);
   });
 
-  test("a verified call is told in the environment whose secret verified, and in no other", async () => {
+  test("is only the environment whose secret verified it", async () => {
     await saveRelay(running, receiverDefinition({}));
     const definition = receiverDefinition({});
     await running.api("POST", "/relays", { definition, secret: OTHER_SECRET }, "production");
@@ -275,7 +275,7 @@ describe("which environment is told", () => {
     expect((await calls("", "production")).map(({ outcome }) => outcome)).toEqual(["duplicate"]);
   });
 
-  test("a call to a name nobody has is told to nobody; to a deleted relay, to its owner", async () => {
+  test("is none for an unknown name, and the former owner's for a deleted relay", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.api("DELETE", "/relays/orders");
     await running.hook("orders", BARE);
@@ -291,7 +291,7 @@ describe("which environment is told", () => {
   });
 });
 
-describe("the ring", () => {
+describe("the request log", () => {
   test("is filtered by relay and outcome, and paged, newest first", async () => {
     await saveRelay(running, receiverDefinition({}));
     await saveRelay(running, receiverDefinition({ name: "lost", when: { event_type: "none" } }), OTHER_SECRET);
@@ -312,7 +312,7 @@ describe("the ring", () => {
     expect(await calls("?code=source_capped")).toEqual([]);
   });
 
-  test("is counted by outcome and cause, since a time and of a relay", async () => {
+  test("is counted by outcome and cause, for a time range and for a relay", async () => {
     await saveRelay(running, receiverDefinition({}));
     await saveRelay(running, receiverDefinition({ name: "lost", when: { event_type: "none" } }), OTHER_SECRET);
     await running.hook("orders", BARE);
@@ -327,7 +327,7 @@ describe("the ring", () => {
     expect(await counted("?relay=lost")).toMatchObject({ refused: 0, ignored: 1, codes: [] });
   });
 
-  test("is written a second later, and outlives a restart", async () => {
+  test("is written within a second, and survives a restart", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", BARE);
     expect(await running.rows("SELECT 1 FROM recent_call")).toEqual([]);
@@ -341,14 +341,14 @@ describe("the ring", () => {
     ]);
   });
 
-  test("is written whole when the service stops", async () => {
+  test("is written completely when the service stops", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", BARE);
     await running.restart();
     expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
   });
 
-  test("holds a flood from one address as one row of the calls under its cap and one of the rest, however many seconds it lasts", async () => {
+  test("stores a flood from one address as one row within the cap and one beyond it, however long it lasts", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 100; index++) await running.hook("orders", BARE);
     const cause = "header x-signature is missing";
@@ -371,7 +371,7 @@ describe("the ring", () => {
     expect((await told())[0]).toEqual({ id: "3", code: "bad_signature", count: 1, cause });
   });
 
-  test(`never holds more than ${MAX_RECENT_CALLS}`, async () => {
+  test(`never stores more than ${MAX_RECENT_CALLS}`, async () => {
     await running[Symbol.asyncDispose]();
     running = await startRunningService({
       config: { limits: { ...DEFAULT_LIMITS, eventlessCallsPerMinute: 100_000 } },
@@ -392,7 +392,7 @@ describe("the ring", () => {
     expect(held).toEqual({ count: MAX_RECENT_CALLS, oldest: 101, newest: 1_100 });
   });
 
-  test("holds no secret, no body and no header of a call", async () => {
+  test("stores no secret, body or header of a request", async () => {
     await saveRelay(running, receiverDefinition({}));
     await saveRelay(running, receiverDefinition({ name: "tokens", verify: { scheme: "shared_token" } }), OTHER_SECRET);
     await running.hook("orders", signedCall({ id: "planted-in-body" }, OTHER_SECRET));

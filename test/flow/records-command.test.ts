@@ -1,4 +1,7 @@
-/** `relay records list`, `show`, `set` and `delete`: here and at a server alike, heard by relays, refused and audited as the dashboard's. */
+/**
+ * Tests `relay records list`, `show`, `set` and `delete` on a data directory and on a server. Changes trigger relays, and errors and audit equal the
+ * dashboard's.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -20,7 +23,7 @@ const stored = async (name: string) => (await running.api("GET", `/collections/$
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const run = (words: string[], input = "", more = {}) => runAt(place, running, ["records", ...words], input, more);
 
-  test("a record is written, found, shown, written anew and deleted, and each is said", async () => {
+  test("writes, finds, shows, replaces and deletes a record, with a message each", async () => {
     const { code, told } = await run(["set", "orders", '{"order":"A-7"}']);
     const [record] = await stored("orders");
     expect([code, told.trim()]).toEqual([0, `The record ${record.id} is written to orders. Relays that watch the collection hear of it.`]);
@@ -43,12 +46,12 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await stored("orders")).toEqual([]);
     const audited = (await running.api("GET", "/audit")).body.items.filter(({ action }: { action: string }) => action.startsWith("record."));
     const owners = ["record.deleted", "record.changed", "record.created"].map((action) => ({ action, actor: "command line" }));
-    // A key is the app, and what it writes is told on the record alone.
+    // A key acts as the app, and only the record names it as the writer.
     expect(audited).toMatchObject(place === "beside the server" ? owners : []);
     expect(JSON.stringify(audited)).not.toContain("A-7");
   });
 
-  test("on a terminal the data stands below as it was written, and a long one is cut where it is asked for", async () => {
+  test("shows the data as written below the other fields, and truncates it in the question before a deletion", async () => {
     const data = { order: `2026-01-15T12:00:00.000Z ${"lamp ".repeat(99)}.` };
     await run(["set", "orders"], JSON.stringify(data));
     const [{ id }] = await stored("orders");
@@ -59,7 +62,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(says.length).toBeLessThan(360);
   });
 
-  test("whose it is and to whom is named by address, and kept where it is not said again", async () => {
+  test("sets the owner by address, and keeps it when a change does not name one", async () => {
     await run(["set", "notes", '{"text":"hi"}', "--owner", ADA]);
     const [note] = await stored("notes");
     expect(note).toMatchObject({ owner: ada, data: { text: "hi" } });
@@ -69,7 +72,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect((await run(["show", "notes", note.id])).said).toContain(`\n  owner     ${ada}\n`);
   });
 
-  test("a relay that watches the collection hears of it", async () => {
+  test("triggers a relay that watches the collection", async () => {
     const trigger = { kind: "data_change", collection: "orders", on: ["created"] };
     const actions = [{ type: "write_record", collection: "notes", data: { text: "heard" } }];
     await running.api("PUT", "/collections/notes", { kind: "shared", fields: { text: { type: "text" } } });
@@ -80,7 +83,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await stored("notes")).toMatchObject([{ data: { text: "heard" } }]);
   });
 
-  test("what cannot be is refused, and nothing goes unasked", async () => {
+  test("rejects invalid data, and deletes nothing without a confirmation", async () => {
     const refusal = async (words: string[], input = "") => {
       const { code, told } = await run(words, input);
       return [code, told.split("\n").slice(0, -1).join("\n")];

@@ -1,4 +1,4 @@
-/** What an owner is told of a refused call: the difference that was found by trying, a row each; and what is not told, because it is not known. */
+/** Tests the cause of a rejected request. One row per difference that the service finds by trying, and cases in which it must not claim a cause. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { makeOrders, receiverDefinition, writeOrder } from "../kit/relay-definition.ts";
@@ -75,10 +75,10 @@ async function cause(environment: "development" | "production" = "development"):
 const late = (seconds: number): string => String(START_MS / 1000 - seconds);
 const says = (change: string): string => `${WRONG}; it verifies with ${change}`;
 
-/** What is mended at the sender or by another base URL, and no save can do. */
+/** Matches causes that only the sender or another base URL can fix, not a save. */
 const UNAPPLIED = /which a recipe does not do|the receiver URL (under|and|with)|the body (as|with)/;
 
-/** Does to the relay, its secret, the URL or the clock what the cause says, no more, and sends that very call again: how it is answered. */
+/** Applies exactly what the cause says to the relay, its secret, the URL or the clock, and returns the status of the repeated request. */
 async function applyAndSend(told: string, sent: Sent): Promise<number> {
   const { verify = PLAIN, secret = SECRET, search } = sent;
   const [, change = ""] = /it verifies with (.*)/.exec(told) ?? [];
@@ -107,7 +107,7 @@ async function applyAndSend(told: string, sent: Sent): Promise<number> {
   if (stored !== secret || fields.has("scheme")) await running.api("PUT", "/relays/orders/secret", { value: stored });
   const again = () => send({ ...sent, ...(isAppended ? { search: "" } : search === undefined ? {} : { search }) });
   if (seconds === undefined) return (await again()).status;
-  // By so much the clocks are apart, one way or the other.
+  // The clock may be ahead or behind, so the test tries both.
   running.clock.jump(-Number(seconds) * 1_000);
   const back = await again();
   if (back.status === 200) return 200;
@@ -115,10 +115,10 @@ async function applyAndSend(told: string, sent: Sent): Promise<number> {
   return (await again()).status;
 }
 
-describe("the difference that makes a refused call verify is named", () => {
+describe("the cause names the difference with which a rejected request verifies", () => {
   const rows: [string, Sent, string][] = [
     [
-      "the body alone is signed",
+      "only the body is signed",
       { verify: TIMED, headers: { "x-signature": `t=${NOW},v1=${mac(BODY)}` } },
       says("no timestampKey and signedPayload `{body}`"),
     ],
@@ -128,17 +128,17 @@ describe("the difference that makes a refused call verify is named", () => {
       says("timestampHeader `x-timestamp` and signedPayload `{timestamp}.{body}`"),
     ],
     [
-      "nothing stands between timestamp and body",
+      "no separator between timestamp and body",
       { verify: SPLIT, headers: { "x-signature": mac(`${NOW}${BODY}`), "x-timestamp": NOW } },
       says("signedPayload `{timestamp}{body}`"),
     ],
     [
-      "a word stands before the timestamp",
+      "a word before the timestamp",
       { verify: SPLIT, headers: { "x-signature": mac(`v0:${NOW}:${BODY}`), "x-timestamp": NOW } },
       says("signedPayload `v0:{timestamp}:{body}`"),
     ],
-    ["base64 in place of hex", { verify: PLAIN, headers: { "x-signature": mac(BODY, "base64") } }, says("encoding `base64`")],
-    ["hex in place of base64", { verify: { ...PLAIN, encoding: "base64" }, headers: { "x-signature": mac(BODY) } }, says("encoding `hex`")],
+    ["base64 instead of hex", { verify: PLAIN, headers: { "x-signature": mac(BODY, "base64") } }, says("encoding `base64`")],
+    ["hex instead of base64", { verify: { ...PLAIN, encoding: "base64" }, headers: { "x-signature": mac(BODY) } }, says("encoding `hex`")],
     ["another hash", { verify: PLAIN, headers: { "x-signature": mac(BODY, "hex", "sha1") } }, says("algorithm `hmac-sha1`")],
     [
       "another hash and encoding",
@@ -205,7 +205,7 @@ describe("the difference that makes a refused call verify is named", () => {
       "header x-signature is missing; it verifies with scheme `hooks`",
     ],
     [
-      "a recipe's sender where the relay expects Standard Webhooks",
+      "a recipe's sender for a relay that expects Standard Webhooks",
       { verify: { scheme: "hooks" }, secret: `whsec_${WHSEC_KEY}`, headers: { "x-signature": mac(BODY, "hex", "sha256", `whsec_${WHSEC_KEY}`) } },
       "headers hooks-id, hooks-timestamp and hooks-signature are not all there; it verifies with scheme `signature`, header `x-signature` and signedPayload `{body}`",
     ],
@@ -215,7 +215,7 @@ describe("the difference that makes a refused call verify is named", () => {
       "header x-signature is missing; it verifies with scheme `shared_token` and header `x-token`",
     ],
     [
-      "a token in another header, behind a word",
+      "a token in another header, after a word",
       { verify: { scheme: "shared_token" }, headers: { authorization: `Bearer ${SECRET}` } },
       "the token is neither in header x-webhook-token nor in query parameter token; it verifies with header `authorization` and the secret stored together with the word that header `authorization` has in front of it",
     ],
@@ -225,12 +225,12 @@ describe("the difference that makes a refused call verify is named", () => {
       "the token is neither in header x-webhook-token nor in query parameter token; it verifies with query `key`",
     ],
     [
-      "a token without the word it is stored with",
+      "a token without the word that is stored with it",
       { verify: { scheme: "shared_token" }, secret: `Bearer ${SECRET}`, headers: { "x-webhook-token": SECRET } },
       "what header x-webhook-token holds is not the secret; it verifies with the secret stored without the word in front of it",
     ],
     [
-      "a signature where the relay expects a token",
+      "a signature for a relay that expects a token",
       { verify: { scheme: "shared_token" }, headers: { "x-signature": mac(BODY) } },
       "the token is neither in header x-webhook-token nor in query parameter token; it verifies with scheme `signature`, header `x-signature` and signedPayload `{body}`",
     ],
@@ -240,7 +240,7 @@ describe("the difference that makes a refused call verify is named", () => {
       says("the receiver URL under http in place of https"),
     ],
     [
-      "the URL with a slash at its end",
+      "the URL with a trailing slash",
       { verify: BY_URL, headers: { "x-signature": mac(`${URL_OF}/${BODY}`) } },
       says("the receiver URL and a slash at its end"),
     ],
@@ -268,53 +268,53 @@ describe("the difference that makes a refused call verify is named", () => {
       "something was appended to the receiver URL, which the sender signs; in all else it verifies",
     ],
     [
-      "JSON that was written anew, without its white space",
+      "JSON that was serialized again, without its white space",
       { verify: PLAIN, body: JSON.stringify(JSON.parse(BODY), null, 4), headers: { "x-signature": mac(BODY) } },
       says("the body as JSON without white space"),
     ],
     [
-      "JSON that was written anew, with its white space",
+      "JSON that was serialized again, with its white space",
       { verify: PLAIN, headers: { "x-signature": mac('{"id": "a", "type": "order.paid", "note": "a: b, c"}') } },
       says("the body as JSON with a space after each colon and comma"),
     ],
-    ["a newline that was lost", { verify: PLAIN, headers: { "x-signature": mac(`${BODY}\n`) } }, says("the body with a newline at its end")],
+    ["a lost newline", { verify: PLAIN, headers: { "x-signature": mac(`${BODY}\n`) } }, says("the body with a newline at its end")],
     [
-      "a clock that is off, by how much",
+      "a wrong clock, with the difference",
       { verify: TIMED, headers: { "x-signature": `t=${late(912)},v1=${mac(`${late(912)}.${BODY}`)}` } },
       "the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds, or it is a call of that long ago, late on its way or sent again",
     ],
     [
-      "a clock that is ahead: no call is that early on its way",
+      "a clock that is ahead, because no request arrives early",
       { verify: TIMED, headers: { "x-signature": `t=${late(-912)},v1=${mac(`${late(-912)}.${BODY}`)}` } },
       "the timestamp is 912 seconds ahead, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds",
     ],
     [
-      "a clock that is off, and another signed text",
+      "a wrong clock, and another signed text",
       { verify: TIMED, headers: { "x-signature": `t=${late(-400)},v1=${mac(`${late(-400)}:${BODY}`)}` } },
       "the timestamp is 400 seconds ahead, and at most 300 are allowed; it verifies with signedPayload `{timestamp}:{body}` and a timestamp that is not 400 seconds off",
     ],
     [
-      "a timestamp elsewhere that would be refused too",
+      "a timestamp in another header that is out of range too",
       { verify: SPLIT, headers: { "x-signature": mac(`${late(912)}.${BODY}`), "x-request-timestamp": late(912) } },
       "the timestamp is missing or is not 1 to 13 digits; it verifies with timestampHeader `x-request-timestamp` and a timestamp that is not 912 seconds off",
     ],
     [
-      "an appended query that would be refused beside another difference",
+      "an appended query together with another difference",
       { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}${BODY}`, "base64") } },
       "something was appended to the receiver URL, which the sender signs; it verifies with encoding `base64` and nothing appended to the receiver URL",
     ],
     [
-      "a comma where the relay's parts are apart by a semicolon",
+      "a comma where the relay's parts use a semicolon",
       { verify: { ...TIMED, separator: ";" }, headers: { "x-signature": `t=${NOW},v1=${mac(`${NOW}.${BODY}`)}` } },
       "header x-signature has no part named v1; it verifies with separator `,`",
     ],
     [
-      "what the present recipe may not keep beside the other signed text",
+      "fields of the present recipe that do not fit the other signed text",
       { verify: { ...TIMED, separator: ";", toleranceSeconds: 60 }, headers: { "x-signature": mac(BODY) } },
       "header x-signature has no part named v1; it verifies with no signatureKey, no separator, no timestampKey, no toleranceSeconds and signedPayload `{body}`",
     ],
     [
-      "a token that is not signed",
+      "an unsigned token",
       {
         verify: { scheme: "signature", header: "x-signature", signedPayload: "{token}", tokenField: "id" },
         headers: { "x-signature": mac(BODY) },
@@ -334,7 +334,7 @@ describe("the difference that makes a refused call verify is named", () => {
     if (!UNAPPLIED.test(told)) expect(await applyAndSend(told, sent)).toBe(200);
   });
 
-  test("what is told of every row but those that no recipe and no save can do is applied", () => {
+  test("the rows cover enough causes that a save can fix", () => {
     expect(rows.filter(([, , told]) => !UNAPPLIED.test(told)).length).toBeGreaterThanOrEqual(32);
     expect(rows.filter(([, , told]) => /seconds (off|old|ahead)/.test(told) && !UNAPPLIED.test(told)).length).toBeGreaterThanOrEqual(4);
   });
@@ -350,8 +350,8 @@ describe("the difference that makes a refused call verify is named", () => {
   });
 });
 
-describe("whose secret it was", () => {
-  test("another environment's, where that one's recipe differs", async () => {
+describe("the cause names the secret of", () => {
+  test("another environment with another recipe", async () => {
     await save(PLAIN, SECRET);
     await save(TIMED, OTHER, "production");
     await send({ headers: { "x-signature": mac(BODY, "hex", "sha256", OTHER) } });
@@ -359,7 +359,7 @@ describe("whose secret it was", () => {
     expect(await cause("production")).toContain("; it verifies with no signatureKey, no timestampKey and signedPayload `{body}`");
   });
 
-  test("another environment's processor secret", async () => {
+  test("another environment's processor settings", async () => {
     const put = async (processorSecret: string, environment: "development" | "production") => {
       const saved = await running.api("PUT", "/settings", { version: 1, processorSecret }, environment);
       expect(saved.status).toBe(200);
@@ -371,7 +371,7 @@ describe("whose secret it was", () => {
     expect(await cause()).toBe(says("the processor secret of production"));
   });
 
-  test("the one of a relay beside it", async () => {
+  test("another relay of the environment", async () => {
     await save(PLAIN, SECRET);
     const definition = { ...receiverDefinition({ verify: PLAIN }), name: "refunds" };
     await running.api("POST", "/relays", { definition, secret: OTHER });
@@ -379,7 +379,7 @@ describe("whose secret it was", () => {
     expect(await cause()).toBe(says("the secret of the relay refunds"));
   });
 
-  test("the one before a rotation, where something else differs too", async () => {
+  test("the overlap of a rotation, together with another difference", async () => {
     await save(PLAIN, OTHER);
     await running.api("PUT", "/relays/orders/secret", { value: SECRET, overlapSeconds: 3_600 });
     await send({ headers: { "x-signature": mac(BODY, "base64", "sha256", OTHER) } });
@@ -387,17 +387,17 @@ describe("whose secret it was", () => {
   });
 });
 
-describe("what is not known is not said", () => {
+describe("the cause claims no more than is known", () => {
   const bad = { headers: { "x-signature": mac(BODY, "hex", "sha256", "nobodysSecretOfTwentyFour1") } };
   const good = { headers: { "x-signature": mac(BODY) } };
 
-  test("a stranger's signature: no call has verified yet", async () => {
+  test("an unknown signature before any verified request: it says that none has verified", async () => {
     await save(PLAIN, SECRET);
     await send(bad);
     expect(await cause()).toBe(`${WRONG}; no call has verified here yet`);
   });
 
-  test("calls verified until then, and nothing was changed here: a question", async () => {
+  test("an unknown signature after verified requests without a local change: it asks about a rotation", async () => {
     await save(PLAIN, SECRET);
     expect((await send(good)).status).toBe(200);
     await running.clock.advance(60_000);
@@ -405,7 +405,7 @@ describe("what is not known is not said", () => {
     expect(await cause()).toBe(`${WRONG}; until 2026-01-15T12:00:00.000Z calls verified: was the secret rotated at the sender?`);
   });
 
-  test("a call that verified just before: a stranger's call among good ones asks nothing", async () => {
+  test("an unknown signature within a minute of a verified request: it asks nothing", async () => {
     await save(PLAIN, SECRET);
     await send(good);
     await running.clock.advance(59_000);
@@ -413,7 +413,7 @@ describe("what is not known is not said", () => {
     expect(await cause()).toBe(`${WRONG}; another call verified at 2026-01-15T12:00:00.000Z, less than a minute before`);
   });
 
-  test("the secret and the definition were changed here since: both are told, and nothing is asked", async () => {
+  test("a changed secret and definition since the last verified request: it names both and asks nothing", async () => {
     await save(PLAIN, SECRET);
     await send(good);
     await running.clock.advance(60_000);
@@ -429,34 +429,34 @@ describe("what is not known is not said", () => {
   });
 
   const rows: [string, Sent, string][] = [
-    ["a scanner's call names nothing", {}, "header x-signature is missing"],
+    ["a scanner's request names nothing", {}, "header x-signature is missing"],
     [
-      "near headers are named, never their values",
+      "similar headers are named, never their values",
       { headers: { "x-signatur": "planted", "x-hub-token": "planted" } },
       "header x-signature is missing; of the headers that came `x-signatur` and `x-hub-token` are named most like it",
     ],
     [
-      "of a timestamp that is missing no signature is near, and what is named like a time is",
+      "for a missing timestamp, headers named like a time are similar, and signatures are not",
       { verify: SPLIT, headers: { "x-signature": mac("x"), "x-hub-token": "planted", "x-sent-time": "planted" } },
       "the timestamp is missing or is not 1 to 13 digits; of the headers that came `x-sent-time` is named most like it",
     ],
     [
-      "a header whose name is no plain word is not named",
+      "a header with unusual characters in its name is not named",
       { headers: { "signature-planted.example.org": "1", "`x-signature`-planted": "1" } },
       "header x-signature is missing",
     ],
     [
-      "what is no signature is no mismatch that a secret explains",
+      "a value that is no signature says nothing about the secret",
       { headers: { "x-signature": "planted" } },
       `${WRONG}; what came in its place does not have the form of a signature; no call has verified here yet`,
     ],
     [
-      "a stale call of nobody's secret is stale, and no clock is blamed",
+      "a stale request with an unknown secret is stale, without a claim about clocks",
       { verify: TIMED, headers: { "x-signature": `t=${late(912)},v1=${mac("x")}` } },
       "the timestamp is 912 seconds old, and at most 300 are allowed",
     ],
     [
-      "a host that a header names is not believed where it explains nothing",
+      "a host in a header is not named if it explains nothing",
       { verify: BY_URL, headers: { "x-signature": mac("x"), "x-forwarded-host": "planted.example.org" } },
       `${WRONG}; no call has verified here yet`,
     ],

@@ -1,4 +1,4 @@
-/** The versions of a relay through the API: what each changed and who saved it, and an earlier one saved again. */
+/** Tests the versions of a relay through the API: each version's changes and author, and the restore of an earlier one. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -13,7 +13,7 @@ const grant = (amount: number) => receiverDefinition({ name: "sold", actions: [{
 
 const versions = async () => (await running.api("GET", "/relays/sold/versions")).body.items;
 
-test("each save is a version, newest first, with who, what differs and what stood before", async () => {
+test("each save is a version, newest first, with its author, its changes and the old values", async () => {
   await running.api("POST", "/relays", { definition: grant(1) });
   expect((await running.api("PUT", "/relays/sold", { definition: grant(2), version: 1 })).status).toBe(200);
   const [second, first] = await versions();
@@ -29,7 +29,7 @@ test("each save is a version, newest first, with who, what differs and what stoo
   expect(first).toMatchObject({ version: 1, before: null, changed: [] });
 });
 
-test("an earlier version is saved again as a new one, and the audit says which", async () => {
+test("a restore saves an earlier version as a new one, and the audit names it", async () => {
   const restored = await running.api("POST", "/relays/sold/restore", { restores: 1, version: 2 });
   expect(restored.status).toBe(200);
   expect(restored.body.relay).toMatchObject({ version: 3, definition: { actions: [{ amount: 1 }] } });
@@ -38,7 +38,7 @@ test("an earlier version is saved again as a new one, and the audit says which",
   expect(audit).toMatchObject({ action: "relay.updated", after: { restores: 1, version: 3 } });
 });
 
-test("a restore that read another version is a conflict, and one of no version is not found; both change nothing", async () => {
+test("a restore based on an outdated version is a conflict, one of an unknown version is not found, and neither changes anything", async () => {
   const behind = await running.api("POST", "/relays/sold/restore", { restores: 1, version: 2 });
   expect([behind.status, behind.body.code]).toEqual([409, "version_conflict"]);
   const none = await running.api("POST", "/relays/sold/restore", { restores: 9, version: 3 });
@@ -46,7 +46,7 @@ test("a restore that read another version is a conflict, and one of no version i
   expect(await versions()).toHaveLength(3);
 });
 
-test("a relay made anew under the name has its own versions alone", async () => {
+test("a relay recreated under the same name has only its own versions", async () => {
   await running.clock.advance(1_000);
   await running.api("DELETE", "/relays/sold");
   await running.api("POST", "/relays", { definition: grant(7) });

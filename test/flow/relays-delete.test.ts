@@ -1,4 +1,4 @@
-/** `relay relays delete`: here and at a server alike, asked for first, and audited as the dashboard's Delete is. */
+/** Tests `relay relays delete` on a data directory and on a server: it asks for a confirmation, and is audited like the dashboard's Delete. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { sendEvent } from "../kit/event-flow.ts";
@@ -22,7 +22,7 @@ const names = async () => (await running.api("GET", "/relays")).body.items.map((
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const remove = (words: string, more = {}) => runAt(place, running, ["relays", "delete", ...words.split(" ")], "", more);
 
-  test("it is deleted where its name is written once more, what waited ends failed, and it is audited", async () => {
+  test("deletes after the name is repeated, ends waiting events as failed, and audits it", async () => {
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "in_1", { email: "ada@example.com" });
     const { code, told } = await remove("orders --confirm orders");
@@ -34,13 +34,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect((await running.api("GET", "/audit?action=relay.deleted")).body.items).toMatchObject([
       { actor: expect.stringMatching(/^(command line|key:)/), target: "relay:orders" },
     ]);
-    // A service looks once a second for what another process wrote.
+    // A service polls once per second for other processes' changes.
     await running.clock.advance(2_000);
     await running.drain();
     expect((await running.api("GET", `/events/${event}`)).body.event).toMatchObject({ state: "failed", reason: "relay_deleted" });
   });
 
-  test("without it nothing is deleted: where nobody can be asked it is told how, and else whoever is asked decides", async () => {
+  test("deletes nothing without a confirmation: it prints the option without a terminal, and asks at a terminal", async () => {
     const silent = await remove("orders");
     expect([silent.code, silent.told]).toEqual([
       1,
@@ -60,7 +60,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([asked, await names()]).toEqual([["Delete orders for good?", "Delete orders for good?"], []]);
   });
 
-  test("another name behind --confirm is a line that is wrong, and a relay that is not there is refused with the nearest", async () => {
+  test("rejects another name after --confirm as a usage error, and suggests the nearest name for an unknown relay", async () => {
     const other = await remove("orders --confirm order");
     expect([other.code, other.told]).toEqual([
       2,
@@ -74,14 +74,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test.each([
     ["a sync", null, "It came from a file: as long as that is there, the next relay sync makes it again."],
     ["a promote", "development", "It was promoted from development: as long as it is there, the next relay promote makes it again."],
-  ])("where %s brought it, it is said what brings it back", async (_what, from, again) => {
+  ])("says that %s would create the relay again, if one created it", async (_what, from, again) => {
     await running.service.store.write("app", (tx) =>
       tx.run("UPDATE relay SET origin_kind = 'file', promoted_from = ?1, promoted_version = version WHERE name = 'orders'", from),
     );
     expect((await remove("orders --confirm orders")).told).toContain(again);
   });
 
-  test("what is sold through it is warned of, and all is told with --json", async () => {
+  test("warns of products that the relay sells, and prints the result with --json", async () => {
     await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
     const { code, said, told } = await remove("orders --confirm orders --json");
     const { deleted, warnings } = JSON.parse(said);

@@ -1,4 +1,4 @@
-/** Replay through the API: what may be replayed, what a replay runs, and what it is refused with. */
+/** Tests replays through the API: which events can be replayed, what a replay runs, and its errors. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CALL, GRANT, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -31,7 +31,7 @@ async function sendAndDrain(id: string, more: object = {}): Promise<string> {
 }
 
 describe("a final event is replayed", () => {
-  test("done: 202 with the event queued, its attempts reset; then every action runs again", async () => {
+  test("done: 202 with the event queued and its attempts reset, then every action runs again", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL, CALL] }));
     const event = await sendAndDrain("a");
     caller.reply = () => "hang";
@@ -81,7 +81,7 @@ describe("a final event is replayed", () => {
     expect(view.runs.map((run) => run.attempt)).toEqual(Array.from({ length: 14 }, (_, n) => n + 1));
   });
 
-  test("dead by definition: once what was missing is there, the replay is done", async () => {
+  test("dead by its definition: the replay succeeds once the missing item exists", async () => {
     await saveRelay(running, receiverDefinition({ actions: [DEAD] }));
     const event = await sendAndDrain("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "dead" });
@@ -92,7 +92,7 @@ describe("a final event is replayed", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 1, reason: null });
   });
 
-  test("failed with person_not_found: once the person exists, the replay is done", async () => {
+  test("failed with person_not_found: the replay succeeds once the person exists", async () => {
     const map = { event_id: "id", person_token: "token" };
     await saveRelay(running, receiverDefinition({ actions: [GRANT], map }));
     const event = await sendAndDrain("a", { token: "store-1" });
@@ -104,7 +104,7 @@ describe("a final event is replayed", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", person: { id: person.id } });
   });
 
-  test("failed with relay_deleted: fails again, until a relay of that name exists and takes its events up", async () => {
+  test("failed with relay_deleted: it fails again until a relay of that name exists, which then runs it", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "a");
@@ -120,7 +120,7 @@ describe("a final event is replayed", () => {
     expect(await running.rows("SELECT id FROM record")).toHaveLength(1);
   });
 
-  test("writes one audit row that names who asked", async () => {
+  test("writes one audit row that names the caller", async () => {
     await saveRelay(running, receiverDefinition({}));
     const event = await sendAndDrain("a");
     await replay(running, event);
@@ -160,7 +160,7 @@ describe("on a replay", () => {
     CALL,
   ];
 
-  test("write_record, grant_access, revoke_access, grant_credits and email_person record skipped; call_url sends again", async () => {
+  test("write_record, grant_access, revoke_access, grant_credits and email_person record skipped, and call_url sends again", async () => {
     await running.service.store.write("app", async (tx) => {
       await tx.run(
         "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment WHERE name = 'development'",
@@ -195,8 +195,8 @@ describe("on a replay", () => {
   });
 });
 
-describe("a replay is refused", () => {
-  test("409 not_replayable while the event is queued, waits for its retry, or runs; and nothing changes", async () => {
+describe("a replay is rejected", () => {
+  test("with 409 not_replayable while the event is queued, waits for its retry, or runs, and nothing changes", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "a");
@@ -218,7 +218,7 @@ describe("a replay is refused", () => {
     await refuse("queued");
   });
 
-  test("409 not_replayable for the second of two at once", async () => {
+  test("with 409 not_replayable for the second of two concurrent replays", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendAndDrain("a");
     caller.reply = () => "hang";
@@ -230,7 +230,7 @@ describe("a replay is refused", () => {
     expect(caller.requests).toHaveLength(2);
   });
 
-  test("404 for an event that does not exist, and for one of another environment", async () => {
+  test("with 404 for an unknown event, and for one of another environment", async () => {
     await saveRelay(running, receiverDefinition({}));
     const event = await sendAndDrain("a");
     expect((await replay(running, "evt_nothing")).status).toBe(404);
@@ -239,7 +239,7 @@ describe("a replay is refused", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", replays: 0 });
   });
 
-  test("409 unsigned_event while the relay acts without the opt-in, and no longer once it has it", async () => {
+  test("with 409 unsigned_event while the relay acts without the opt-in, until it has one", async () => {
     const verify = { scheme: "shared_token" };
     const map = { event_id: "id", person_id: "who" };
     const { person } = (await running.api("POST", "/persons", PERSON)).body;

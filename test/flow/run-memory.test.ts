@@ -1,7 +1,6 @@
 /**
- * What an event did is remembered by its runs' rows where its relay only touches the database, and by rows of its work where the relay sends or
- * an earlier version ran it. The same random lives lead to the same results whichever of them holds the memory, and where they change within
- * one life.
+ * Tests the storage of finished actions. Runs hold them if the relay only writes to the database. Separate rows hold them if the relay calls a URL or
+ * an earlier version ran the event. The same random lives must have the same results with either storage, and with a switch between them.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -17,7 +16,10 @@ const mark = (amount: string): ActionLike => ({ ...WRITE, data: { order: "{{mapp
 const POOL = [give(1), give(2), give(3), mark("x"), mark("y"), { ...WRITE, collection: "nowhere" }];
 const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" };
 
-/** `runs`: by rows of runs alone. `works`: by rows of work alone, as the last action sends. `both`: now so, now so, and as an earlier version left it. */
+/**
+ * Names the storages. `runs` uses only rows of runs. `works` uses only rows of work, because the last action calls a URL. `both` switches between
+ * them, as after an upgrade.
+ */
 const KINDS = ["runs", "works", "both"] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -46,7 +48,7 @@ function define(actions: readonly ActionLike[]) {
 
 const inAll = (work: (world: World) => Promise<unknown>) => Promise.all(worlds.map(work));
 
-/** Writes the rows of work that an earlier version would have written. */
+/** Writes the rows of work that an earlier version wrote. */
 async function age({ running }: World): Promise<void> {
   await running.service.store.write("app", async (tx) => {
     for (const { seq } of await tx.all<{ seq: number }>("SELECT seq FROM event")) {
@@ -61,7 +63,7 @@ async function age({ running }: World): Promise<void> {
   });
 }
 
-/** All that a person sees of the event, but for the call at the list's end. */
+/** Reads everything that a person sees of the event, except the call at the list's end. */
 async function look({ running, event }: World, length: number) {
   const view = await showEvent(running, event);
   const plan = await running.api("GET", `/events/${event}/replay`);
@@ -89,7 +91,7 @@ const step = fc.record({
 });
 
 let lives = 0;
-/** Lets credits be written no more, and again. */
+/** Makes writes of credits fail, and succeed again. */
 const FAULT = ON_POSTGRES
   ? {
       begin: [
@@ -100,7 +102,7 @@ const FAULT = ON_POSTGRES
     }
   : { begin: ["CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END"], end: ["DROP TRIGGER fault"] };
 
-test("the same lives lead to the same results, whatever rows hold the memory", async () => {
+test("the same lives have the same results with every storage of finished actions", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.nat(POOL.length - 1), { minLength: 1, maxLength: 4 }),

@@ -1,4 +1,4 @@
-/** Money that went nowhere: an event that was to give or to take back found nobody. It ends `failed` by the specification; the owner sees it at a glance. */
+/** Tests payments without a person: a sale or refund whose event found no person. The event ends `failed`, and the owner gets an alert. */
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { MINUTE_MS } from "../../src/base/limit.ts";
 import * as alertRow from "../../src/platform/audit/alert.ts";
@@ -8,7 +8,7 @@ import { type RunningService, startRunningService } from "../kit/running-service
 
 const MAP = { event_id: "id", event_type: "type", person_token: "customer" };
 const SELL = { type: "fulfil_product", product: "book", ref: "{{mapped.event_id}}" };
-/** What a copy of an event takes over from it. */
+/** Lists the columns that a copy of an event takes from it. */
 const FILLED = "environment_id, name_key, relay_key, trigger, state, created_at, payload";
 const GIVE = { type: "grant_credits", amount: 5 };
 const NOTE = { type: "write_record", collection: "orders", to: "person", data: { order: "{{mapped.event_id}}" } };
@@ -37,7 +37,7 @@ const needs = async () =>
   (await running.api("GET", "/overview")).body.needs as { code: string; target: string; message: string; alert: string | null }[];
 const alerts = async () => (await running.api("GET", "/alerts?open=true")).body.items;
 
-test("the first one needs somebody: it says which event and which key, and its relay is not well", async () => {
+test("the first one raises an alert that names the event and the key, and marks the relay's health", async () => {
   expect(await needs()).toEqual([]);
   const event = await send("refund", "ctm_nobody");
   expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_not_found" });
@@ -52,7 +52,7 @@ test("the first one needs somebody: it says which event and which key, and its r
   expect([relay.name, health.state, health.code]).toEqual(["orders", "attention", "sale_nobody"]);
 });
 
-test("more of a day are one, with their number; the value is in no sentence", async () => {
+test("several in a day are one alert with a count, and no sentence contains the value", async () => {
   const [first] = [await send("one", "ctm_nobody"), await send("paid-2", "ctm_ada")];
   await running.clock.advance(60 * MINUTE_MS);
   const last = await send("two", "ctm_other");
@@ -64,7 +64,7 @@ test("more of a day are one, with their number; the value is in no sentence", as
   expect(first).not.toBe(last);
 });
 
-test("those that run in one transaction are told once, with their number and the last of them", async () => {
+test("those of one transaction raise one alert, with their count and the last event", async () => {
   expect((await running.api("POST", "/relays/orders/pause")).status).toBe(200);
   const sent: string[] = [];
   for (let event = 0; event < 5; event++) sent.push(await send(`refund-${event}`, "ctm_nobody"));
@@ -78,7 +78,7 @@ test("those that run in one transaction are told once, with their number and the
   expect(items[0].message).toContain(`the last one ${sent.at(-1)}: person_token resolved to nobody`);
 });
 
-test("it is over by itself once the event found its person in a replay", async () => {
+test("the alert resolves when a replay finds the person", async () => {
   const event = await send("refund", "ctm_late");
   await running.clock.advance(2 * MINUTE_MS);
   expect(await alerts()).toHaveLength(1);
@@ -90,7 +90,7 @@ test("it is over by itself once the event found its person in a replay", async (
   expect([await alerts(), await needs()]).toEqual([[], []]);
 });
 
-test.each([1_200, 12_000])("it is over by itself where %i failed events of another cause are kept", async (many) => {
+test.each([1_200, 12_000])("the alert resolves also with %i failed events of another cause in the store", async (many) => {
   const event = await send("refund", "ctm_late");
   await running.beside.run(
     `WITH RECURSIVE more (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM more WHERE number < ${many})
@@ -105,7 +105,7 @@ test.each([1_200, 12_000])("it is over by itself where %i failed events of anoth
   expect([await alerts(), await needs()]).toEqual([[], []]);
 });
 
-test("it is over where somebody says that it is seen to, and stays so until the next one", async () => {
+test("an owner can mark it as resolved, until the next event", async () => {
   await send("refund", "ctm_nobody");
   const [need] = await needs();
   expect((await running.api("POST", `/alerts/${need?.alert}/resolve`)).status).toBe(200);
@@ -115,7 +115,7 @@ test("it is over where somebody says that it is seen to, and stays so until the 
   expect(await needs()).toMatchObject([{ code: "sale_nobody" }]);
 });
 
-test("nothing is said of a relay that sells nothing, nor where the owner wants no such alert", async () => {
+test("a relay that sells nothing raises no alert, and neither does a disabled alert", async () => {
   await editRelay(running, receiverDefinition({ map: MAP, actions: [NOTE, GIVE] }) as never);
   await send("note", "ctm_nobody");
   expect(await needs()).toEqual([]);
@@ -126,7 +126,7 @@ test("nothing is said of a relay that sells nothing, nor where the owner wants n
   expect(await needs()).toEqual([]);
 });
 
-test("where every event finds nobody that alone is said", async () => {
+test("if every event finds no person, only relay_nobody is reported", async () => {
   for (let event = 0; event < 4; event++) {
     await send(`refund-${event}`, "ctm_nobody");
     await running.clock.advance(25 * MINUTE_MS);

@@ -1,6 +1,6 @@
 /**
- * Gives, takes and sales in whatever order they come: events, repeats, retries, replays, edits, pauses, suspensions, spending, restarts. The
- * audit tells in which order the work was committed; a model that follows it must end where the store does, and no work may count twice.
+ * Tests grants, revocations and sales in random order: events, repeats, retries, replays, edits, pauses, suspensions, spending and restarts. A model
+ * follows the audit's order of commits. The store must equal the model, and no action may count twice.
  */
 
 import { expect, test } from "bun:test";
@@ -39,7 +39,7 @@ const OUTCOMES: readonly MailOutcome[] = [
 ];
 const MARK = { type: "write_record", collection: "log", data: { id: "{{mapped.event_id}}" } };
 
-/** A relay as it is first, or with a record written before or after its work. */
+/** Defines a relay in its first form, or with a record written before or after its work. */
 function define(name: string, variant: number): Record<string, unknown> {
   const work = ACTIONS[name] ?? [];
   const actions = [work, [MARK, ...work], [...work, MARK]][variant % 3] ?? work;
@@ -70,7 +70,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 interface Town {
   running: RunningService;
   people: string[];
-  /** Mails that left or may have, by subject. */
+  /** Counts by subject the mails that were sent or may have been. */
   left: Map<string, number>;
   mails: { outcome: MailOutcome };
 }
@@ -156,7 +156,7 @@ function setStatus(running: RunningService, person: string | undefined, status: 
   return running.api("PATCH", `/persons/${person}`, { status });
 }
 
-/** Everything that stood in the way is taken away, every retry runs out, and every event is replayed. */
+/** Removes every obstacle, runs all retries, and replays every event. */
 async function settle({ running, people, mails }: Town): Promise<void> {
   mails.outcome = { kind: "sent" };
   for (const person of people) await setStatus(running, person, "active");
@@ -176,7 +176,7 @@ async function replayAll(running: RunningService): Promise<void> {
   await running.drain();
 }
 
-test("in any order each effect is applied once, and what is held is what the work adds up to", async () => {
+test("in any order each effect applies once, and the balances equal the sum of the actions", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 70, size: "max" }), async (steps) => {
       const town = await openTown();

@@ -1,4 +1,4 @@
-/** Money of somebody who is suspended: a card payment is recorded and told, never refused, and what it bought waits for them. */
+/** Tests payments of suspended people: each is recorded and reported, never rejected, and what it bought waits for the person. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { MINUTE_MS } from "../../src/base/limit.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -23,12 +23,12 @@ const holds = async () => {
 };
 const alerts = async () => (await running.api("GET", "/alerts?open=true")).body.items;
 
-describe("a receipt of somebody suspended", () => {
+describe("a receipt for a suspended person", () => {
   const book = { ref: "pi_1", product: "book" };
   test.each([
-    ["a product's payment is kept, with its key and credits, which they may not use", [], book, { credits: 3, plan: "free", grants: 1 }],
-    ["a plan's payment is kept, with its subscription", [], { ref: "in_1", plan: "pro" }, { credits: 0, plan: "pro", grants: 1 }],
-    ["a refund takes back what was paid before", [book], { ...book, kind: "refund" }, { credits: 0, plan: "free", grants: 0 }],
+    ["a product's payment is stored, with its key and credits, which the person cannot use yet", [], book, { credits: 3, plan: "free", grants: 1 }],
+    ["a plan's payment is stored, with its subscription", [], { ref: "in_1", plan: "pro" }, { credits: 0, plan: "pro", grants: 1 }],
+    ["a refund revokes the earlier payment", [book], { ...book, kind: "refund" }, { credits: 0, plan: "free", grants: 0 }],
   ])("%s", async (_rule, before, receipt, left) => {
     for (const one of before) expect((await pay(one)).status).toBe(201);
     await setStatus("suspended");
@@ -39,7 +39,7 @@ describe("a receipt of somebody suspended", () => {
     expect(await holds()).toEqual({ status: "active", granted: left.grants > 0, ...left });
   });
 
-  test("is written to the collection that receipts are mapped to", async () => {
+  test("is written to the mapped collection of receipts", async () => {
     await running.api("POST", "/collections", { name: "payments", kind: "addressed", fields: { ref: { type: "text" } } });
     const { settings } = (await running.api("GET", "/settings")).body;
     const mapped = await running.api("PUT", "/settings", { version: settings.version, receipts: { collection: "payments" } });
@@ -50,7 +50,7 @@ describe("a receipt of somebody suspended", () => {
     expect(items).toMatchObject([{ data: { ref: "pi_1" }, recipient: ada, by: "receipt" }]);
   });
 
-  test("needs somebody, once a day with how many they are, until they are active again", async () => {
+  test("raises one alert per day with a count, until the person is active again", async () => {
     await setStatus("suspended");
     for (const ref of ["pi_1", "pi_2"]) await pay({ ...book, ref });
     expect((await pay(book)).body.created).toBe(false);
@@ -64,7 +64,7 @@ describe("a receipt of somebody suspended", () => {
     expect(await alerts()).toEqual([]);
   });
 
-  test("that pays back raises nothing, and a payment of somebody active neither", async () => {
+  test("raises no alert for a refund, and neither does an active person's payment", async () => {
     await pay(book);
     await setStatus("suspended");
     await pay({ ...book, kind: "refund" });

@@ -1,4 +1,4 @@
-/** Schedules in the whole service: from the clock to the action's result, over a restart, with the clock set. */
+/** Tests schedules in the running service: from the clock to the action's result, over a restart, and with a changed clock. */
 
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
@@ -22,7 +22,7 @@ interface Shown {
 }
 
 describe("a schedule in the running service", () => {
-  test("runs its actions as each period begins, and the tick is there to read", async () => {
+  test("runs its actions when each period begins, with the tick in its data", async () => {
     await using running = await startBeat();
     await running.clock.leap(2 * HOUR_MS, 60_000);
     await running.drain();
@@ -33,7 +33,7 @@ describe("a schedule in the running service", () => {
     expect(body.event.payload).toEqual({ tick: { periodStart: "2026-01-15T14:00:00.000Z" } });
   });
 
-  test("that is made, edited, paused or deleted by API follows within 5 seconds", async () => {
+  test("follows a creation, edit, pause or deletion by API within 5 seconds", async () => {
     await using running = await startBeat();
     const quick = { ...BEAT, trigger: { kind: "schedule", every: "15m" } };
     expect((await running.api("PUT", "/relays/beat", { definition: quick, version: 1 })).status).toBe(200);
@@ -62,7 +62,7 @@ describe("a schedule in the running service", () => {
     expect((await shown(running)).map((event) => event.periodStart)).toEqual(["2026-01-15T16:00:00.000Z"]);
   });
 
-  test("over a restart: the newest missed period runs late, an older one is dead and runs when it is replayed", async () => {
+  test("after a restart runs the newest missed period late, and marks an older one as dead until its replay", async () => {
     await using running = await startBeat();
     await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
@@ -82,7 +82,7 @@ describe("a schedule in the running service", () => {
     expect(alerts.body.items.map((alert: { code: string }) => alert.code)).toEqual(["relay_failed"]);
   });
 
-  test("ticks once although the clock is set back over a period's beginning", async () => {
+  test("ticks once although the clock is set back over the beginning of a period", async () => {
     await using running = await startBeat();
     await running.clock.advance(HOUR_MS + 1_000);
     running.clock.jump(-HOUR_MS / 2);
@@ -93,7 +93,7 @@ describe("a schedule in the running service", () => {
   });
 });
 
-describe("what was due before a stop that comes ahead of the scheduler", () => {
+describe("ticks due before a stop that the scheduler has not seen", () => {
   const command = async (running: RunningService, line: string): Promise<void> => {
     const { dataDir: cwd, clock, commandEnv: env } = running;
     expect((await runCommand([...line.split(" "), "--data-dir", cwd], { cwd, clock, env })).code).toBe(0);
@@ -103,9 +103,9 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
     ["a hold by API", (running) => hold(running, true), (running) => hold(running, false)],
     ["a pause by command", (running) => command(running, "relays pause beat"), (running) => command(running, "relays resume beat")],
     ["a hold by command", (running) => command(running, "settings set held on"), (running) => command(running, "settings set held off")],
-  ])("%s: the newest waits, older ones are dead and told, and what begins after it is no tick", async (_rule, stop, go) => {
+  ])("with %s: the newest waits, older ones are dead with an alert, and later periods have no tick", async (_rule, stop, go) => {
     await using running = await startBeat();
-    // Nothing ran meanwhile.
+    // Simulates three hours without a scheduler.
     await setMark(running, START_MS - 3 * HOUR_MS);
     await stop(running);
     const due = [
@@ -119,7 +119,7 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
     await running.clock.leap(2 * HOUR_MS, 60_000);
     expect(await shown(running)).toEqual(due);
     await go(running);
-    // What another process wrote is found within a second.
+    // The service finds other processes' changes within a second.
     await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
     const done = [...due.slice(0, 2), ...["12", "15"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null }))];
@@ -127,7 +127,7 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
   });
 });
 
-describe("what the trigger before was due", () => {
+describe("ticks due before a change of the trigger", () => {
   const quick = { ...BEAT, trigger: { kind: "schedule", every: "15m" } };
   const received = receiver("beat", TOKEN, [{ ...BEAT.actions[0], data: { at: "{{mapped.event_id}}" } }]);
   const put = (definition: object) => async (running: RunningService) =>
@@ -152,13 +152,13 @@ describe("what the trigger before was due", () => {
   test.each<[edit: string, before: (running: RunningService) => Promise<unknown>, edit: (running: RunningService) => Promise<boolean>, end: Shown]>([
     ["a save by API", nothing, put(quick), newest],
     ["a save by API that makes it a receiver", nothing, put(received), unfit],
-    ["an earlier version by API", made, restored, newest],
-    ["an earlier version by command", made, restoredByCommand, newest],
+    ["a restore by API", made, restored, newest],
+    ["a restore by command", made, restoredByCommand, newest],
     ["a sync", nothing, sync, newest],
-  ])("is recorded by %s: the newest runs, older ones are dead and told", async (_rule, before, edit, end) => {
+  ])("with %s: the newest runs, and older ones are dead with an alert", async (_rule, before, edit, end) => {
     await using running = await startBeat();
     await before(running);
-    // Nothing ran meanwhile.
+    // Simulates three hours without a scheduler.
     await setMark(running, START_MS - 3 * HOUR_MS);
     expect(await edit(running)).toBe(true);
     await running.clock.advance(1_000);
@@ -173,10 +173,10 @@ describe("what the trigger before was due", () => {
 
   test.each<[edit: string, before: (running: RunningService) => Promise<unknown>, edit: (running: RunningService) => Promise<boolean>]>([
     ["a save by API", nothing, put(quick)],
-    ["an earlier version by API", made, restored],
-    ["an earlier version by command", made, restoredByCommand],
+    ["a restore by API", made, restored],
+    ["a restore by command", made, restoredByCommand],
     ["a sync", nothing, sync],
-  ])("after a month without it %s records it in steps, before its own transaction", async (_rule, before, edit) => {
+  ])("with %s after a month: are recorded in steps before the change's own transaction", async (_rule, before, edit) => {
     await using running = await startBeat();
     await before(running);
     await setMark(running, START_MS - 28 * DAY_MS);
@@ -197,7 +197,7 @@ describe("what the trigger before was due", () => {
     expect(body.items).toMatchObject([{ code: "relay_failed", count: 28 * 24 - 1 }]);
   });
 
-  test("is not recorded for a plan, which only tells", async () => {
+  test("are not recorded by a preview", async () => {
     await using running = await startBeat();
     await setMark(running, START_MS - 3 * HOUR_MS);
     await running.beside.breakWrites("INSERT", "event", "a plan records a tick");
@@ -206,14 +206,14 @@ describe("what the trigger before was due", () => {
     await running.beside.mend("event");
   });
 
-  test("is not made of a clock that is waited out", async () => {
+  test("are not recorded for a clock that is not trusted yet", async () => {
     await using running = await startBeat();
     running.clock.jump(3 * HOUR_MS);
     expect(await put(quick)(running)).toBe(true);
     expect(await shown(running)).toEqual([]);
   });
 
-  test("is nothing where the edit is refused, or while its environment is on hold", async () => {
+  test("are not recorded if the edit is rejected, or during a hold", async () => {
     await using running = await startBeat();
     await hold(running, true);
     await setMark(running, START_MS - 3 * HOUR_MS);
@@ -223,7 +223,7 @@ describe("what the trigger before was due", () => {
   });
 });
 
-describe("a stop while the clock is not believed", () => {
+describe("a stop while the clock is not trusted", () => {
   test.each<[stop: string, stop: (running: RunningService) => Promise<unknown>, go: (running: RunningService) => Promise<unknown>]>([
     ["a pause", ({ api }) => api("POST", "/relays/beat/pause"), ({ api }) => api("POST", "/relays/beat/resume")],
     ["a hold", (running) => hold(running, true), (running) => hold(running, false)],
@@ -241,7 +241,7 @@ describe("a stop while the clock is not believed", () => {
     expect(await shown(running)).toEqual(["13", "14"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null })));
   });
 
-  test("a mark that lies ahead stays the scheduler's to move", async () => {
+  test("only the scheduler moves a mark that lies in the future", async () => {
     await using running = await startBeat();
     const [{ environmentId = 0 } = {}] = await running.rows<{ environmentId: number }>("SELECT environment_id AS environmentId FROM relay");
     const settling = { environmentId, nowMs: START_MS - 2 * HOUR_MS };

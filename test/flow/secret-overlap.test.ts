@@ -1,6 +1,6 @@
 /**
- * A rotation with an overlap, over the API: which of the two secrets the sender uses is told, and the overlap is ended by hand, audited. And a
- * signature that counts once goes on counting once for as long as its secret verifies, whatever else is rotated.
+ * Tests a secret rotation with an overlap over the API. The last use of each secret is shown, and an owner can end the overlap, with an audit row. A
+ * one-time signature stays used while its secret verifies, whatever other rotation happens.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -25,7 +25,7 @@ const rotate = () => running.api("PUT", "/relays/orders/secret", { value: NEW_SE
 const end = () => running.api("DELETE", "/relays/orders/previous-secret");
 const call = async (id: string, secret: string) => (await running.hook("orders", signedCall({ id, email: "ada@example.com" }, secret))).status;
 
-test("while both verify it is told when each last did; looking into a call by explaining it says nothing", async () => {
+test("shows the last use of each secret during the overlap, and a dry run counts as no use", async () => {
   expect((await show()).secretUse).toBe(null);
   expect((await rotate()).status).toBe(200);
   expect((await show()).secretUse).toEqual({ presentAt: null, previousAt: null });
@@ -41,7 +41,7 @@ test("while both verify it is told when each last did; looking into a call by ex
   expect((await show()).secretUse).toBe(null);
 });
 
-test("many remembered signatures are told of where the relay is shown, and few are not", async () => {
+test("reports a large number of stored signatures on the relay's page, and not a small one", async () => {
   const remember = (count: number, until: number | null) =>
     running.service.store.write("app", async (tx) => {
       const sql = `INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash, until)
@@ -50,7 +50,7 @@ test("many remembered signatures are told of where the relay is shown, and few a
       for (let n = 0; n < count; n++) await tx.run(sql, { hash: hash(), until });
     });
   await remember(390, null);
-  // These go by themselves.
+  // These signatures expire.
   await remember(10, running.clock.now() + 60_000);
   expect((await show()).remembered).toBe(null);
   await remember(78, null);
@@ -64,7 +64,7 @@ test("many remembered signatures are told of where the relay is shown, and few a
   expect(said).toContain("signatures  About 120,000 signatures of its calls are remembered");
 });
 
-test("ended by hand the one before verifies no more, which is audited; twice is refused", async () => {
+test("an ended overlap rejects the old secret and is audited, and a second end is rejected", async () => {
   await rotate();
   expect((await end()).status).toBe(204);
   expect((await show()).relay.secret.previousUntil).toBe(undefined);
@@ -77,7 +77,7 @@ test("ended by hand the one before verifies no more, which is audited; twice is 
   expect((await running.api("DELETE", "/relays/none/previous-secret")).status).toBe(404);
 });
 
-describe("a signature that counts once, of a secret that", () => {
+describe("a one-time signature of a secret that", () => {
   const DAY_MS = 86_400_000;
   const verify = { scheme: "signature", signatureField: "signature", tokenField: "token", signedPayload: "{token}", encoding: "hex" };
   const relay = receiverDefinition({ name: "once", verify, map: { note: "note" }, actions: [{ type: "call_url", url: "https://example.com/x" }] });
@@ -91,32 +91,27 @@ describe("a signature that counts once, of a secret that", () => {
   const roads: [what: string, secret: string, before: () => Promise<unknown>, road: () => Promise<unknown>][] = [
     ["is stored again", HOOK_SECRET, async () => null, () => paste(HOOK_SECRET)],
     [
-      "came beside one whose overlap is ended by hand",
+      "was added next to one whose overlap is ended",
       NEW_SECRET,
       () => paste(NEW_SECRET, 3_600),
       () => running.api("DELETE", "/relays/once/previous-secret"),
     ],
+    ["was replaced and is pasted again", HOOK_SECRET, async () => null, async () => [await paste(NEW_SECRET), await paste(HOOK_SECRET)]],
     [
-      "another took the place of and that is pasted back",
-      HOOK_SECRET,
-      async () => null,
-      async () => [await paste(NEW_SECRET), await paste(HOOK_SECRET)],
-    ],
-    [
-      "two others took the place of, one after the other, and that is pasted back",
+      "was replaced twice in a row and is pasted again",
       HOOK_SECRET,
       async () => null,
       async () => [await paste(NEW_SECRET), await paste(`${NEW_SECRET}-third`), await paste(HOOK_SECRET)],
     ],
-    ["was used beside another while that overlapped, and is pasted back", HOOK_SECRET, () => paste(NEW_SECRET, 3_600), () => paste(HOOK_SECRET)],
+    ["was used next to another during an overlap and is pasted again", HOOK_SECRET, () => paste(NEW_SECRET, 3_600), () => paste(HOOK_SECRET)],
     [
-      "is pasted into the relay that was deleted and made again",
+      "is pasted into a relay that was deleted and created again",
       HOOK_SECRET,
       async () => null,
       async () => [await running.api("DELETE", "/relays/once"), await saveRelay(running, relay)],
     ],
   ];
-  test.each(roads)("%s", async (_what, secret, before, road) => {
+  test.each(roads)("%s stays used", async (_what, secret, before, road) => {
     await saveRelay(running, relay);
     await before();
     expect(await callOnce("first", secret)).toBe(200);
@@ -126,7 +121,7 @@ describe("a signature that counts once, of a secret that", () => {
     expect(await callOnce("captured", secret)).toBe(401);
   });
 
-  test("signs a timestamp too is remembered past the longest window that its definition may be saved with", async () => {
+  test("also signs a timestamp is stored past the longest window that a definition can have", async () => {
     const timed = { ...verify, timestampField: "at", signedPayload: "{timestamp}.{token}", toleranceSeconds: 10 };
     await saveRelay(running, { ...relay, trigger: { ...(relay.trigger as object), verify: timed } });
     const at = Math.floor(running.clock.now() / 1_000);
@@ -137,7 +132,7 @@ describe("a signature that counts once, of a secret that", () => {
     expect(memory?.until).toBeGreaterThan((at + 300) * 1_000);
   });
 
-  test("is gone is forgotten, those of the present one are not, in small steps however many there are", async () => {
+  test("was replaced is deleted in small steps, while signatures of the present secret stay", async () => {
     await saveRelay(running, relay);
     expect(await callOnce("first", HOOK_SECRET)).toBe(200);
     expect(await paste(NEW_SECRET)).toBe(200);
@@ -153,7 +148,7 @@ describe("a signature that counts once, of a secret that", () => {
       }
     });
     await running.clock.leap(2 * DAY_MS, DAY_MS / 4);
-    // The steps have pauses of the clock between them.
+    // The maintenance job pauses between the steps.
     await until("the last step is done", async () => {
       await running.clock.advance(1_000);
       return (await running.rows("SELECT 1 FROM gone_secret")).length === 0;
@@ -163,14 +158,14 @@ describe("a signature that counts once, of a secret that", () => {
     ]);
   });
 
-  // A node of the version before notes no secret that goes or comes back.
+  // A node of the version before does not record replaced or restored secrets.
   const HASH = "(SELECT secret_digest FROM relay WHERE name = 'orders')";
   const byOlder: [what: string, change: () => Promise<unknown>, older: string, endDays: number][] = [
-    ["is pasted back", () => paste(NEW_SECRET), `secret_digest = ${HASH}`, Number.POSITIVE_INFINITY],
-    ["overlaps longer", () => paste(NEW_SECRET), `previous_secret_digest = ${HASH}, previous_secret_until = ${START_MS + 2.5 * DAY_MS}`, 4],
+    ["is pasted again", () => paste(NEW_SECRET), `secret_digest = ${HASH}`, Number.POSITIVE_INFINITY],
+    ["gets a longer overlap", () => paste(NEW_SECRET), `previous_secret_digest = ${HASH}, previous_secret_until = ${START_MS + 2.5 * DAY_MS}`, 4],
     ["none names", () => running.api("PUT", "/relays/once/secret", {}), "secret_kind = 'pasted'", Number.POSITIVE_INFINITY],
   ];
-  test.each(byOlder)("%s by an older node is remembered", async (what, change, older, endDays) => {
+  test.each(byOlder)("%s through an older node is still stored", async (what, change, older, endDays) => {
     await saveRelay(running, relay);
     expect(await callOnce("first", HOOK_SECRET)).toBe(200);
     const write = (sql: string) => running.service.store.write("app", (tx) => tx.run(sql));
@@ -185,7 +180,7 @@ describe("a signature that counts once, of a secret that", () => {
     expect(days).toEqual([2, 4, 6].filter((day) => day < endDays));
   });
 
-  test("is gone is forgotten a day later", async () => {
+  test("was replaced is deleted after a day", async () => {
     await saveRelay(running, relay);
     expect(await callOnce("first", HOOK_SECRET)).toBe(200);
     expect((await running.api("PUT", "/relays/once/secret", {})).status).toBe(200);

@@ -1,4 +1,4 @@
-/** `relay send` where no call is posted, through real processes: explained with no effect, a tick by hand, a record that is watched. */
+/** Tests `relay send` without a webhook request, through real processes: a dry run, a manual tick, and a watched record. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -74,7 +74,7 @@ describe("relay send", () => {
     expect(shown).toContain("sent by hand");
   });
 
-  test("of what came before says what told it: its event_id, or its body", async () => {
+  test("of a duplicate says what matched: its event_id or its body", async () => {
     writeFileSync(join(cwd, "event.json"), '{"id":"a","type":"paid"}');
     const twice = async (name: string) => {
       expect((await relay("send", name, "--data", "event.json")).said).toContain("is done");
@@ -97,7 +97,7 @@ describe("relay send", () => {
     expect(toNobody.code).toBe(1);
   });
 
-  test("--explain shows each step and does nothing", async () => {
+  test("with --explain shows each step and changes nothing", async () => {
     const example = await relay("send", "paid", "--explain");
     expect(example.said).toContain("Would run: Every action would be done.");
     expect(example.said).toContain("Nothing was written, mailed or called.");

@@ -1,6 +1,6 @@
 /**
- * Every sender's recipe through the real receiver, all in one service: its example, signed as the sender signs, verifies and is read as the
- * sender wrote it; one changed byte, another secret and an old call are refused.
+ * Tests every sender's recipe in the real receiver of one service. Its example, signed like the sender signs, verifies and is read as written. A
+ * changed byte, another secret and a stale request are rejected.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -42,7 +42,7 @@ async function signExample(sender: Sender, change: Partial<ToSign> = {}) {
   return { search: "", body, ...signed, headers: { "content-type": contentType, ...signed.headers } };
 }
 
-/** What a dotted path names, read as plainly as a person would. */
+/** Reads a dotted path with the simplest possible code, independent of the service. */
 function read(value: unknown, path: string): string {
   const found = path.split(".").reduce<unknown>((inner, name) => (inner as Record<string, unknown> | null)?.[name], value);
   return typeof found === "object" ? JSON.stringify(found) : String(found);
@@ -50,7 +50,7 @@ function read(value: unknown, path: string): string {
 
 for (const sender of SENDERS) {
   describe(sender.title, () => {
-    test("its relay and its collection are saved as they are offered", async () => {
+    test("its relay and its collection can be saved as offered", async () => {
       const { collections } = startCatalog(sender) as { collections: Record<string, object> };
       for (const [name, collection] of Object.entries(collections)) {
         expect((await running.api("POST", "/collections", { name, ...collection })).status).toBe(201);
@@ -59,7 +59,7 @@ for (const sender of SENDERS) {
       expect([saved.status, saved.body.problems, saved.body.warnings]).toEqual([201, undefined, []]);
     });
 
-    test("its signed example is taken once, and what is mapped is what it says", async () => {
+    test("its signed example is stored once, and the mapped values equal the example's", async () => {
       const call = await signExample(sender);
       const first = await running.hook(sender.name, call);
       expect(first.body).toEqual({ received: true, eventId: expect.any(String) });
@@ -73,7 +73,7 @@ for (const sender of SENDERS) {
       expect(Object.values(said)).not.toContain("undefined");
     });
 
-    test("a changed byte, another secret and an old call are refused", async () => {
+    test("a changed byte, another secret and a stale request are rejected", async () => {
       const signer = signerOf(sender);
       const outcomes: unknown[] = [];
       const tell = async (call: Awaited<ReturnType<typeof signExample>>) => {
@@ -92,7 +92,7 @@ for (const sender of SENDERS) {
   });
 }
 
-/** The last letter or digit becomes another one: the body stays what it was, JSON or form. */
+/** Changes the last letter or digit, so that the body stays valid JSON or a valid form. */
 function changeByte(body: string): string {
   const at = body.search(/[A-Za-z0-9][^A-Za-z0-9]*$/);
   return body.slice(0, at) + (body[at] === "1" ? "2" : "1") + body.slice(at + 1);

@@ -1,4 +1,4 @@
-/** A server whose database has fallen silent, or lets it wait, also while it starts: it ends when it is told to. */
+/** Tests a server whose database is silent or blocks it, also during the start: a signal still ends the server. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
@@ -19,19 +19,19 @@ async function startServer(databaseUrl: string) {
   return server;
 }
 
-test("a silent one is given up, whatever waits for it", async () => {
+test("a silent database does not prevent the end", async () => {
   await using database = await freshDatabase();
   using proxy = await openPostgresProxy(database.url);
   await using server = await startServer(proxy.url);
   proxy.cut();
   server.kill("SIGTERM");
-  // In order, or as below, since both take about as long.
+  // The exit is clean, or forced as below, because both take about the same time.
   expect([0, 1]).toContain(await server.exited);
-  // By the connection that waited, or by the one that was opened to ask whether the database is there.
+  // The message comes from the waiting connection, or from the one that checks the database.
   expect(server.lines().join("\n")).toMatch(/The database (gave no answer for|answers neither what it was asked nor)/);
 });
 
-test("where it would wait for longer it says that it waited for long enough, and ends", async () => {
+test("a blocked server reports that it stopped waiting, and ends", async () => {
   await using database = await freshDatabase();
   await using server = await startServer(database.url);
   await using other = new SQL({ url: database.url, max: 1 });
@@ -41,7 +41,7 @@ test("where it would wait for longer it says that it waited for long enough, and
   await server.line("What the service waits for says nothing, so it ends now");
 });
 
-test("one that is only starting, and waits for a lock that somebody holds there, ends by itself", async () => {
+test("a starting server that waits for a lock ends", async () => {
   await using database = await freshDatabase();
   await using other = new SQL({ url: database.url, max: 1 });
   await other.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);

@@ -1,6 +1,6 @@
 /**
- * Nothing is silent in local development: ten staged failures, and the lines in which the terminal of `relay dev` tells each by itself. The compiled
- * executable, files, HTTP. A line with the relay's name scores 1, one with the code or that it went wrong 2, one with the cause 3.
+ * Tests that no failure is silent in local development. It stages ten failures against the compiled executable and reads the terminal of `relay dev`.
+ * A line with the relay's name scores 1, with the code or an error 2, with the cause 3.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -21,10 +21,10 @@ interface DevFailure {
   name: string;
   trigger?: object;
   actions?: object[];
-  /** What is posted; nothing where the save alone tells. */
+  /** Holds the request to send. It is absent if the save itself fails. */
   post?: { text?: string; secret?: string; to?: string; body?: string; agoSeconds?: number };
   cause: RegExp;
-  /** Nobody verified the body, so its words stand nowhere. */
+  /** Marks a request that no signature verified, so its words must not appear. */
   unverified?: boolean;
 }
 
@@ -112,7 +112,7 @@ beforeAll(async () => {
   dev = startCli(["dev", "--port", "0"], { cwd: folder, command: [executable.file] });
   base = (await dev.line("/hooks/")).replace(/^.*?(http\S+)\/[^/]+$/, "$1");
   await dev.line("Press Ctrl+C");
-  // The first who needs it builds the executable.
+  // The first test that needs the executable builds it.
 });
 
 afterAll(async () => {
@@ -134,7 +134,7 @@ async function post(
   await fetch(`${base}/${to}`, { method: "POST", headers: { "content-type": "application/json", "x-signature": value }, body });
 }
 
-/** The lines of the row's relay, and what is set in under them. */
+/** Returns the lines of the row's relay, and the indented lines under them. */
 function linesOf(name: string): string[] {
   const lines = dev.lines();
   return lines.filter((line, at) => line.includes(name) || (/^\s{4}/.test(line) && lines[at - 1]?.includes(name)));
@@ -142,7 +142,7 @@ function linesOf(name: string): string[] {
 
 const scores = new Map<string, number>();
 
-describe("the terminal tells by itself, with the cause", () => {
+describe("the terminal reports, with the cause", () => {
   test.each(ROWS.map((row) => [row.name, row] as const))("%s", async (name, row) => {
     if (row.post !== undefined) await post(name, row.post);
     const named = row.post?.to ?? name;
@@ -157,13 +157,13 @@ describe("the terminal tells by itself, with the cause", () => {
     if (row.unverified === true) expect(dev.lines().join("\n")).not.toContain(PRIVATE);
   });
 
-  test("a tunnel that was not named", async () => {
+  test("a tunnel without a configured name", async () => {
     await fetch(`${base}/url-typo`, { method: "POST", headers: { host: "abc.tunnel.example" }, body: BODY });
     expect(await dev.line("wrong_origin")).toStartWith("CALL  · url-typo · 403 wrong_origin · it came for a host that local development does not");
     expect(dev.lines().join("\n")).not.toContain("abc.tunnel.example");
   });
 
-  test("of ten, at least 27 of 30", () => {
+  test("ten failures with at least 27 of 30 points", () => {
     expect(scores.size).toBe(10);
     expect([...scores.values()].reduce((sum, score) => sum + score, 0)).toBeGreaterThanOrEqual(27);
   });

@@ -1,6 +1,6 @@
 /**
- * Nothing is silent: staged failures, and where each is told to an owner who asked for nothing. A row is one failure; its score is found, not
- * claimed, and the sum is asserted. The compiled executable, HTTP, the management API, the log; hours and days are its clock's.
+ * Tests that no failure is silent on a server. Each row stages one failure and measures where an owner learns of it without asking. The test asserts
+ * the sum of the scores. It uses the compiled executable, HTTP, the management API, the log, and a test clock.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   writeFileSync(authorityFile, authority.cert);
   called = startCalled(authority);
   shared = await StagedServer.start(executable, authorityFile);
-  // The first who needs it builds the executable.
+  // The first test that needs the executable builds it.
 });
 
 afterAll(async () => {
@@ -39,7 +39,7 @@ afterAll(async () => {
   executable[Symbol.dispose]();
 });
 
-describe("a server tells by itself, with the cause", () => {
+describe("a server reports, with the cause", () => {
   test.each(ROWS.map((row) => [row.name, row] as const))("%s", async (name, row) => {
     await using own = row.alone === true ? await StagedServer.start(executable, authorityFile) : null;
     const stand = await Stand.start(
@@ -60,7 +60,7 @@ describe("a server tells by itself, with the cause", () => {
 ${told}`);
   });
 
-  test("every code that was told anywhere has its page, and relay help tells the same", async () => {
+  test("every reported code has its page, and relay help prints the same", async () => {
     for (const code of codes) {
       const page = await fetch(`${shared.url}/docs/errors/${code}`);
       expect([code, page.status]).toEqual([code, 200]);
@@ -71,7 +71,7 @@ ${told}`);
     expect(codes.size).toBeGreaterThan(20);
   });
 
-  test("of 39 staged failures, at least 105 of 117", () => {
+  test("39 staged failures with at least 105 of 117 points", () => {
     expect(scores.size).toBe(39);
     expect([...scores.values()].reduce((sum, score) => sum + score, 0)).toBeGreaterThanOrEqual(105);
   });

@@ -1,4 +1,4 @@
-/** `relay status` and what it reaches: files, a development environment, and production by a profile. */
+/** Tests `relay status` and its targets: files, a development environment, and production by a profile. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -69,7 +69,7 @@ async function save(environment: string, definition: { name: string }): Promise<
   expect(made.ok).toBe(true);
 }
 
-test("says in one line that all is the same, with what it reaches", async () => {
+test("says in one line that all targets are equal, and names them", async () => {
   write(relay("one"), relay("two"));
   expect((await run("sync")).code).toBe(0);
   const same = await alone("development");
@@ -77,7 +77,7 @@ test("says in one line that all is the same, with what it reaches", async () => 
   expect(same.told).toContain("production was not looked at: no profile here is signed in to it");
 });
 
-test("shows drift between files, development and production, a line each, since when and by whom; exit code 3", async () => {
+test("shows differences between files, development and production, one line each with time and author, and exits with 3", async () => {
   for (const name of ["one", "two"]) await save("production", relay(name));
   await save("development", relay("two", "dashboard"));
   write(relay("one", "file"), relay("three"));
@@ -115,7 +115,7 @@ test("shows drift between files, development and production, a line each, since 
   }
 });
 
-test("as JSON tells the same, and where it looked", async () => {
+test("prints the same as JSON, with the targets", async () => {
   const { code, said } = await run("status", "--json");
   expect(code).toBe(3);
   const told = JSON.parse(said);
@@ -129,7 +129,7 @@ test("as JSON tells the same, and where it looked", async () => {
   expect(Date.parse(two.changed.production.at)).toBeGreaterThan(0);
 });
 
-test("compares files with production alone, and two environments without files", async () => {
+test("compares files with only production, and two environments without files", async () => {
   const live = await alone("production");
   expect([live.code, live.said.split("\n")[0]?.split(/ {2,}/)]).toEqual([3, ["THING", "FILES", "PRODUCTION", "DIFFERS"]]);
   rmSync(join(laptop, "service"), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * App-store purchases by the two templates, as they are offered: the account token the app filed finds the person; the sender signs nothing,
- * so that acting takes the opt-in, which is warned of, logged, and asked again wherever it widens.
+ * Tests app-store purchases with the two templates as offered. The account token that the app stored finds the person. The sender signs nothing, so
+ * actions need the opt-in, which has a warning, a log line and a confirmation wherever it widens.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EventView, editRelay, replay, showEvent } from "../kit/event-flow.ts";
@@ -43,8 +43,8 @@ async function tell(relay: string, type: string, id: string, more: object = {}):
 
 const people = async () => (await running.rows<{ count: number }>("SELECT count(*) AS count FROM person"))[0];
 
-describe("the templates, saved as they are offered", () => {
-  test("without the opt-in are refused, naming what the sender's silence forbids", async () => {
+describe("the templates, saved as offered", () => {
+  test("are rejected without the opt-in, with the reason", async () => {
     for (const { definition } of await offered()) {
       const { trustUnsignedEvents: _, ...trigger } = definition.trigger;
       const refused = await running.api("POST", "/relays", { definition: { ...definition, trigger } });
@@ -53,7 +53,7 @@ describe("the templates, saved as they are offered", () => {
     }
   });
 
-  test("with it are saved with a one-line warning, and the product may name the relay", async () => {
+  test("are saved with it and a one-line warning, and the product can name the relay", async () => {
     for (const { definition } of await offered()) {
       const saved = await running.api("POST", "/relays", { definition, secret: TOKEN });
       expect(saved.status).toBe(201);
@@ -70,7 +70,7 @@ describe("the templates, saved as they are offered", () => {
 describe("a store purchase", () => {
   let bought: EventView;
 
-  test("by a token nobody filed creates nobody: 200, recorded, person_not_found naming the key and never its value", async () => {
+  test("with an unknown token creates no person: 200, recorded, person_not_found with the key and never its value", async () => {
     const before = await people();
     const lost = await tell("store-purchase", "INITIAL_PURCHASE", "st_0", { transaction_id: "1" });
     expect([lost.state, lost.reason, lost.person]).toEqual(["failed", "person_not_found", null]);
@@ -81,7 +81,7 @@ describe("a store purchase", () => {
     expect(await people()).toEqual(before);
   });
 
-  test("finds the person by the token the app filed, and fulfils the product", async () => {
+  test("finds the person by the token that the app stored, and fulfills the product", async () => {
     expect((await running.api("PUT", `/persons/${ada}/tokens/${ACCOUNT}`)).status).toBe(200);
     bought = await tell("store-purchase", "INITIAL_PURCHASE", "st_1");
     expect([bought.state, bought.person?.id]).toEqual(["done", ada]);
@@ -90,14 +90,14 @@ describe("a store purchase", () => {
     expect(items).toMatchObject([{ ref: "700002054157982", item: "premium", relay: "store-purchase" }]);
   });
 
-  test("filing the token is audited by its fingerprint, never the token", async () => {
+  test("has a token that is audited only by its fingerprint", async () => {
     const { items } = (await running.api("GET", "/audit?action=person.token_filed")).body;
     expect(items).toHaveLength(1);
     expect(items[0].target).toBe(`person:${ada}`);
     expect(JSON.stringify(items)).not.toContain(ACCOUNT);
   });
 
-  test("the wrong token is a bad signature, and other types are ignored and not recorded", async () => {
+  test("with a wrong secret is a bad signature, and other event types are ignored without a row", async () => {
     const call = {
       headers: { "content-type": "application/json", authorization: "Bearer nothing" },
       body: "{}",
@@ -110,7 +110,7 @@ describe("a store purchase", () => {
     expect(other.body).toEqual({ received: true, ignored: "when" });
   });
 
-  test("is renewed under a transaction of its own, by the same relay", async () => {
+  test("renews with its own transaction, by the same relay", async () => {
     const renewed = await tell("store-purchase", "RENEWAL", "st_r1", { transaction_id: "700002054157990" });
     expect(renewed.runs[0]?.results).toMatchObject([{ type: "fulfil_product", outcome: "done" }]);
     const { items } = (await running.api("GET", "/purchases")).body;
@@ -118,7 +118,7 @@ describe("a store purchase", () => {
   });
 
   test.each(["CANCELLATION", "UNCANCELLATION", "PRODUCT_CHANGE", "BILLING_ISSUE"])(
-    "%s is ignored by both: what was paid goes on until it expires",
+    "%s is ignored by both templates, so a paid purchase lasts until it expires",
     async (type) => {
       for (const relay of ["store-purchase", "store-expiry"]) {
         const { body } = await running.hook(relay, {
@@ -133,7 +133,7 @@ describe("a store purchase", () => {
     },
   );
 
-  test("ends when it expires: every live grant, and a check by the app says so at once", async () => {
+  test("ends when it expires: every active grant, and a check by the app shows it at once", async () => {
     const expired = await tell("store-expiry", "EXPIRATION", "st_3");
     expect(expired.runs[0]?.results).toMatchObject([{ type: "revoke_access", outcome: "done" }]);
     const checked = await running.api("GET", `/persons/${ada}/access/premium`);
@@ -143,7 +143,7 @@ describe("a store purchase", () => {
     expect(items).toMatchObject([ended, ended]);
   });
 
-  test("of another transaction gives it again; a replay of the first does not", async () => {
+  test("with another transaction grants it again, and a replay of the first does not", async () => {
     await replay(running, bought.id);
     await running.drain();
     expect((await lookAt(running, ada)).grants).toEqual([]);
@@ -153,7 +153,7 @@ describe("a store purchase", () => {
 });
 
 describe("an unsigned sender at run time", () => {
-  test("the opt-in is logged before and after, and taking it away is refused while the relay acts", async () => {
+  test("the opt-in is in the audit, and cannot be removed while the relay acts", async () => {
     const { relay } = (await running.api("GET", "/relays/store-purchase")).body;
     const { trustUnsignedEvents: _, ...trigger } = relay.definition.trigger;
     const definition = { ...relay.definition, trigger };
@@ -166,7 +166,7 @@ describe("an unsigned sender at run time", () => {
     expect(items).toMatchObject([{ before: null, after: { definition: { trigger: { trustUnsignedEvents: true } } } }]);
   });
 
-  test("an event that waited while the relay only wrote never acts under a later opt-out: it ends unrun, 409 on replay", async () => {
+  test("an event that waited while the relay only wrote never acts after an edit: it ends failed, and 409 on replay", async () => {
     await running.api("PUT", "/access/club", {});
     const [purchase] = await offered();
     const base = { ...purchase?.definition, name: "quiet" };
@@ -189,7 +189,7 @@ describe("an unsigned sender at run time", () => {
     expect((await lookAt(running, ada)).grants).not.toContain("access:club from relay");
   });
 
-  test("with the opt-in, person_email creates through the invite's door, and its cap is the invite's", async () => {
+  test("with the opt-in, person_email creates people as invitations, with the same cap", async () => {
     const definition = {
       name: "by-mail",
       trigger: {

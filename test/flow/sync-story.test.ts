@@ -1,4 +1,4 @@
-/** `relay sync` with two real processes: a folder on a laptop, and a server that holds the development environment. */
+/** Tests `relay sync` with two real processes: a folder on a laptop, and a server with the development environment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** An app of its own each. */
+/** Gives each test a separate app. */
 beforeEach(async () => {
   apps += 1;
   app = `shop${apps}`;
@@ -65,7 +65,7 @@ const names = async (): Promise<string[]> => (await api("GET", "/relays")).items
 const textOf = async (name: string): Promise<string> => (await api("GET", `/relays/${name}`)).relay.definition.actions[0].data.text;
 
 describe("relay sync", () => {
-  test("as a process: from a folder to the server, with the secrets it made in the local file and never on the terminal", async () => {
+  test("as a process: applies a folder to the server, with new secrets in the local file and never on the terminal", async () => {
     write(receiver("orders"), { ...receiver("notify"), actions: [{ type: "call_url", url: "https://example.com/x" }] } as never);
     await using run = startCli(["sync"], given());
     expect(await run.exited).toBe(0);
@@ -85,7 +85,7 @@ describe("relay sync", () => {
     expect([again.code, again.told]).toEqual([0, "Nothing to do."]);
   });
 
-  test("shows the plan as JSON, and with --dry-run changes nothing", async () => {
+  test("shows the preview as JSON, and with --dry-run changes nothing", async () => {
     write(receiver("one"), receiver("two"));
     await sync();
     write(receiver("two", "y"), receiver("three"));
@@ -125,7 +125,7 @@ describe("relay sync", () => {
     ]);
   });
 
-  test("asks before it replaces what was edited in the dashboard: a person, a flag, and else refuses and changes nothing", async () => {
+  test("asks before it replaces the dashboard's edits, accepts a flag, and otherwise fails without a change", async () => {
     write(receiver("one"));
     await sync();
     await edit(receiver("one", "by hand"));
@@ -155,7 +155,7 @@ describe("relay sync", () => {
     expect(await textOf("one")).toBe("by file");
   });
 
-  test("applies nothing where the environment or a file moved between plan and apply", async () => {
+  test("applies nothing if the environment or a file changed after the preview", async () => {
     for (const move of [() => edit(receiver("one", "moved")), async () => write(receiver("new"))]) {
       write(receiver("one"));
       await sync("--yes");
@@ -175,7 +175,7 @@ describe("relay sync", () => {
     }
   });
 
-  test("deletes with --prune alone, and names the ways out of a fixed trigger kind, which work", async () => {
+  test("deletes only with --prune, and names working remedies for a fixed trigger kind", async () => {
     write(receiver("one"), receiver("two"));
     await sync();
     write(schedule("two"));
@@ -196,7 +196,7 @@ describe("relay sync", () => {
     expect(await names()).toEqual(["one", "two"]);
   });
 
-  test("sends nothing of files with problems, and tells each at its place", async () => {
+  test("sends no files with problems, and reports each problem at its position", async () => {
     write(receiver("one"));
     writeFileSync(file("bad"), '{\n  "name": "bad",\n  "extra": 1\n}');
     const refused = await sync();
@@ -206,7 +206,7 @@ describe("relay sync", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("lets nothing of a file act on the terminal", async () => {
+  test("escapes control characters of a file on the terminal", async () => {
     write(receiver("one"));
     await sync();
     const nasty = "\u001b]0;owned\u0007\u202e\u009b31m";
@@ -223,8 +223,8 @@ describe("relay sync", () => {
     ["no server", { RELAY_URL: "" }, 2, "--url"],
     ["no key", { RELAY_KEY: "" }, 1, "RELAY_KEY"],
     ["http to another machine", { RELAY_URL: "http://relay.example.com" }, 2, "https"],
-    ["a server that is not there", { RELAY_URL: "http://127.0.0.1:9" }, 1, "service_not_running"],
-    ["a key that is revoked or wrong", { RELAY_KEY: "sk_dev_aaaaaaaaaaaaaaaaaaaaaaaa" }, 1, "unauthenticated"],
+    ["an unreachable server", { RELAY_URL: "http://127.0.0.1:9" }, 1, "service_not_running"],
+    ["a revoked or wrong key", { RELAY_KEY: "sk_dev_aaaaaaaaaaaaaaaaaaaaaaaa" }, 1, "unauthenticated"],
   ] as const)("with %s says so", async (_name, env, code, words) => {
     write(receiver("one"));
     const result = await runCommand(["sync"], { cwd: laptop, env: { ...given().env, ...env } });
@@ -233,7 +233,7 @@ describe("relay sync", () => {
   });
 });
 
-test("a server that is killed while it applies has all of the plan or nothing", async () => {
+test("a server that is killed during an apply has all or nothing of the changes", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "relay-killed-"));
   try {
     let whole = 0;

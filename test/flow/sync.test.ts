@@ -1,4 +1,4 @@
-/** Sync over the API: what a plan tells, and that exactly that is carried out in one transaction, or nothing. */
+/** Tests sync over the API: the preview, and an apply that runs exactly the preview in one transaction or changes nothing. */
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
@@ -26,14 +26,14 @@ interface Sent {
 const plan = (api: ApiServer, body: Sent) => api.call(`${api.E}/sync/plan`, { method: "POST", key: api.keys.dev, body });
 const apply = (api: ApiServer, body: Sent) => api.call(`${api.E}/sync/apply`, { method: "POST", key: api.keys.dev, body });
 
-/** Plans and applies; the answer of the apply. */
+/** Plans and applies, and returns the response of the apply. */
 async function sync(api: ApiServer, body: Sent) {
   const planned = await plan(api, body);
   expect(planned.status).toBe(200);
   return await apply(api, { ...body, plan: planned.json.plan });
 }
 
-/** `created relay:checkout`, in the plan's order. */
+/** Formats each entry like `created relay:checkout`, in the plan's order. */
 function states(json: { entries: { kind: string; name: string; state: string }[] }): string[] {
   return json.entries.map(({ kind, name, state }) => `${state} ${kind}:${name}`);
 }
@@ -49,8 +49,8 @@ const make = async (api: ApiServer, definition: unknown) => {
   expect(made.status).toBe(201);
 };
 
-describe("a plan", () => {
-  test("tells what is created, changed, unchanged, edited and only there, and changes nothing", async () => {
+describe("a preview", () => {
+  test("lists created, changed, unchanged, edited and unmatched items, and changes nothing", async () => {
     await using api = await startApi();
     const files = { relays: ["one", "two", "three"].map((name) => receiver(name)), catalog: NOTES };
     expect((await sync(api, files)).json.changes).toBe(4);
@@ -83,7 +83,7 @@ describe("a plan", () => {
     expect((await plan(api, next)).json.plan).toBe(json.plan);
   });
 
-  test("tells of each save what would be refused or warned of, the set judged as one", async () => {
+  test("shows each save's errors and warnings, with the set checked as a whole", async () => {
     await using api = await startApi();
     await sync(api, { relays: [receiver("kind")], catalog: NOTES });
     const sells = [{ type: "fulfil_product", product: "book" }];
@@ -98,7 +98,7 @@ describe("a plan", () => {
     expect(lost.warnings.map(({ code, field }: Record<string, string>) => [code, field])).toEqual([["reference_missing", "actions.0.entitlement"]]);
   });
 
-  test("is refused with every problem of every file", async () => {
+  test("is rejected with every problem of every file", async () => {
     await using api = await startApi();
     const { status, json } = await plan(api, {
       relays: [{ ...receiver("one"), extra: 1 }, receiver("two"), receiver("two")],
@@ -108,7 +108,7 @@ describe("a plan", () => {
     expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(["relays.one.extra", "relays.two", "catalog.plans.free.titel"]);
   });
 
-  test("is told of production, and carried out there by nobody without an approval", async () => {
+  test("is allowed for production, but an apply there needs an approval", async () => {
     await using api = await startApi();
     for (const [place, key, to] of [
       ["production", api.keys.live, {}],
@@ -128,7 +128,7 @@ describe("a plan", () => {
 });
 
 describe("an apply", () => {
-  test("carries all of it in one transaction, shows the secrets made once, and stands as from file", async () => {
+  test("saves everything in one transaction, shows new secrets once, and marks the items as from file", async () => {
     await using api = await startApi();
     const calls = [{ type: "call_url", url: "https://example.com/notice" }];
     const done = await sync(api, { relays: [receiver("one"), receiver("two", {}, calls)], catalog: NOTES });
@@ -148,19 +148,19 @@ describe("an apply", () => {
   for (const [moved, move] of [
     ["a relay of the set was edited", (api: ApiServer) => edit(api, receiver("one", { when: { event_id: "a" } }))],
     [
-      "a relay of the set was edited and put back",
+      "a relay of the set was edited and reverted",
       async (api: ApiServer) => {
         await edit(api, receiver("one", { when: { event_id: "a" } }));
         await edit(api, receiver("one"));
       },
     ],
-    ["a relay was made in the dashboard", (api: ApiServer) => make(api, receiver("new"))],
+    ["a relay was created in the dashboard", (api: ApiServer) => make(api, receiver("new"))],
     [
       "an item of the catalog was edited",
       (api: ApiServer) => api.call(`${api.E}/access/beta`, { method: "PUT", session: true, body: { title: "Other" } }),
     ],
   ] as const) {
-    test(`is a version conflict, and nothing is applied, where ${moved} since the plan`, async () => {
+    test(`is a version conflict without a change if ${moved} after the preview`, async () => {
       await using api = await startApi();
       await sync(api, { relays: [receiver("one")], catalog: { access: { beta: {} } } });
       const files = { relays: [receiver("one"), receiver("two")], catalog: { access: { beta: {} } } };
@@ -173,14 +173,14 @@ describe("an apply", () => {
     });
   }
 
-  test("is a version conflict where the files moved since the plan", async () => {
+  test("is a version conflict if the files changed after the preview", async () => {
     await using api = await startApi();
     const planned = await plan(api, { relays: [receiver("one")] });
     const reply = await apply(api, { relays: [receiver("one", { when: { event_id: "a" } })], plan: planned.json.plan });
     expect([reply.status, reply.json.code]).toEqual([409, "version_conflict"]);
   });
 
-  test("applies nothing where one save is refused", async () => {
+  test("saves nothing if one save is rejected", async () => {
     await using api = await startApi();
     await sync(api, { relays: [receiver("kind")] });
     const files = { relays: [receiver("first"), schedule("kind")], catalog: NOTES };
@@ -192,7 +192,7 @@ describe("an apply", () => {
     expect(changesBetween(before, await api.snapshot())).toEqual({});
   });
 
-  test("keeps what was edited in the dashboard unless it is asked to replace it", async () => {
+  test("keeps the dashboard's edits unless asked to replace them", async () => {
     await using api = await startApi();
     const files = { relays: [receiver("one")], catalog: NOTES };
     await sync(api, files);
@@ -207,7 +207,7 @@ describe("an apply", () => {
     expect([after.definition, after.origin.kind]).toEqual([receiver("one"), "file"]);
   });
 
-  test("never deletes; with prune, what a sync brought and nobody edited, and nothing else", async () => {
+  test("never deletes, and with prune deletes only items that a sync created and no person edited", async () => {
     await using api = await startApi();
     await sync(api, { relays: ["gone", "touched", "stays"].map((name) => receiver(name)), catalog: NOTES });
     await edit(api, receiver("touched", { when: { event_id: "a" } }));
@@ -219,11 +219,11 @@ describe("an apply", () => {
     const left = await api.call(`${api.E}/relays`, { key: api.keys.dev });
     expect(left.json.items.map(({ name }: { name: string }) => name).sort()).toEqual(["by-hand", "stays", "touched"]);
     expect((await api.call(`${api.E}/collections`, { key: api.keys.dev })).json.items.length).toBe(1);
-    // The way out of a fixed trigger kind.
+    // A new name is the remedy for a fixed trigger kind.
     expect((await sync(api, { relays: [schedule("gone")] })).status).toBe(200);
   });
 
-  test("takes 30 changes a minute, all of a plan or none, and a failed one takes none", async () => {
+  test("takes up to 30 changes per minute, all of a plan or none, and a failed apply takes none", async () => {
     await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 100 } });
     const relays = (count: number) => Array.from({ length: count }, (_, at) => receiver(`relay${at}`));
     const tooMany = await plan(api, { relays: relays(31) });
@@ -241,7 +241,7 @@ describe("an apply", () => {
     expect((await sync(api, { relays: relays(31) })).status).toBe(200);
   });
 
-  test("saves relays in whatever order the set needs, and counts a pruned one's place as free", async () => {
+  test("saves relays in any necessary order, and reuses the slot of a pruned relay", async () => {
     await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 2 } });
     const catalog = { products: { book: { soldThrough: { kind: "relay", relay: "zeta" } } } };
     const sells = [{ type: "fulfil_product", product: "book" }];
@@ -256,7 +256,7 @@ describe("an apply", () => {
   test.each([
     ["unchanged", async () => undefined],
     ["edited", (api: ApiServer) => edit(api, receiver("one", { when: { event_id: "a" } }))],
-  ])("tells what the catalog's change breaks of a relay whose file stays as it is: %s", async (state, given) => {
+  ])("reports what the catalog's change breaks in a relay with an unchanged file: %s", async (state, given) => {
     await using api = await startApi();
     const relays = [receiver("one"), receiver("two")];
     await sync(api, { relays, catalog: NOTES });
@@ -273,9 +273,9 @@ describe("an apply", () => {
   });
 
   test.each([
-    ["its file stays as it is", {}],
+    ["its file is unchanged", {}],
     ["its file changes too", { when: { event_id: "a" } }],
-  ])("ends the problem of a relay that misses what it sells, once that is brought: %s", async (_what, change) => {
+  ])("resolves a relay's problem of a missing product when a sync adds it: %s", async (_what, change) => {
     await using api = await startApi();
     const sells = [{ type: "fulfil_product", product: "book" }];
     const catalog = { products: { book: { soldThrough: { kind: "relay", relay: "one" } } } };
@@ -287,7 +287,7 @@ describe("an apply", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("tells of a relay that is pruned what was sold through it, unless that is sold another way now", async () => {
+  test("reports the products of a pruned relay, unless another relay sells them now", async () => {
     await using api = await startApi();
     const sells = [{ type: "fulfil_product", product: "book" }];
     const through = (relay: string) => ({ products: { book: { soldThrough: { kind: "relay", relay } } } });
@@ -301,7 +301,7 @@ describe("an apply", () => {
     expect(moved.json.entries.flatMap(({ warnings }: { warnings: unknown[] }) => warnings)).toEqual([]);
   });
 
-  test("carries where a product is bought that a relay sells, and finds it unchanged", async () => {
+  test("saves the purchase page of a product that a relay sells, and finds it unchanged the next time", async () => {
     await using api = await startApi();
     const sells = [{ type: "fulfil_product", product: "book" }];
     const at = (url?: string) => ({ products: { book: { soldThrough: { kind: "relay", relay: "one", ...(url === undefined ? {} : { url }) } } } });
@@ -324,7 +324,7 @@ describe("an apply", () => {
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("products.book.soldThrough.url")]);
   });
 
-  test("tells what the catalog's change breaks of a relay that no file names", async () => {
+  test("reports what the catalog's change breaks in a relay without a file", async () => {
     await using api = await startApi();
     await sync(api, { relays: [], catalog: NOTES });
     await make(api, receiver("by-hand"));
@@ -332,7 +332,7 @@ describe("an apply", () => {
     expect(done.json.warnings.map(({ field }: { field: string }) => field)).toEqual(["relays.by-hand.actions.0.data.text"]);
   });
 
-  test("says how many relays it did not look at, and how many warnings it does not list", async () => {
+  test("reports the number of unchecked relays, and of warnings beyond the limit", async () => {
     await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 100 } });
     const writes = { type: "write_record", collection: "notes", data: { text: "x" } };
     const names = Array.from({ length: 28 }, (_, at) => `relay-${at}`);

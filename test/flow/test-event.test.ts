@@ -1,4 +1,4 @@
-/** A test event by hand, over the API: where it is sent, that it verifies and runs as a real one, that it is marked, and what refuses it. */
+/** Tests manual test events over the API: their target, that they verify and run like real ones, their mark, and their errors. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
@@ -33,7 +33,7 @@ const SENDERS: [sender: string, verify: object, unsigned: number][] = [
   ["a shared token", { scheme: "shared_token" }, 1],
 ];
 for (const [sender, verify, unsigned] of SENDERS)
-  test(`${sender}: an example is made, signed, verified and stored, marked as a test`, async () => {
+  test(`${sender}: an example is created, signed, verified and stored, marked as a test`, async () => {
     await make(api.E, receiver(verify), { secret: SECRET });
     const sent = await send();
     expect([sent.status, sent.json.outcome]).toEqual([200, "new"]);
@@ -42,7 +42,7 @@ for (const [sender, verify, unsigned] of SENDERS)
     expect(json.event.cameBy).toBe("test");
   });
 
-test("a body of one's own; the same again is known; what when ignores is not stored", async () => {
+test("a custom body works, a repeat is a duplicate, and a body that when ignores is not stored", async () => {
   await make(api.E, receiver({ scheme: "hooks" }, { map: { event_id: "id", event_type: "type" }, when: { event_type: "paid" } }), { secret: SECRET });
   const body = '{"id":"evt_1","type":"paid"}';
   const first = await send({ body });
@@ -52,14 +52,14 @@ test("a body of one's own; the same again is known; what when ignores is not sto
   expect((await rows()).length).toBe(1);
 });
 
-test("a schedule gets one tick, of no period", async () => {
+test("a schedule gets one tick without a period", async () => {
   await make(api.E, { kind: "schedule", every: "1d" });
   expect((await send()).json.outcome).toBe("new");
   const [row] = await rows();
   expect([row?.cameBy, JSON.parse(row?.payload ?? "").tick.test]).toEqual(["test", true]);
 });
 
-test("it says nothing of how the sender is doing, and is audited", async () => {
+test("does not affect the sender's health, and is audited", async () => {
   await make(api.E, receiver({ scheme: "hooks" }), { secret: SECRET });
   const { json } = await send();
   const [relay] = await api.store.read((tx) => tx.all<{ acceptedAt: number | null }>("SELECT accepted_at AS acceptedAt FROM relay"));
@@ -82,21 +82,21 @@ for (const [change, count] of [
     const sent = await send();
     expect([sent.status, sent.json.outcome, sent.json.eventId]).toEqual([200, "new", null]);
     expect(sent.json.recordId).toMatch(/^rec_/);
-    // What the relay does with it may stand beside it already.
+    // The relay may already have written its own record.
     expect(await api.store.read((tx) => tx.all("SELECT id FROM record WHERE id = ?1", sent.json.recordId))).toHaveLength(count);
     const audit = await api.call(`${api.E}/audit?action=event.test_sent`, { session: true });
     expect(audit.json.items[0].after).toEqual({ recordId: sent.json.recordId });
   });
 
-describe("refused", () => {
-  test("in production, a record alike", async () => {
+describe("a test event is rejected", () => {
+  test("in production for a record change", async () => {
     const live = "/api/apps/shop/production";
     await make(live, { kind: "data_change", collection: "notes", on: ["created"] });
     expect((await send({}, live)).json.code).toBe("forbidden");
     expect(await api.store.read((tx) => tx.all("SELECT id FROM record"))).toEqual([]);
   });
 
-  test("in production, receiver and schedule alike", async () => {
+  test("in production for a receiver and a schedule", async () => {
     const live = "/api/apps/shop/production";
     await make(live, receiver({ scheme: "hooks" }), { secret: SECRET });
     const refused = await send({}, live);
@@ -104,7 +104,7 @@ describe("refused", () => {
     expect(await rows()).toEqual([]);
   });
 
-  test("where the sender's private key alone signs", async () => {
+  test("if only the sender's private key signs", async () => {
     const key = generateKeyPairSync("ed25519").publicKey.export({ format: "pem", type: "spki" }) as string;
     await make(api.E, receiver({ scheme: "signature", algorithm: "ed25519", header: "x-s", signedPayload: "{body}" }), { secret: key });
     const refused = await send();
@@ -115,7 +115,7 @@ describe("refused", () => {
     ]);
   });
 
-  test("where there is no processor secret yet, a record change, a body that is no JSON, a relay that is not there", async () => {
+  test("without a processor secret, for a record change, for invalid JSON, and for an unknown relay", async () => {
     await make(api.E, receiver({ scheme: "processor" }), { actions: [NOTE, MAIL] });
     expect((await send()).json.code).toBe("invalid_input");
     expect((await api.call(`${api.E}/relays/nobody/test-event`, { method: "POST", session: true, body: {} })).status).toBe(404);

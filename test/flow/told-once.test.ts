@@ -1,4 +1,7 @@
-/** Events that end together, as after a pause, raise one alert a relay and cause, with their number: each of them raised it whole, under the lock of all who write. */
+/**
+ * Tests events that end together, for example after a pause. They must raise one alert per relay and cause with a count, instead of one each under
+ * the writer lock.
+ */
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import * as alertRow from "../../src/platform/audit/alert.ts";
 import { sendEvent } from "../kit/event-flow.ts";
@@ -18,8 +21,8 @@ const GIVE = { type: "grant_credits", amount: 1 };
 
 test.each([
   ["that died", "relay_failed", NOTE, { event_id: "id" }, "4 more have died"],
-  ["that wait for what the owner alone mends", "invite_capped", GIVE, { event_id: "id", person_email: "email" }, "An event of orders waits"],
-])("those %s are told once, with their number and the last of them", async (_which, code, action, map, says) => {
+  ["that wait for the owner", "invite_capped", GIVE, { event_id: "id", person_email: "email" }, "An event of orders waits"],
+])("events %s raise one alert, with their count and the last of them", async (_which, code, action, map, says) => {
   await saveRelay(running, receiverDefinition({ map, actions: [action] }));
   await running.api("POST", "/relays/orders/pause");
   const sent: string[] = [];

@@ -1,4 +1,4 @@
-/** Trying now what waits for its retry: one event or all of a relay, once each, counted as any attempt; and what is refused. */
+/** Tests immediate retries of one event or all of a relay: each runs once and counts as an attempt, and errors. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { retryRelayNow } from "../../src/engine/event/retry-now.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -23,7 +23,7 @@ const retry = (id: string, environment: "development" | "production" = "developm
 const retryAll = (name = "orders") => running.api("POST", `/relays/${name}/retry`, {});
 const waiting = async (name = "orders") => (await running.api("GET", `/relays/${name}/retry`)).body.retries;
 
-/** Events that failed once and wait, in the order they came. */
+/** Sends events that fail once and wait, in order of arrival. */
 async function fail(...ids: string[]): Promise<string[]> {
   const events: string[] = [];
   for (const id of ids) events.push(await sendEvent(running, id));
@@ -38,7 +38,7 @@ async function hold(held: boolean): Promise<void> {
 }
 
 describe("one event", () => {
-  test("runs at once as its second attempt, audited", async () => {
+  test("runs at once as its second attempt, and is audited", async () => {
     const [event = ""] = await fail("a");
     const { nextAttemptAt } = await showEvent(running, event);
     caller.reply = () => OK;
@@ -55,7 +55,7 @@ describe("one event", () => {
     ]);
   });
 
-  test("the attempts stay seven: tried now each time, it is dead after them", async () => {
+  test("has seven attempts in total, and is dead after immediate retries used them", async () => {
     const [event = ""] = await fail("a");
     for (let attempt = 2; attempt <= 7; attempt++) {
       expect((await retry(event)).status).toBe(202);
@@ -65,7 +65,7 @@ describe("one event", () => {
     expect(caller.ids).toHaveLength(7);
   });
 
-  test("tried now twice at once, it runs once", async () => {
+  test("runs once for two concurrent retries", async () => {
     const [event = ""] = await fail("a");
     caller.reply = () => "hang";
     const answers = await Promise.all([retry(event), retry(event)]);
@@ -77,7 +77,7 @@ describe("one event", () => {
     expect(caller.ids).toHaveLength(2);
   });
 
-  test("tried now as its attempt begins by itself, it runs once", async () => {
+  test("runs once if its scheduled retry begins at the same time", async () => {
     const [event = ""] = await fail("a");
     caller.reply = () => "hang";
     const [, answer] = await Promise.all([running.clock.advance(61_000), retry(event)]);
@@ -104,7 +104,7 @@ describe("one event", () => {
     ["its relay is paused", () => running.api("POST", "/relays/orders/pause", {}), "not_waiting", "relay relays resume orders"],
     ["its environment is on hold", () => hold(true), "not_waiting", "relay settings set held off"],
     [
-      "it is due and waits for its turn",
+      "it is due and waits in its relay's queue",
       async (event) => {
         await running.service.runner.stop();
         expect((await retry(event)).status).toBe(202);
@@ -113,7 +113,7 @@ describe("one event", () => {
       "it is due now",
     ],
     [
-      "its payload is gone, as after an erasure",
+      "its payload was deleted, as after an erasure",
       async () => {
         await running.service.store.write("app", (tx) => tx.run("UPDATE event SET payload = ?1", '{"expunged":"person_erased"}'));
       },
@@ -121,7 +121,7 @@ describe("one event", () => {
       "do by hand",
     ],
   ];
-  test.each(refusals)("is refused where %s", async (_what, change, code, words) => {
+  test.each(refusals)("is rejected if %s", async (_what, change, code, words) => {
     const [event = ""] = await fail("a");
     await change(event);
     const before = await showEvent(running, event);
@@ -129,7 +129,7 @@ describe("one event", () => {
     expect(await showEvent(running, event)).toEqual(before);
   });
 
-  test("of an erased person ends failed with nothing called, before the sweep came to it", async () => {
+  test("of an erased person ends failed without a call, before the sweep", async () => {
     const map = { event_id: "id", person_email: "email" };
     await saveRelay(running, receiverDefinition({ name: "people", map, actions: [GRANT, CALL] }));
     const event = await sendEvent(running, "a", { email: "ada@example.com" }, "people");
@@ -143,15 +143,15 @@ describe("one event", () => {
     expect(caller.ids).toHaveLength(1);
   });
 
-  test("of another environment or of nobody is not found", async () => {
+  test("of another environment or with an unknown id is not found", async () => {
     const [event = ""] = await fail("a");
     expect(await retry(event, "production")).toMatchObject({ status: 404, body: { code: "not_found" } });
     expect(await retry("evt_none")).toMatchObject({ status: 404, body: { code: "not_found" } });
   });
 });
 
-describe("all of a relay", () => {
-  test("are counted, and each is tried once, no other relay's", async () => {
+describe("all events of a relay", () => {
+  test("are counted, and each is retried once, without other relays' events", async () => {
     await saveRelay(running, receiverDefinition({ name: "others", actions: [CALL] }));
     const ids = Array.from({ length: 5 }, (_, at) => `e${at}`);
     const events = await fail(...ids);
@@ -166,7 +166,7 @@ describe("all of a relay", () => {
     expect(await waiting("others")).toMatchObject({ waiting: 1 });
   });
 
-  test("are found behind more queued ones than one step looks at", async () => {
+  test("are found although more queued events precede them than one step reads", async () => {
     await saveRelay(running, receiverDefinition({ name: "others", actions: [WRITE] }));
     const [first = ""] = await fail("a");
     await running.api("POST", "/relays/others/pause", {});
@@ -183,7 +183,7 @@ describe("all of a relay", () => {
     for (const event of [first, last]) expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
   });
 
-  test("a pause between two steps ends it: what was tried is told, with why the rest was left", async () => {
+  test("are retried until a pause between two steps, with the count and the reason", async () => {
     await saveRelay(running, receiverDefinition({ name: "others", actions: [WRITE] }));
     await fail("a");
     await running.api("POST", "/relays/others/pause", {});
@@ -209,7 +209,7 @@ describe("all of a relay", () => {
     expect(await showEvent(running, last)).toMatchObject({ state: "queued", attempts: 1, nextAttemptAt: expect.any(String) });
   });
 
-  test("none is no refusal; a paused, held or unknown relay is", async () => {
+  test("can be none without an error, but a paused, held or unknown relay is an error", async () => {
     expect((await retryAll()).body).toEqual({ tried: 0, stopped: null });
     await fail("a");
     await running.api("POST", "/relays/orders/pause", {});
@@ -222,7 +222,7 @@ describe("all of a relay", () => {
   });
 });
 
-test("the commands try one and all, and say so", async () => {
+test("the commands retry one event and all of a relay, and print the result", async () => {
   const [event = "", other = ""] = await fail("a", "b");
   const run = (...line: string[]) =>
     runCommand([...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv, clock: running.clock });

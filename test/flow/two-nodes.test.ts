@@ -1,4 +1,4 @@
-/** Two nodes of one PostgreSQL, as a balancer uses them: what is begun at one goes on at the other, and both show the same. */
+/** Tests two nodes on one PostgreSQL behind a load balancer. Work that begins at one node continues at the other, and both show the same state. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { readDatabaseUrl } from "../../src/base/database-url.ts";
@@ -17,7 +17,7 @@ const password = "a long enough password";
 
 const database = await freshDatabase();
 const nodes: BareService[] = [];
-/** What both nodes call out through. */
+/** Receives the outbound requests of both nodes. */
 const caller = new FakeCaller();
 let cookie = "";
 let key = "";
@@ -38,12 +38,12 @@ async function startNode(): Promise<void> {
 interface Asked {
   method?: string;
   body?: unknown;
-  /** Else the owner's session. */
+  /** Authenticates the request instead of the owner's session. */
   key?: string;
   cookie?: string;
 }
 
-/** A call to the node of this number. */
+/** Sends a request to the node with this index. */
 async function call(node: number, path: string, { method = "GET", body, key, cookie: own = cookie }: Asked = {}) {
   const headers = new Headers(key === undefined ? { cookie: own, origin: BASE } : { authorization: `Bearer ${key}` });
   if (body !== undefined) headers.set("content-type", "application/json");
@@ -71,7 +71,7 @@ const sessionOf = (headers: Headers): string =>
 beforeAll(async () => {
   await startNode();
   await startNode();
-  // Each prints one, and whoever looks into a log finds either.
+  // Each node prints a link, and both links work, because an operator may read either log.
   const [other = "", token = ""] = await Promise.all(nodes.map(async ({ service }) => (await service.makeSigninLink())?.split("#")[1]));
   for (const live of [token, other]) expect((await post(1, "/api/link", { kind: "setup", token: live })).json).toEqual({ live: true });
   const made = await post(1, "/api/setup", { token, email: "ann@example.com", password });
@@ -89,7 +89,7 @@ beforeAll(async () => {
   expect((await post(1, `${E}/relays`, { definition: receiverDefinition({}), secret: HOOK_SECRET })).status).toBe(201);
 });
 
-test("a session is one on every node, and ends on all", async () => {
+test("a session is valid on every node, and ends on all", async () => {
   const signed = await post(0, "/api/session", { email: "ann@example.com", password });
   const own = sessionOf(signed.headers);
   for (const node of [0, 1]) expect((await call(node, "/api/session", { cookie: own })).json.owner.email).toBe("ann@example.com");
@@ -97,7 +97,7 @@ test("a session is one on every node, and ends on all", async () => {
   for (const node of [0, 1]) expect((await call(node, "/api/session", { cookie: own })).json.owner).toBeNull();
 });
 
-test("an event that any node takes runs once, and every node shows it", async () => {
+test("an event at either node runs once, and every node shows it", async () => {
   // The relay was saved at the other node.
   const first = await poll(
     () => hook(0, { id: "evt_0", amount: "1" }),
@@ -118,7 +118,7 @@ test("an event that any node takes runs once, and every node shows it", async ()
   }
 });
 
-test("recent calls, whichever node refused them, stand on every node's page", async () => {
+test("rejected requests of either node are listed on every node", async () => {
   for (const node of [0, 1, 0]) expect((await hook(node, { id: "evt_bad" }, "00".repeat(32))).status).toBe(401);
   const refused = (node: number) => async () => {
     const { json } = await call(node, `${E}/calls?outcome=refused`, { key });
@@ -127,7 +127,7 @@ test("recent calls, whichever node refused them, stand on every node's page", as
   for (const node of [0, 1]) expect(await poll(refused(node), (count) => count === 3)).toBe(3);
 });
 
-describe("who follows what changes at one node hears what happens at the other:", () => {
+describe("a stream of changes at one node includes the other's:", () => {
   const CHANGES: [kind: string, act: () => Promise<unknown>][] = [
     ["event", () => hook(1, { id: `evt_${crypto.randomUUID()}`, amount: "1" })],
     ["call", () => hook(1, { id: "evt_bad" }, "11".repeat(32))],
@@ -144,7 +144,7 @@ describe("who follows what changes at one node hears what happens at the other:"
   });
 });
 
-test("a relay that was paused at one node waits at the other, and goes on where it is resumed", async () => {
+test("a relay that is paused at one node waits at the other, and continues after a resume there", async () => {
   const waits = async (isPaused: boolean) => {
     for (const node of [0, 1])
       await poll(
@@ -164,7 +164,7 @@ test("a relay that was paused at one node waits at the other, and goes on where 
   expect(shown.json.event.state).toBe("done");
 });
 
-test("a bulk replay that is begun at one node is carried out once, and told of at the other", async () => {
+test("a bulk replay from one node runs once, and the other reports it", async () => {
   const nowhere = [{ type: "write_record", collection: "nowhere", data: { order: "x" } }];
   expect((await post(0, `${E}/relays`, { definition: receiverDefinition({ name: "broken", actions: nowhere }), secret: HOOK_SECRET })).status).toBe(
     201,
@@ -199,7 +199,7 @@ test("a bulk replay that is begun at one node is carried out once, and told of a
   expect(records.json.items).toHaveLength(4);
 });
 
-test("what waits for its retry is tried now from whichever node, one event or all of a relay, once each", async () => {
+test("waiting events can be retried from either node, one or all of a relay, once each", async () => {
   caller.reply = () => BROKEN;
   const definition = receiverDefinition({ name: "caller", actions: [CALL] });
   expect((await post(0, `${E}/relays`, { definition, secret: HOOK_SECRET })).status).toBe(201);
@@ -220,7 +220,7 @@ test("what waits for its retry is tried now from whichever node, one event or al
       ),
     ).toMatchObject({ state: "queued", attempts: 1 });
   caller.reply = () => OK;
-  // One node of the two runs the environment; neither is asked twice.
+  // One of the two nodes runs the environment, so each retry goes to a different node.
   const [one = "", two = ""] = ids;
   expect([(await post(0, `${E}/events/${one}/retry`, {}, { key })).status, (await post(1, `${E}/events/${two}/retry`, {}, { key })).status]).toEqual([
     202, 202,
@@ -237,7 +237,7 @@ test("what waits for its retry is tried now from whichever node, one event or al
   expect(caller.ids.toSorted()).toEqual([...ids, ...ids].toSorted());
 });
 
-test("a plan that was read at one node is applied at the other, and the cap on changes counts for both", async () => {
+test("a preview from one node can be applied at the other, and both share the cap on changes", async () => {
   const relays = (from: number, count: number) =>
     Array.from({ length: count }, (_, at) => ({
       ...receiverDefinition({ name: `synced-${from + at}` }),
@@ -252,7 +252,7 @@ test("a plan that was read at one node is applied at the other, and the cap on c
   expect([done.status, done.json.changes]).toEqual([200, 16]);
 });
 
-test("a production approval is asked for, given and used at whichever node", async () => {
+test("an approval can be requested, given and used at either node", async () => {
   const wish = { from: "development", to: "production" };
   const { json: read } = await post(0, `${E}/sync/plan`, wish, { key });
   const asked = await post(1, `${E}/approvals`, { ...wish, plan: read.plan }, { key });
@@ -263,7 +263,7 @@ test("a production approval is asked for, given and used at whichever node", asy
   expect(used.map(({ status }) => status).sort()).toEqual([200, 409]);
 });
 
-test("a command's login is begun, allowed and fetched at whichever node, and its key works everywhere", async () => {
+test("a command's login can be started, approved and fetched at either node, and its key works everywhere", async () => {
   const { json: begun } = await post(0, "/api/login", { machine: "laptop", account: "ann" });
   expect((await post(1, "/api/login/approve", { code: begun.userCode, app: "shop", environment: "development" })).status).toBe(200);
   const { json: fetched } = await post(1, "/api/login/token", { deviceCode: begun.deviceCode });
@@ -271,14 +271,14 @@ test("a command's login is begun, allowed and fetched at whichever node, and its
     expect((await call(node, "/api/key", { key: fetched.token })).json).toMatchObject({ app: "shop", environment: "development" });
 });
 
-test("of one-time links that are raced for on both nodes one alone works", async () => {
+test("only one of several concurrent uses of a one-time link at both nodes works", async () => {
   const { json: made } = await post(1, "/api/owners", { email: "bob@example.com" });
   const token = made.link.url.split("#")[1];
   const raced = await Promise.all([0, 1, 0, 1].map((node) => post(node, "/api/session/reset", { token, password: `${password} anew` })));
   expect(raced.filter(({ status }) => status === 200)).toHaveLength(1);
 });
 
-test("what an address may call without verifying is as much at both nodes together as at one", async () => {
+test("both nodes share the limit on unverified requests per address", async () => {
   let tries = 0;
   const flood = async (): Promise<number> => {
     tries += 1;
@@ -286,12 +286,12 @@ test("what an address may call without verifying is as much at both nodes togeth
     const answers = await Promise.all(Array.from({ length: 60 }, (_, at) => hook(at % 2, { id: "evt_flood" }, "22".repeat(32), { source })));
     return answers.filter(({ status }) => status === 401).length;
   };
-  // Each node hears of the other with its next renewal.
+  // Each node learns of the other with its next lease renewal.
   expect(await poll(flood, (passed) => passed === 41)).toBe(41);
 });
 
-test("a node that is about to end is given no more calls by a balancer, and takes those that come all the same", async () => {
-  // One that hears of no other goes at once.
+test("a stopping node is unready for the load balancer, and still accepts requests", async () => {
+  // A node that knows no other node stops at once.
   await poll(
     () => nodes[0]?.service.leases.nodes.live,
     (live) => live === 2,

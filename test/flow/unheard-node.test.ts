@@ -1,4 +1,4 @@
-/** Two nodes of one PostgreSQL where one has not heard what the other said, or does not know what came of its own commit. */
+/** Tests two nodes on one PostgreSQL where one misses the other's notifications, or cannot know the result of a commit. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { OK } from "../kit/fake-caller.ts";
@@ -47,7 +47,7 @@ const listSteps = async ({ service }: Node): Promise<string[]> => {
   return rows.map(({ data }) => (JSON.parse(data) as { step: string }).step);
 };
 
-/** Two nodes; `deaf` runs the environment, on a road of its own. */
+/** Starts two nodes. `deaf` runs the environment behind its own proxy. */
 async function startTwo() {
   const stack = new AsyncDisposableStack();
   const database = stack.use(await freshDatabase());
@@ -60,7 +60,7 @@ async function startTwo() {
   if (one === undefined || two === undefined) throw new Error("There are no two nodes.");
   const tenant = await makeShop(one.node);
   const holds = ({ node: { service } }: typeof one, id: number) => service.leases.holds(id);
-  // One of them has the environment, the other one what is done once for all.
+  // One node must hold the environment's lease, and the other the lease for global jobs.
   await until(() => [one, two].filter((place) => holds(place, tenant.id)).length === 1 && [one, two].filter((place) => holds(place, 0)).length === 1);
   const [deaf, other] = holds(one, tenant.id) ? [one, two] : [two, one];
   return { stack, tenant, deaf, other };
@@ -71,7 +71,7 @@ const edit = async (node: Node, tenant: Tenant, name: string, action: unknown): 
   await callApi(node, tenant, "PUT", `/relays/${name}`, { definition: { ...relay.definition, actions: [action] }, version: relay.version });
 };
 
-/** Past the node. */
+/** Reads the states directly from the database. */
 async function listStates(url: string): Promise<string[]> {
   await using sql = new SQL(url, { max: 1 });
   const rows = (await sql.unsafe("SELECT state FROM event ORDER BY seq")) as { state: string }[];
@@ -86,14 +86,14 @@ const tryPost = (node: Node, tenant: Tenant, id: string, relay = "sends"): Promi
 
 const paths = ({ caller }: Node): string[] => caller.requests.map(({ url }) => new URL(url).pathname.slice(1));
 
-test("what was paused, changed or deleted at another node is so at one that has not heard of it", async () => {
+test("a node that misses notifications still follows pauses, changes and deletions by another node", async () => {
   const { stack, tenant, deaf, other } = await startTwo();
   await using _ = stack;
   const names = ["writes", "sends"];
   const { node, proxy } = deaf;
   const postBoth = async (id: string): Promise<void> => {
     for (const name of names) await post(node, tenant, name, id);
-    // Whatever would run it has had its time.
+    // Gives a node enough time to run the event by mistake.
     await Bun.sleep(500);
   };
   await postBoth("before");
@@ -120,7 +120,7 @@ test("what was paused, changed or deleted at another node is so at one that has 
   expect(paths(node)).toEqual(["first", "second", "second"]);
 });
 
-/** One node, on a road that loses a commit. */
+/** Starts one node behind a proxy that loses a commit. */
 async function startShop() {
   const stack = new AsyncDisposableStack();
   const database = stack.use(await freshDatabase());
@@ -130,7 +130,7 @@ async function startShop() {
   return { database, proxy, node, tenant, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-test("an event that was taken by a commit of which nobody knows is run again, and its relay's next ones behind it", async () => {
+test("an event whose start was committed without an answer runs again, before its relay's next events", async () => {
   await using shop = await startShop();
   const { database, proxy, node, tenant } = shop;
   await until(() => node.service.leases.holds(tenant.id));
@@ -141,14 +141,14 @@ test("an event that was taken by a commit of which nobody knows is run again, an
     if (isLost || !said.includes("running")) return null;
     isLost = true;
     proxy.isClosed = true;
-    // It would be asked.
+    // Prevents the node from asking for the result.
     proxy.drop("relay flusher");
     return "unheard";
   };
   await post(node, tenant, "sends", "taken");
   await until(() => isLost);
   expect(await listStates(database.url)).toEqual(["done", "running"]);
-  // Longer than it asks.
+  // Exceeds the time for which the node asks.
   await Bun.sleep(12_000);
   proxy.isClosed = false;
   await until(async () => (await tryPost(node, tenant, "behind")) === true);
@@ -157,14 +157,14 @@ test("an event that was taken by a commit of which nobody knows is run again, an
   expect(new Set(node.caller.ids).size).toBe(3);
 });
 
-test("what a node saved by a commit of which nobody knows is known to it a moment later", async () => {
+test("a save that was committed without an answer is known to its node a moment later", async () => {
   await using shop = await startShop();
   const { proxy, node, tenant } = shop;
   proxy.loseCommit = (said) => {
     if (!said.includes("later-relay")) return null;
     proxy.loseCommit = () => null;
     proxy.isClosed = true;
-    // It would be asked.
+    // Prevents the node from asking for the result.
     proxy.drop("relay flusher");
     return "unheard";
   };
@@ -174,7 +174,7 @@ test("what a node saved by a commit of which nobody knows is known to it a momen
   await until(async () => (await tryPost(node, tenant, "one", "later-relay")) === true);
 });
 
-test("an event whose next send was forbidden, as the node took its lease for over, goes on where the lease was its own all the time", async () => {
+test("an event that was blocked by a lease considered lost continues if the node held the lease all the time", async () => {
   await using database = await freshDatabase();
   await using node = await startNode(database.url);
   const tenant = await makeShop(node);
@@ -194,6 +194,6 @@ test("an event whose next send was forbidden, as the node took its lease for ove
   expect(paths(node)).toEqual(["one"]);
   leases.holds = holds;
   await until(async () => (await listEvents(node)).every((event) => event.endsWith(" done")));
-  // What was under way is posted again under the same id.
+  // The service may repeat the first call with the same id, so only the second call is counted.
   expect(paths(node).filter((path) => path === "two").length).toBe(1);
 });

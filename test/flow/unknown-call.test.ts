@@ -1,4 +1,4 @@
-/** Calls to names that no receiver of an app has, over real HTTP: whose they are, what is kept, and what the commands show beside the server. */
+/** Tests requests to unknown receiver names over HTTP: their environment, their stored fields, and the commands next to the server. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";
@@ -28,8 +28,8 @@ async function unknown(environment: "development" | "production" = "development"
   return answer.body.items;
 }
 
-describe("the ring of unknown names", () => {
-  test("has a name once, with the nearest receiver, how often it was called and by whom last", async () => {
+describe("the log of unknown names", () => {
+  test("lists a name once, with the nearest receiver, the count and the last caller", async () => {
     await running.hook("order", BARE);
     await running.clock.advance(5_000);
     await running.hook("order", from("198.51.100.7"));
@@ -48,14 +48,14 @@ describe("the ring of unknown names", () => {
     ]);
   });
 
-  test("tells the environment whose receiver is near, and every one where none is", async () => {
+  test("shows a name in the environment of the nearest receiver, or in all if none is near", async () => {
     await running.hook("order", BARE);
     expect([(await unknown()).length, (await unknown("production")).length]).toEqual([1, 0]);
     await running.hook("never-here", BARE);
     expect((await unknown("production")).map(({ name, nearest }) => ({ name, nearest }))).toEqual([{ name: "never-here", nearest: null }]);
   });
 
-  test("keeps 50 names, those near a receiver longest, each cleaned and cut", async () => {
+  test("stores 50 names, longest those near a receiver, each cleaned and truncated", async () => {
     await running.hook("order", BARE);
     for (let n = 0; n < 120; n++) await running.hook(`scan-${n}-${"x".repeat(300)}`, from(`198.51.100.${n}`));
     await unknown();
@@ -67,7 +67,7 @@ describe("the ring of unknown names", () => {
     expect(await running.rows("SELECT 1 FROM unknown_call")).toHaveLength(100);
   });
 
-  test("is paged, and outlives a restart", async () => {
+  test("is paged, and survives a restart", async () => {
     for (const name of ["one-name", "two-name", "three-name"]) await running.hook(name, BARE);
     await running.clock.advance(1_000);
     await running.restart();
@@ -77,7 +77,7 @@ describe("the ring of unknown names", () => {
     expect([rest.body.items.length, rest.body.next]).toEqual([1, null]);
   });
 
-  test("holds nothing of an app that is not there, and the answer is the same", async () => {
+  test("stores nothing for an unknown app, and the response is the same", async () => {
     const answers = [];
     for (const path of [`/hooks/${APP}/order`, `/hooks/${APP}/never-here`, "/hooks/no-app/order"]) {
       const response = await fetch(`${running.service.url}${path}`, { method: "POST", ...BARE });
@@ -89,7 +89,7 @@ describe("the ring of unknown names", () => {
   });
 });
 
-describe("relay calls, beside the running server", () => {
+describe("relay calls next to the running server", () => {
   const run = (...line: string[]) =>
     runCommand(["calls", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv, clock: running.clock });
 
@@ -103,7 +103,7 @@ describe("relay calls, beside the running server", () => {
     await running.clock.advance(1_000);
   });
 
-  test("list shows them newest first, the unknown names among them", async () => {
+  test("list shows requests newest first, including those to unknown names", async () => {
     const { said, code } = await run("list");
     expect(code).toBe(0);
     expect(said.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "))).toEqual([
@@ -127,12 +127,12 @@ describe("relay calls, beside the running server", () => {
     ],
     [["--limit", "1"], ["u1"]],
     [["--environment", "production"], []],
-  ])("list %p keeps to it", async (filter, ids) => {
+  ])("list applies %p", async (filter, ids) => {
     const { said } = await run("list", "--json", ...filter);
     expect(JSON.parse(said).items.map(({ id }: { id: string }) => id)).toEqual(ids);
   });
 
-  test("show says why and what to do", async () => {
+  test("show prints the cause and the remedy", async () => {
     expect((await run("show", "1")).said.split("\n")).toEqual([
       "1  401 bad_signature",
       "  relay     orders",
@@ -147,7 +147,7 @@ describe("relay calls, beside the running server", () => {
     expect(await run("show", "77")).toMatchObject({ code: 1, told: expect.stringContaining("relay calls list") });
   });
 
-  test("tail writes a line for each that comes", async () => {
+  test("tail prints a line per new request", async () => {
     let stop = (): void => undefined;
     const untilStopped = () => new Promise<void>((resolve) => (stop = resolve));
     const line = ["calls", "tail", "--json", "--data-dir", running.dataDir];

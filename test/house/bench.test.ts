@@ -1,4 +1,6 @@
-/** The bench: no measure loses another one's figures, each file in scripts/bench/measure is a measure of the list, and pages name measures that exist. */
+/**
+ * Tests the benchmark: a failed measure loses no other measure's figures, the list matches scripts/bench/measure, and pages name existing measures.
+ */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +43,7 @@ async function runBench(measures: readonly Measure[], { tiny = false, mustMeet =
   return { code: await bench(measures, { ...RUN, tiny }, report), text: printed.join("\n") };
 }
 
-test("a measure that breaks is reported, and the figures of the others are printed when they end", async () => {
+test("a failed measure is reported, and the other measures' figures are printed when they end", async () => {
   const broken = measureOf("broken", new Error("relay=none was rejected"));
   const { code, text } = await runBench([measureOf("first", FAST), broken, measureOf("last", FAST)]);
   expect(code).toBe(1);
@@ -51,7 +53,7 @@ test("a measure that breaks is reported, and the figures of the others are print
   expect(text.endsWith("2 of 2 goals met.\nBroken: 1 of 3 measures\n  broken: relay=none was rejected")).toBe(true);
 });
 
-test("what a machine lacks is no failure, and a missed goal only where goals must be met", async () => {
+test("a missing tool is no failure, and a missed goal is one only if goals must be met", async () => {
   const measures = [measureOf("slow", SLOW), measureOf("screens", new LeftOut("no browser"))];
   const plain = await runBench(measures);
   expect(plain.code).toBe(0);
@@ -64,13 +66,13 @@ test("a tiny round judges no goal", async () => {
   expect([code, text.includes("MISSED"), text.endsWith("1 figures; no goal is judged.")]).toEqual([0, false, true]);
 });
 
-test("the Markdown table says what it was measured on and which measure prints each figure", async () => {
+test("the Markdown table names its environment and each figure's measure", async () => {
   const { text } = await runBench([measureOf("first", FAST)], { markdown: true });
   expect(text).toContain("- version 1\n\n| what |");
   expect(text).toContain("| fast | 1.00 ms | its limit: 2.00 ms | 0.50 |  | ≤ 5 ms met | `--only first` |");
 });
 
-test("a slower machine gets more of a bar, a faster one the plain bar", () => {
+test("a slower machine has a higher bar, and a faster one keeps the plain bar", () => {
   expect(compareWithBar("x", 30, 25, 1.5)).toMatchObject({ ratio: "0.80", met: true });
   expect(compareWithBar("x", 30, 25, 1)).toMatchObject({ ratio: "1.20", met: false, limit: "bar: 25 ms" });
 });
@@ -80,7 +82,7 @@ test("each file in scripts/bench/measure is one measure of the list", () => {
   expect(MEASURES.map(({ name }) => name).toSorted()).toEqual(files.toSorted());
 });
 
-test("an unknown measure is refused, and --help lists all of them", () => {
+test("an unknown measure is rejected, and --help lists all of them", () => {
   expect(readOptions(["--only", "ingest,speed"])).toEqual({
     text: 'There is no measure "speed". npm run bench -- --help lists them.',
     code: 2,

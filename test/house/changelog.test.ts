@@ -1,4 +1,4 @@
-/** changes/ holds one valid file for each release, and CHANGELOG.md shows them. UPDATE_GOLDEN=1 writes the page again. */
+/** Checks that changes/ has one valid file per release and that CHANGELOG.md shows them. UPDATE_GOLDEN=1 rewrites the page. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ function read(file: string): Release {
   return JSON.parse(readFileSync(join(FOLDER, file), "utf8"));
 }
 
-/** The release that is being written: the one file that change.ts does not list. */
+/** Reads the next release, which is the only file that change.ts does not list. */
 function readUnreleased(): Release {
   const [file = "", ...others] = files.filter((name) => !released.includes(name));
   expect(others).toEqual([]);
@@ -40,7 +40,7 @@ test.each(files)("changes/%s has the fields of a release and no others", (file) 
   expect(`${release.version}.json`).toBe(file);
 });
 
-test("the release being written names each subject once, and adds codes that are registered", () => {
+test("the next release names each subject once, and adds only registered codes", () => {
   const { changes, codesAdded } = readUnreleased();
   const subjects = changes.map(({ subject }) => subject);
   expect(subjects.filter((subject, at) => subjects.indexOf(subject) !== at)).toEqual([]);

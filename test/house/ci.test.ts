@@ -1,4 +1,4 @@
-/** `.ci/run` and the workflow that calls it in parts: together the parts run every folder of tests. */
+/** Checks that the parts of `.ci/run`, which the workflow calls, together run every folder of tests. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 
 const script = readFileSync(join(PROJECT_ROOT, ".ci/run"), "utf8");
 
-test("each part that the workflow names is a part of .ci/run", () => {
+test("the workflow names exactly the parts of .ci/run", () => {
   const workflow = readFileSync(join(PROJECT_ROOT, ".github/workflows/ci.yml"), "utf8");
   const named = [...workflow.matchAll(/^ +only: (\w+)$/gm)].map(([, part]) => part);
   expect(named).toEqual([...script.matchAll(/^ {2}(\w+)\)$/gm)].flatMap(([, part]) => (part === "all" ? [] : [part])));

@@ -1,13 +1,13 @@
-/** Commit messages: `scope: imperative subject` of at most 72 characters (CONTRIBUTING.md). */
+/** Checks commit subjects: `scope: imperative subject` with at most 72 characters (CONTRIBUTING.md). */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
-/** Earlier commits were written before the rule. */
+/** Excludes commits from before the rule. */
 const SINCE = "2026-11-28T16:00:00Z";
 const SUBJECT = /^[a-z0-9-]+(?:[/, -]+[a-z0-9-]+)*: [a-z]/;
-/** The word after the scope in the past tense, in the third person or as a gerund, which are not imperative. */
+/** Matches verbs in the past tense, in the third person or as a gerund, because they are not imperative. */
 const NOT_IMPERATIVE = /^[^:]+: (?:added|adds|fixed|fixes|changed|changes|removed|removes|updated|updates|made|makes|adding|fixing|changing)\b/;
 
 function listSubjects(): string[] {

@@ -1,4 +1,4 @@
-/** What a file hands out, somebody takes: an export that no other file imports is a door to nothing. */
+/** Checks that another file imports each export, because an unused export is dead code. */
 import { expect, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { readSources } from "./source-tree.ts";
@@ -25,7 +25,7 @@ for (const { path, text } of sources) {
   for (const [, from = ""] of text.matchAll(WHOLE)) taken.add(`${fileOf(from)} *`);
 }
 
-test("nothing is exported that no other file imports", () => {
+test("every export is imported by another file", () => {
   const exported = sources
     .filter(({ path }) => !path.endsWith(".d.ts"))
     .flatMap(({ path, text }) => [...text.matchAll(EXPORTED)].map(([, name]) => ({ path, name })));

@@ -1,10 +1,10 @@
-/** The layers of src: each imports lower layers only, and within a layer each module imports modules of an earlier row only. */
+/** Checks the layers of src: each layer imports only lower layers, and in a layer each module imports only modules of earlier rows. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
-/** From the lowest layer up. A module is a folder of its layer; modules in one row never import each other. */
+/** Lists the layers from the lowest up. A module is a folder of its layer. Modules in one row never import each other. */
 const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   base: [["release"], ["base"]],
   store: [["store"]],
@@ -26,7 +26,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "main.ts": [["main.ts"]],
 };
 
-/** `[layer, module]` of every row, from the lowest up. */
+/** Lists `[layer, module]` of every row, from the lowest up. */
 const ROWS = Object.entries(LAYERS).flatMap(([layer, rows]) => rows.map((modules) => ({ layer, modules })));
 
 const sources = readSources("src");
@@ -36,7 +36,10 @@ interface Location {
   module: string;
 }
 
-/** The layer and the module of a file: `platform` and `mail` for `src/platform/mail/email.ts`; files directly in a layer are its module of that name. */
+/**
+ * Finds the layer and the module of a file: `platform` and `mail` for `src/platform/mail/email.ts`. Files directly in a layer belong to its module of
+ * the same name.
+ */
 function locate(path: string): Location {
   const [, layer = "", name = "", ...rest] = path.split("/");
   return { layer, module: rest.length > 0 && isModule(layer, name) ? name : layer };
@@ -46,12 +49,12 @@ function isModule(layer: string, name: string): boolean {
   return (LAYERS[layer] ?? []).some((modules) => modules.includes(name));
 }
 
-/** The row of a location, or -1 for a folder that no row names. */
+/** Finds the row of a location, or -1 for an unknown folder. */
 function rowOf({ layer, module }: Location): number {
   return ROWS.findIndex((row) => row.layer === layer && row.modules.includes(module));
 }
 
-/** `a imports b` for every import that is not allowed. */
+/** Returns `a imports b` for every forbidden import. */
 function wrongImports(source: SourceFile): string[] {
   const from = locate(source.path);
   return source.imports
@@ -64,7 +67,7 @@ function wrongImports(source: SourceFile): string[] {
     .map((file) => `${source.path} imports ${file}`);
 }
 
-/** Every file that can reach itself, as the way it takes; each circle once. */
+/** Finds every cycle of imports once, as its path. */
 function circles(): string[] {
   const all = [...sources, ...readSources("web", "scripts", "test")];
   const next = new Map(all.map((source) => [source.path, source.imports.flatMap((one) => one.file ?? [])]));
@@ -95,7 +98,7 @@ describe("the layers", () => {
     expect(new Set(sources.map((source) => source.path.split("/")[1])).size).toBeLessThanOrEqual(12);
   });
 
-  test("a module imports earlier rows and lower layers only", () => {
+  test("a module imports only earlier rows and lower layers", () => {
     expect(sources.flatMap(wrongImports)).toEqual([]);
   });
 
@@ -112,7 +115,7 @@ describe("the layers", () => {
     );
   });
 
-  test("no imports go in a circle", () => {
+  test("imports have no cycles", () => {
     expect(circles()).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** `relay licenses` shows every package of the executable, and each has a license that asks only for its text. */
+/** Checks that `relay licenses` shows every package of the executable, and that each license requires only its text. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ test("relay licenses shows the page, with every dependency and a text for each p
   expect(page.match(/^### \S+ \d\S*$/gm)).toHaveLength(rows.length);
 });
 
-test("every package has a license that asks only for its text", () => {
+test("every package has a license that requires only its text", () => {
   expect(rows.length).toBeGreaterThan(10);
   expect(rows.filter(([, , , license = ""]) => !ALLOWED.includes(license)).map(([row]) => row)).toEqual([]);
 });

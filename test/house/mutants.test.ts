@@ -1,4 +1,4 @@
-/** The list of mutants fits the sources as they stand, and the command that runs it tells what a test finds from what none does, and leaves nothing behind. */
+/** Checks that the list of mutants fits the current sources. Tests the command that runs it: its verdicts, its cleanup and its exit codes. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 
 const mutants = readMutants(PROJECT_ROOT);
 
-/** Faults that outside auditors made and no test of 0.17 found. */
+/** Lists faults from outside audits that no test of version 0.17 found. */
 const FOUND_BY_AUDITORS = [
   "dedupe-oldest-run",
   "plan-mark-back",
@@ -20,14 +20,14 @@ const FOUND_BY_AUDITORS = [
 ];
 
 describe("the list", () => {
-  test("holds at least 60 mutants under names of their own, the auditors' among them", () => {
+  test("holds at least 60 mutants with unique names, including the auditors'", () => {
     const ids = mutants.map(({ id }) => id);
     expect(ids.length).toBeGreaterThanOrEqual(60);
     expect(ids.length).toBe(new Set(ids).size);
     expect(FOUND_BY_AUDITORS.filter((id) => !ids.includes(id))).toEqual([]);
   });
 
-  test("changes a part of one line, which stands once in its file, and says why that matters", () => {
+  test("changes a part of one line that occurs once in its file, and gives the reason", () => {
     const wrong = mutants.flatMap((mutant) => {
       const { id, before, after, why } = mutant;
       if (before === after || `${before}${after}`.includes("\n") || !why.endsWith(".")) return [`${id}: no change of one line, or no sentence`];
@@ -37,7 +37,7 @@ describe("the list", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("names tests that are there, and on PostgreSQL those that run on it", () => {
+  test("names existing tests, and for PostgreSQL only suites that run there", () => {
     const wrong = mutants.flatMap(({ id, suites, on }) =>
       suites.length === 0
         ? [`${id}: no suites`]
@@ -70,7 +70,7 @@ const FILES: Readonly<Record<string, string>> = {
   ]),
 };
 
-/** A small project whose command runs in a folder for temporary files of its own. */
+/** Creates a small project with a separate folder for the command's temporary files. */
 function makeProject(files: Readonly<Record<string, string>> = FILES) {
   const folder = mkdtempSync(join(tmpdir(), "relay-mutants-test-"));
   const [root, scratch] = [join(folder, "project"), join(folder, "tmp")];
@@ -95,7 +95,7 @@ function makeProject(files: Readonly<Record<string, string>> = FILES) {
 }
 
 describe("the command", () => {
-  test("tells what a test finds from what none does, changes nothing and fails", async () => {
+  test("reports killed and survived mutants, changes nothing and fails", async () => {
     using project = makeProject();
     const child = project.start();
     const lines = (await new Response(child.stdout).text()).replace(/\(\d+\.\d s\)/g, "(0 s)").split("\n");
@@ -110,21 +110,21 @@ describe("the command", () => {
     expect(project.left()).toEqual([]);
   });
 
-  test("runs those that are named, and is content where each is found", async () => {
+  test("runs only the named mutants, and succeeds if every one is killed", async () => {
     using project = makeProject();
     const child = project.start("--only", "cap-full");
     expect((await new Response(child.stdout).text()).trimEnd().split("\n").at(-1)).toBe("1 killed, 0 survived");
     expect(await child.exited).toBe(0);
   });
 
-  test("judges no mutant by a test that fails without it", async () => {
+  test("judges no mutant by a test that also fails without it", async () => {
     using project = makeProject({ ...FILES, "test/limit.test.ts": TEST.replace("isOdd(1)", "isOdd(2)") });
     const child = project.start("--only", "cap-odd");
     expect(await new Response(child.stdout).text()).toContain("test/limit.test.ts fails without a mutant: one is odd");
     expect(await child.exited).toBe(1);
   });
 
-  test("a signal ends what it started, and leaves no folder", async () => {
+  test("ends its processes on a signal, and leaves no folder", async () => {
     using project = makeProject({ ...FILES, "test/limit.test.ts": WAITS });
     const child = project.start();
     const note = join(project.root, "..", "waits");
@@ -136,7 +136,7 @@ describe("the command", () => {
   });
 });
 
-/** A test that starts a process and waits for it; where the command's own folder is, its number stands in a file. */
+/** Starts a process and waits for it. A file next to the command's folder holds the process id. */
 const WAITS = `import { test } from "bun:test";
 import { renameSync, writeFileSync } from "node:fs";
 test("waits", async () => {

@@ -1,4 +1,7 @@
-/** A sentence that names a command names one that there is, whole: a terminal keeps it on one line, the dashboard chooses it by a click. */
+/**
+ * Checks that each command in a sentence exists and is matched completely. The terminal keeps a command on one line, and the dashboard selects it by
+ * a click.
+ */
 import { expect, test } from "bun:test";
 import type { Command } from "../../src/interfaces/cli/command.ts";
 import { findCommand, HELP, SHOWING } from "../../src/interfaces/cli/line/parse.ts";
@@ -10,12 +13,12 @@ import { readSources } from "./source-tree.ts";
 const named = (text: string): string[] => text.match(new RegExp(NAMED_COMMAND, "g")) ?? [];
 const line = ({ words }: Command): string => `relay ${words.join(" ")}`;
 
-test("every command is known where it is named, and the terminal and the dashboard know the same", () => {
+test("the pattern matches every command, and the terminal and the dashboard share it", () => {
   expect(COMMANDS.filter((command) => named(`Ask ${line(command)}, or wait.`)[0] !== line(command)).map(line)).toEqual([]);
   expect(NAMED_ON_A_PAGE).toBe(NAMED_COMMAND);
 });
 
-test("what is known is a command", () => {
+test("the pattern matches nothing but commands", () => {
   const [, beginning = ""] = /\(\?:(.*?)\)\(\?!\[\\w-\]\)/.exec(NAMED_COMMAND) ?? [];
   const known = [...beginning.matchAll(/([a-z]+) \(\?:([^)]+)\)/g)].flatMap(([, group, words = ""]) =>
     words.split("|").map((word) => `${group} ${word}`),
@@ -24,13 +27,13 @@ test("what is known is a command", () => {
   expect([...known, ...alone].sort()).toEqual(COMMANDS.map(({ words }) => words.join(" ")).sort());
 });
 
-/** The code's lines without comments, a value that comes into one as a word. */
+/** Returns the code's lines without comments, with a word for each inserted value. */
 function sentencesOf(text: string): string[] {
   const lines = text.split("\n").filter((one) => !/^\s*(\*|\/\*|\/\/)/.test(one));
   return lines.map((one) => one.replace(/\$\{[^{}]*\}/g, "value"));
 }
 
-/** Why the command would not take what is named with it; null: it would. */
+/** Returns why the command rejects the text's words, or null. */
 function findFault(text: string): string | null {
   const { command, rest } = findCommand(text.split(" ").slice(1), COMMANDS) ?? {};
   if (command === undefined || rest === undefined) return "there is no such command";
@@ -49,13 +52,13 @@ function findFault(text: string): string | null {
   return given > takes.length && takes.at(-1)?.many !== true ? `it takes ${takes.length} arguments` : null;
 }
 
-test("an example of a command's help is known to its last word", () => {
+test("the pattern matches an example of a command's help completely", () => {
   const examples = COMMANDS.flatMap((command) => command.examples ?? []).filter((example) => /^relay( [\w@/=.:-]+){1,8}$/.test(example));
   expect(examples.length).toBeGreaterThan(80);
   expect(examples.filter((example) => named(example)[0] !== example)).toEqual([]);
 });
 
-test("what a sentence names is taken by its command as it stands", () => {
+test("the commands in sentences accept their arguments and options", () => {
   const sources = [...readSources("src"), ...readSources("web")];
   const found = sources.flatMap(({ path, text }) => sentencesOf(text).flatMap((one) => named(one).map((command) => ({ path, command }))));
   expect(found.length).toBeGreaterThan(200);

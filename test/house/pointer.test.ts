@@ -1,4 +1,4 @@
-/** Every sentence points at something that exists: a command that a text names is one, and nothing says "in the settings" where nobody finds them. */
+/** Checks that sentences point to existing commands and named places. For example, "in the settings" is too vague to find. */
 import { expect, test } from "bun:test";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { readSources } from "./source-tree.ts";
@@ -7,12 +7,12 @@ const sources = [...readSources("src"), ...readSources("web"), ...readSources("s
 const words = COMMANDS.map((command) => command.words.join(" "));
 const groups = [...new Set(COMMANDS.filter((command) => command.words.length > 1).map((command) => command.words[0] ?? ""))];
 
-/** The code's lines without comments. */
+/** Returns the code's lines without comments. */
 function linesOf(text: string): string[] {
   return text.split("\n").filter((line) => !/^\s*(\*|\/\*|\/\/)/.test(line));
 }
 
-/** "a relay calls no …", "with relay keys on the server". */
+/** Matches prose such as "a relay calls no …" or "with relay keys on the server". */
 const PROSE = / (no|on)$/;
 
 test("a command that a sentence names exists", () => {
@@ -27,7 +27,7 @@ test("a command that a sentence names exists", () => {
 const VAGUE =
   /(set (it|one)|turn it on|verify one|create it|check [a-z ]+) in the (mail )?(settings|catalog)|in the environment['’]s settings|see its recent calls|the list of (emails|purchases|persons)/;
 
-test("no sentence sends anybody to a place without a name", () => {
+test("no sentence names a vague place", () => {
   const vague = sources.flatMap(({ path, text }) => linesOf(text).flatMap((line) => (VAGUE.test(line) ? [`${path}: ${line.trim()}`] : [])));
   expect(vague).toEqual([]);
 });

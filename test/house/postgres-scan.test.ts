@@ -1,7 +1,7 @@
 /**
- * What `scan.test.ts` says of a database file, for PostgreSQL: the statements of a whole service's life and of what people ask of it, in PostgreSQL's
- * words, are planned over tables that the server takes for large ones. None walks through a table that grows, whole or by an index whose first
- * column it does not name, unless it takes the first rows and stops. Nothing is timed and nothing runs, so that a busy machine says the same.
+ * Repeats `scan.test.ts` for PostgreSQL. It plans all statements of a service and its API in PostgreSQL's dialect, over tables that the server
+ * considers large. No statement may scan a growing table or an index without a condition on its first column, unless it stops after the first rows.
+ * No statement runs and no time counts, so a busy machine has the same result.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
@@ -10,12 +10,12 @@ import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { queryAll, RecordedStatements, runAllWork, SMALL } from "../kit/service-lifecycle.ts";
 
 const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
-/** What only SQLite has, and what a service asks of that. */
+/** Matches tables and functions that only SQLite has. */
 const ONLY_SQLITE = /\b(capture_switch|dedupe|key_piece|key_recent|key_run|runner_lease|sqlite_\w+|pragma_\w+)\b/;
-/** The server takes each table for so large. */
+/** Sets the row count that the server assumes for each table. */
 const ROWS = 1_000_000;
 
-/** Walks that end soon although their table grows: how the plan says it, how the statement goes on, and why. */
+/** Lists scans that end soon although their table grows: the plan's text, the statement's text, and the reason. */
 const BOUNDED: readonly { walk: RegExp; sql: RegExp; why: string }[] = [
   {
     walk: /^Index (Only )?Scan problem_(by_)?standing$/,
@@ -54,7 +54,7 @@ afterAll(async () => {
   await fresh[Symbol.asyncDispose]();
 });
 
-test("no statement of a service's life, or of what people ask of it, walks through a table that grows", async () => {
+test("no statement of a service or its API scans a growing table", async () => {
   const noted = new RecordedStatements();
   await using running = await runAllWork(noted);
   await queryAll(running, noted);
@@ -91,7 +91,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** As for values that nobody knows yet, but for how many rows are asked for. */
+/** Plans the statement for unknown values, except the number of requested rows. */
 async function planOf(text: string): Promise<Plan> {
   let place = 0;
   const asked = toPostgres(text)
@@ -108,7 +108,7 @@ async function planOf(text: string): Promise<Plan> {
   }
 }
 
-/** `first`: the table and the first column of each index. */
+/** Lists the scans of a plan. `first` maps each index to its table and its first column. */
 function listWalks(plan: Plan, first: ReadonlyMap<string, { table: string; column: string }>, above = ""): string[] {
   const {
     "Node Type": type,
@@ -133,7 +133,7 @@ async function firstColumns(): Promise<Map<string, { table: string; column: stri
   return new Map(rows.map(({ name, ...of }) => [name, of]));
 }
 
-/** For the indexes of some rows alone: those have to be in them. */
+/** Lists states that occur in partial indexes, because each such index needs a row. */
 const STATES: Readonly<Record<string, readonly string[]>> = {
   event: ["queued", "running", "dead"],
   bulk_replay: ["running"],
@@ -150,11 +150,11 @@ interface Column {
   column: string;
   type: string;
   isNeeded: boolean;
-  /** The first that it may be. */
+  /** Holds the first value that a check constraint allows. */
   word: string | null;
 }
 
-/** A few rows in each, with and without what they need not have, and the server's word that there are many more. */
+/** Inserts a few rows into each table, with and without optional values, and sets the server's row estimates to large numbers. */
 async function fillTables(): Promise<void> {
   const columns = await sql<
     Column[]

@@ -1,6 +1,6 @@
 /**
- * Both databases have the same schema: tables, columns, types, what may be NULL, defaults, keys, indexes with their conditions, foreign keys
- * and checks. What one of them alone has is named here.
+ * Checks that both databases have the same schema: tables, columns, types, nullability, defaults, keys, indexes with their conditions, foreign keys
+ * and checks. Differences are listed here.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
@@ -16,19 +16,19 @@ import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { placeSchema } from "../kit/schema-copy.ts";
 
 /**
- * Keys that are spent once, which PostgreSQL keeps as a unique index of events; which blocks hold a relay's events; the server's lease; capture's
- * switch, a setting there.
+ * Lists SQLite's own tables: used dedupe keys, the blocks of a relay's events, the server's lease, and the capture switch. PostgreSQL uses a unique
+ * index of events for the keys, and a setting for the switch.
  */
 const ONLY_SQLITE = ["capture_switch", "dedupe", "event_block", "key_piece", "key_recent", "key_run", "runner_lease", "sqlite_sequence"];
-/** Which nodes there are, what each holds, the newest commit of each connection that writes, and which node wrote last. */
+/** Lists PostgreSQL's own tables: rate limits, nodes, leases, each writer's newest commit, and the last writer. */
 const ONLY_POSTGRES = ["limit_window", "node", "node_lease", "writer_commit", "writer_turn"];
-/** For SQLite's log of keys and for its index in blocks; for a column that compares as NOCASE does. */
+/** Lists indexes that replace SQLite's key log and event blocks, or a NOCASE column. */
 const POSTGRES_INDEXES: Readonly<Record<string, readonly string[]>> = {
   event: ["event_dedupe: unique (dedupe_hash) where dedupe_hash is not null", "event_of_relay: (name_key, seq)"],
   owner: ["owner_email: unique (lower(email))"],
 };
 
-/** What of a table both tell in the same words. */
+/** Describes a table in the same words for both databases. */
 interface Table {
   columns: string[];
   primaryKey: string;
@@ -58,7 +58,7 @@ afterAll(async () => {
   await fresh[Symbol.asyncDispose]();
 });
 
-test("both have the same tables, but for those that one of them alone needs", () => {
+test("both have the same tables, except those that only one needs", () => {
   const names = (schema: Schema, own: readonly string[]): string[] => Object.keys(schema).filter((name) => !own.includes(name));
   expect(names(postgres, ONLY_POSTGRES)).toEqual(names(sqlite, ONLY_SQLITE));
   for (const name of ONLY_SQLITE) expect(Object.keys(sqlite)).toContain(name);
@@ -71,14 +71,14 @@ test("each table has the same columns, keys, indexes and checks in both", () => 
   expect(Object.fromEntries(shared.map((name) => [name, postgres[name]]))).toEqual(expected);
 });
 
-test("what a start and doctor compare with is PostgreSQL's schema after the last migration", async () => {
+test("a start and doctor compare with PostgreSQL's schema after the last migration", async () => {
   const connection = await PostgresConnection.open(fresh.place, "relay test");
   const found = await readPostgresShape(connection);
   await connection.close();
   expect(found).toEqual(readExpected("postgres", found));
 });
 
-test("every index that a statement may name is followed, whichever migration made it", () => {
+test("every index that a statement can name is translated, whichever migration created it", () => {
   const followed: string[] = [];
   const named = Object.entries(postgres).flatMap(([table, { indexes }]) =>
     indexes.flatMap((index) => {
@@ -95,7 +95,7 @@ test("every index that a statement may name is followed, whichever migration mad
   expect(followed).toEqual(named.map(({ name }) => name));
 });
 
-test("every text of PostgreSQL's is compared byte by byte", async () => {
+test("PostgreSQL compares every text byte by byte", async () => {
   await using sql = new SQL(fresh.url, { max: 1 });
   const rows = await sql`SELECT attrelid::regclass::text || '.' || attname AS column FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
     WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND atttypid = 'text'::regtype AND attcollation <> '"C"'::regcollation`;
@@ -116,7 +116,7 @@ interface SqliteColumn {
   notnull: number;
   dflt_value: string | null;
   pk: number;
-  /** 2: it is made of others. */
+  /** Is 2 for a generated column. */
   hidden: number;
 }
 
@@ -137,7 +137,7 @@ function readSqlite(file: string): Schema {
     schema[name] = {
       columns: columns.map(
         ({ name, type, notnull, dflt_value, pk, hidden }) =>
-          // SQLite gives its name as `INTEGER GENERATED ALWAYS`.
+          // SQLite reports the type of a generated column as `INTEGER GENERATED ALWAYS`.
           `${name} ${TYPES[type.split(" ")[0] ?? ""]}${notnull === 1 || pk > 0 ? " not null" : ""}${hidden === 2 ? " generated" : ""}${dflt_value === null ? "" : ` = ${dflt_value}`}`,
       ),
       primaryKey: keys.map((key) => key.name).join(", "),
@@ -163,7 +163,7 @@ function readSqlite(file: string): Schema {
 const TYPES: Readonly<Record<string, string>> = { INTEGER: "number", TEXT: "text", BLOB: "bytes", REAL: "real" };
 const POSTGRES_TYPES: Readonly<Record<string, string>> = { bigint: "number", text: "text", bytea: "bytes", "double precision": "real" };
 
-/** The conditions of `CHECK (…)`. */
+/** Returns the conditions of `CHECK (…)`. */
 function findChecks(sql: string): string[] {
   const checks: string[] = [];
   for (const { index } of sql.matchAll(/CHECK \(/g)) {
@@ -182,7 +182,7 @@ function showIndex(name: string, isUnique: boolean, columns: string, where: stri
   return `${name}: ${isUnique ? "unique " : ""}(${columns})${where === undefined ? "" : ` where ${plain(where)}`}`;
 }
 
-/** A condition as both write it: without PostgreSQL's casts and parentheses, and IN for what it makes of that. */
+/** Normalizes a condition: removes PostgreSQL's casts and parentheses, and restores IN. */
 function plain(condition: string): string {
   return condition
     .replace(/ = ANY \(ARRAY\[([^\]]*)\]\)/g, " IN $1")

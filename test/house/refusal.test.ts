@@ -1,6 +1,6 @@
 /**
- * The registries of codes (refusals, results, troubles, warnings) and the code that uses them: neither knows a code the other does not, and
- * whatever code a person is shown anywhere, relay help and its page explain it.
+ * Checks that the code registries (refusals, results, troubles, warnings) match the codes in the sources. `relay help` and a docs page must explain
+ * every code that a person can see.
  */
 import { describe, expect, test } from "bun:test";
 import { MAIL_TROUBLES, TROUBLES } from "../../src/base/problem-code.ts";
@@ -41,11 +41,11 @@ describe("the refusal codes", () => {
 describe("the codes of an event's results", () => {
   const results = Object.keys(RESULTS);
   const known = new Set([...registered, ...results, ...Object.keys(WARNINGS)]);
-  /** Alerts' codes and a mail's trouble stand beside results in these rooms. */
+  /** Lists codes of alerts and mail failures, which occur next to results in these modules. */
   const others = new Set([...Object.keys(TROUBLES), ...Object.keys(MAIL_TROUBLES)]);
   const rooms = readSources("src").filter(({ path }) => /\/(action|selling|runner|outbound|event)\//.test(path));
 
-  test("every code that an action, a sale, a run or a call may end with has its page", () => {
+  test("every code that an action, a sale, a run or a call can end with has a page", () => {
     const used = rooms.flatMap((source) => [
       ...codeOf(source).matchAll(/\b(?:code|reason): (?:[\w.!? ]*[?:] )*"([a-z_]+)"/g),
       ...codeOf(source).matchAll(/\b(?:fail|failFinally|failForNow|refuse)\(\s*"([a-z_]+)"/g),
@@ -55,7 +55,7 @@ describe("the codes of an event's results", () => {
     expect(codes.size).toBeGreaterThan(20);
   });
 
-  test("every one of them is used, and none is a refusal as well", () => {
+  test("every result code is used, and none is also a refusal", () => {
     expect(results.filter((name) => !code.includes(`"${name}"`))).toEqual([]);
     expect(results.filter((name) => registered.includes(name))).toEqual([]);
   });
@@ -84,7 +84,7 @@ describe("the codes of problems, alerts, calls and mails", () => {
     expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
   });
 
-  test("none is a result or a warning as well, and one that callers are refused with is explained as both", () => {
+  test("none is also a result or a warning, and one that is also a refusal has both explanations", () => {
     const others = [...Object.keys(RESULTS), ...Object.keys(WARNINGS)];
     expect(Object.keys(TROUBLES).filter((name) => others.includes(name))).toEqual([]);
     const shared = Object.keys(TROUBLES).filter((name) => registered.includes(name));
@@ -94,10 +94,10 @@ describe("the codes of problems, alerts, calls and mails", () => {
   });
 });
 
-/** Types and an outcome, which the pattern finds beside the codes. */
+/** Lists types and an outcome that the pattern also matches. */
 const NO_CODES = new Set(["failed", "number", "string"]);
 
-test("every code that any source writes can be asked: relay help <code>, /docs/errors/<code>", () => {
+test("relay help <code> and /docs/errors/<code> explain every code in the sources", () => {
   const shown = readSources("src").flatMap((source) => [
     ...codeOf(source).matchAll(/\b(?:code|reason|endOf)(?:\?\?=|: | = | === | !== )(?:[\w.!? ()]*[?:] )*"([a-z]+(?:_[a-z]+)*)"/g),
     ...codeOf(source).matchAll(/\b[A-Z_]*(?:CODE|BROKEN|EXPIRING|PROXY) = "([a-z_]+)"/g),

@@ -1,7 +1,7 @@
 /**
- * A migration that was part of a release never changes again: a database that got it before would be another than one that gets it now.
- * migrations/released.txt holds the text of each by its hash. Where the history of this project is there, as in CI's clone, the file is compared with
- * the release commits; in a shallow clone or a tarball it is compared with the migrations of the tree only.
+ * Checks that a released migration never changes, because databases migrated earlier and later would differ. migrations/released.txt stores the hash
+ * of each text. With the full git history, as in CI, the file is compared with the release commits. In a shallow clone or a tarball it is compared
+ * only with the current migrations.
  */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 
 const { version, texts } = readReleased();
 
-/** Edited after a release, before this rule. Migrations 41, 45 and 51 give a database of either text the same tables. */
+/** Lists migrations that changed after a release, before this rule. Migrations 41, 45 and 51 make the resulting tables equal. */
 const EDITED = [
   "migrations/0047-gone-secret.sql of 0.13.0",
   "migrations/0048-promoted.sql of 0.16.0",
@@ -30,17 +30,17 @@ test("each released migration has the text of its release", () => {
   expect(differ).toEqual([]);
 });
 
-test("no further migration has two released texts", () => {
+test("no other migration has two released texts", () => {
   const replaced = texts.filter(({ file }, at) => texts[at + 1]?.file === file);
   expect(replaced.map(({ file, version }) => `${file} of ${version}`)).toEqual(EDITED);
 });
 
-test("the file was written for the newest release: bun scripts/release-migrations.ts writes it", () => {
+test("the file matches the newest release: bun scripts/release-migrations.ts writes it", () => {
   const { version: newest } = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"), "utf8")) as { version: string };
   expect(version).toBe(newest);
 });
 
-test("each release commit that the history has holds the texts of the file and no other", () => {
+test("each release commit in the history has the file's texts and no other", () => {
   const known = new Set(texts.map(({ file, hash }) => `${file} ${hash}`));
   const commits = listReleaseCommits();
   for (const commit of commits) {
@@ -55,12 +55,12 @@ function git(...words: string[]): string | null {
   return run.success ? run.stdout.toString() : null;
 }
 
-/** A shallow clone says so, and a tarball has no git directory of its own. */
+/** Checks that git has the full history, because a shallow clone or a tarball lacks it. */
 function hasHistory(): boolean {
   return git("rev-parse", "--is-shallow-repository")?.trim() === "false" && git("cat-file", "-e", `${RELEASES[0]?.commit}^{commit}`) !== null;
 }
 
-/** Since 0.9.0: the listed ones, and those that raised the version after them. */
+/** Lists the release commits since 0.9.0: the listed ones, and later commits that raised the version. */
 function listReleaseCommits(): string[] {
   const there = RELEASES.map(({ commit }) => commit).filter((commit) => git("cat-file", "-e", `${commit}^{commit}`) !== null);
   const newest = there.at(-1);

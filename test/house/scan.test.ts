@@ -1,13 +1,13 @@
 /**
- * No statement of a start, a poll or a caretaker walks through a table that grows. The statements are those that a service really runs, on a
- * connection that notes them; SQLite's own plan says how each would be answered. What walks along an index on purpose stands in BOUNDED.
+ * Checks that no statement of a start, a poll or a maintenance job scans a growing table. A recording connection collects the statements of a real
+ * service, and SQLite's query plan shows each scan. BOUNDED lists intentional index scans.
  */
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { fileOf, RecordedStatements, runAllWork, SMALL } from "../kit/service-lifecycle.ts";
 
-/** Walks that end soon although their table grows: how the plan says it, how the statement goes on, and why. */
+/** Lists scans that end soon although their table grows: the plan's text, the statement's text, and the reason. */
 const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
   {
     step: /^SCAN event USING INDEX event_running$/,
@@ -63,7 +63,7 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
 
 const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i;
 
-test("no statement of a start, a poll or a caretaker scans a table that grows", async () => {
+test("no statement of a start, a poll or a maintenance job scans a growing table", async () => {
   const noted = new RecordedStatements();
   const statements = noted.prepared;
   await using running = await runAllWork(noted);
@@ -87,7 +87,7 @@ test("no statement of a start, a poll or a caretaker scans a table that grows", 
   }
   expect(scans).toEqual([]);
   expect(BOUNDED.map(({ why }) => why).filter((why) => !used.has(why))).toEqual([]);
-  // That it saw what a service does by itself: a start's rescue, a poll, and the last of the caretakers.
+  // Proves that the recording covers a start's recovery, a poll, and the last maintenance jobs.
   for (const seen of [
     "WHERE state = 'running'",
     "INDEXED BY event_retry",
@@ -101,7 +101,7 @@ test("no statement of a start, a poll or a caretaker scans a table that grows", 
     expect([seen, [...statements].some((sql) => sql.includes(seen))]).toEqual([seen, true]);
 });
 
-/** A plan names a table by its alias. */
+/** Resolves an alias in the plan to its table. */
 function realTable(sql: string, name: string): string {
   return new RegExp(`(?:FROM|JOIN) (\\w+) AS ${name}\\b`).exec(sql)?.[1] ?? name;
 }

@@ -1,6 +1,6 @@
 /**
- * The whole schema after the last migration is test/golden/schema.sql, and its tables and columns are in migrations/tables.json. After a new
- * migration: UPDATE_GOLDEN=1 npm test -- test/house/schema.test.ts test/house/postgres-schema.test.ts
+ * Checks that the schema after the last migration equals test/golden/schema.sql, and its tables and columns equal migrations/tables.json.
+ * After a new migration, run: UPDATE_GOLDEN=1 npm test -- test/house/schema.test.ts test/house/postgres-schema.test.ts
  */
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 
 const golden = join(PROJECT_ROOT, "test/golden/schema.sql");
 
-/** A database with every migration, as no start has looked at it yet. */
+/** Opens a database with every migration, before a start has changed it. */
 async function withSchema<Result>(look: (tx: Reader) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), "relay-schema-"));
   const file = join(folder, "relay.db");
@@ -29,7 +29,7 @@ async function withSchema<Result>(look: (tx: Reader) => Promise<Result>): Promis
   return result;
 }
 
-test("the schema after the last migration is the golden one", async () => {
+test("the schema after the last migration equals the golden file", async () => {
   const rows = await withSchema((tx) =>
     tx.all<{ sql: string }>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name"),
   );
@@ -38,7 +38,7 @@ test("the schema after the last migration is the golden one", async () => {
   expect(schema).toBe(readFileSync(golden, "utf8"));
 });
 
-test("what a start and doctor compare with is the schema after the last migration", async () => {
+test("a start and doctor compare with the schema after the last migration", async () => {
   const found = await withSchema(readSqliteShape);
   expect(found).toEqual(readExpected("sqlite", found));
 });

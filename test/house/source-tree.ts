@@ -1,18 +1,18 @@
-/** The sources as the house tests read them: their text, their code without comments, and what they import. It judges nothing. */
+/** Reads the sources for the tests of the codebase: their text, their code without comments, and their imports. It checks nothing. */
 import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 interface Import {
-  /** As written: `../ground/clock.ts`, `bun:sqlite`. */
+  /** Holds the specifier as written, for example `../base/clock.ts` or `bun:sqlite`. */
   from: string;
-  /** The imported file relative to the project's root, or null for a package. */
+  /** Holds the imported file relative to the project's root, or null for a package. */
   file: string | null;
-  /** Whether it is gone when the types are. */
+  /** Marks an import that disappears with the types. */
   typeOnly: boolean;
 }
 
 export interface SourceFile {
-  /** Relative to the project's root, with forward slashes: `src/base/clock.ts`. */
+  /** Holds the path relative to the project's root with forward slashes: `src/base/clock.ts`. */
   path: string;
   text: string;
   imports: readonly Import[];
@@ -23,7 +23,7 @@ export const PROJECT_ROOT = join(import.meta.dir, "..", "..");
 const STATEMENT = /^[ \t]*(import|export)\s+(type\s+)?([^;"'`]*?from\s*)?["']([^"'\n]+)["']/gm;
 const DYNAMIC = /\bimport\(\s*["']([^"'\n]+)["']/g;
 
-/** Every TypeScript file below the given folders of the project, in order of their paths. */
+/** Reads every TypeScript file below the given folders of the project, in order of their paths. */
 export function readSources(...folders: readonly string[]): SourceFile[] {
   return folders
     .flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx,mts}`).scanSync(PROJECT_ROOT)])
@@ -48,7 +48,7 @@ function readImports(path: string, text: string): Import[] {
   return found;
 }
 
-/** `{ type A, type B } from` holds types alone. */
+/** Matches `{ type A, type B } from`, which imports only types. */
 function onlyTypes(names: string): boolean {
   const inBraces = /^\{(.*)\}\s*from\s*$/s.exec(names.trim())?.[1];
   if (inBraces === undefined) return false;
@@ -66,10 +66,10 @@ function resolve(path: string, from: string): string | null {
 
 const transpiler = new Bun.Transpiler({ loader: "ts" });
 
-/** The file's code alone: no comments, no types. */
+/** Returns the file's code without comments and types. */
 export function codeOf(source: SourceFile): string {
   return source.path.endsWith(".d.ts") ? "" : transpiler.transformSync(source.text.replace(MACRO, ""));
 }
 
-/** Runs a function of the import when the file is compiled; the transpiler alone cannot resolve it. */
+/** Marks an import whose function runs at compile time, which the transpiler cannot resolve. */
 const MACRO = ' with { type: "macro" }';

@@ -1,4 +1,4 @@
-/** What every source file keeps to: its name, its header, its size, its clock, and no unfinished business. */
+/** Checks every source file: its name, its header, its use of the clock, and no unfinished work. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -9,7 +9,7 @@ const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;
 const LAZY_NAME = /(^|-)(utils?|helpers?|managers?|common|misc)\.tsx?$|^index\.tsx?$/;
 const READS_TIME =
   /\bDate\.now\(|\bnew Date\(\s*\)|\bDate\(\s*\)|\bset(Timeout|Interval)\(|\bperformance\.now\(|\bBun\.(sleep|nanoseconds)|\bhrtime\b/;
-/** Written in two halves, so that this file does not name what it forbids. */
+/** Splits the words, so that this file does not contain what it forbids. */
 const UNFINISHED = new RegExp(`\\b(TO${"DO"}|FIX${"ME"}|XX${"X"}|HA${"CK"})\\b`);
 const NOT_RUN = /\b(test|it|describe)\.(skip|only|todo|if|skipIf|todoIf|failing)\b|\b(xit|xtest|xdescribe|fit|fdescribe)\(/;
 
@@ -21,15 +21,15 @@ function paths(sources: readonly SourceFile[], wrong: (source: SourceFile) => bo
 }
 
 describe("the sources", () => {
-  test("a file's name is in kebab-case and says what it is", () => {
+  test("a file's name is in kebab-case and specific", () => {
     expect(paths(all, ({ path }) => !KEBAB.test(basename(path)) || LAZY_NAME.test(basename(path)))).toEqual([]);
   });
 
-  test("every file of src says in its first lines what it is for", () => {
+  test("every file of src has a header comment", () => {
     expect(paths(src, ({ path, text }) => !path.endsWith(".d.ts") && !text.startsWith("/**"))).toEqual([]);
   });
 
-  test("nothing is exported by default", () => {
+  test("no file has a default export", () => {
     expect(paths(all, ({ path, text }) => !path.endsWith(".d.ts") && /^export default\b/m.test(text))).toEqual([]);
   });
 
@@ -37,20 +37,20 @@ describe("the sources", () => {
     expect(paths(src, (source) => source.path !== "src/base/clock.ts" && READS_TIME.test(codeOf(source)))).toEqual([]);
   });
 
-  test("nothing is left for later", () => {
+  test("no source contains a marker of unfinished work", () => {
     expect(paths(all, ({ text }) => UNFINISHED.test(text))).toEqual([]);
   });
 
-  test("every test that is written is run", () => {
+  test("no test is skipped", () => {
     expect(paths(readSources("test"), (source) => NOT_RUN.test(codeOf(source)))).toEqual([]);
   });
 
-  test("the package, the change feed and the executable say one version", () => {
+  test("the package, the change feed and the executable have the same version", () => {
     const manifest = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"), "utf8"));
     expect(manifest.version).toBe(VERSION);
   });
 
-  test("the type checker is never silenced", () => {
+  test("no source silences the type checker", () => {
     const SILENCED = new RegExp(`@ts-(${"ignore"}|${"nocheck"}|${"expect-error"})`);
     expect(paths(src, ({ text }) => SILENCED.test(text))).toEqual([]);
   });
@@ -67,7 +67,7 @@ describe("the sources", () => {
     expect(text.split("\n").length).toBeLessThanOrEqual(250);
   });
 
-  test("every file that a comment or a page names is there", () => {
+  test("every file that a comment or a page names exists", () => {
     const there = new Set(readSources("src", "web", "test", "scripts", "client").flatMap(({ path }) => endingsOf(path)));
     const pages = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"].map((path) => ({
       path,
@@ -86,7 +86,7 @@ describe("the sources", () => {
   });
 });
 
-/** `src/engine/event/run.ts`, `event/run.ts`, `run.ts`. */
+/** Returns every suffix of a path: `src/engine/event/run.ts`, `event/run.ts`, `run.ts`. */
 function endingsOf(path: string): string[] {
   const parts = path.split("/");
   return parts.map((_, index) => parts.slice(index).join("/"));

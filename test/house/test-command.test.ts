@@ -1,6 +1,6 @@
 /**
- * The test command: a line for each file that ended, every failure in full with the command that runs only it, what was left out and why, the line that
- * counts at the end, and nothing left behind when it is stopped.
+ * Tests the output of the test command: a line per finished file, each failure with the command that repeats only it, and the final counts. Also
+ * tests skipped tests, and the cleanup after a stop.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 const COMMAND = join(PROJECT_ROOT, "scripts", "test.ts");
 const USES = 'import { afterAll, beforeAll, expect, test } from "bun:test";\n';
 
-/** A project that fails in every way. The files of test/rule share a process, until one ends it. The names of its tests' functions are put together, so that they are no tests here. */
+/** Describes a project that fails in every way. The files of test/rule share a process until one of them ends it. */
 const FILES: Readonly<Record<string, string>> = {
   "test/rule/right.test.ts": 'test("right", () => expect(1).toBe(1));',
   "test/rule/wrong.test.ts": 'test("right", () => expect(1).toBe(1));\ntest("wrong <&>", () => expect(1).toBe(2));',
@@ -72,7 +72,7 @@ const FAILURES: readonly (readonly [place: string, why: RegExp, command: string]
   ["test/rule/wrong.test.ts > wrong <&>", /Expected: 2/, "test/rule/wrong.test.ts -t 'wrong <&>'"],
 ];
 
-test("each failure is printed in full, with the command that runs only it, before the line that counts", async () => {
+test("each failure is printed completely with the command that runs only it, before the final counts", async () => {
   const { code, lines, progress } = await run([]);
   const text = lines.join("\n");
   const blocks = text.split("\n✗ ").slice(1);
@@ -96,7 +96,7 @@ test("the command that a failure names runs only that test", async () => {
   expect(lines.at(-1)).toBe("0 passed, 1 failed");
 });
 
-test("nothing but the plain line ends a run without failures", async () => {
+test("a run without failures prints only the final counts", async () => {
   const { code, lines } = await run(["test/rule/right.test.ts"]);
   expect(lines).toEqual(["1 passed, 0 failed"]);
   expect(code).toBe(0);
@@ -105,25 +105,25 @@ test("nothing but the plain line ends a run without failures", async () => {
 test.each([
   [["test/rule/absent.test.ts"], "No test file matches test/rule/absent.test.ts."],
   [["test/rule/right.test.ts", "-t", "absent"], "No test matches the pattern."],
-])("%j fails, because nothing would have run", async (words, sentence) => {
+])("%j fails, because no test would run", async (words, sentence) => {
   const { code, lines } = await run(words);
   expect(lines).toEqual([sentence, "0 passed, 1 failed"]);
   expect(code).toBe(1);
 });
 
-test("a test's process compiles late, and what it starts as it is shipped", async () => {
+test("a test's process delays compilation, and processes that it starts do not", async () => {
   const { code, lines } = await run(["test/rule/started.test.ts"]);
   expect([lines.at(-1), code]).toEqual(["1 passed, 0 failed", 0]);
 });
 
-test("without a browser its tests are counted as skipped, and the reason is given", async () => {
+test("without a browser, browser tests count as skipped with the reason", async () => {
   const { code, lines } = await run(["./test/browser/page.test.ts"]);
   expect(lines.join("\n")).toContain("because there is no browser (CHROMIUM=none");
   expect(lines.at(-1)).toBe("0 passed, 0 failed, 2 skipped");
   expect(code).toBe(0);
 });
 
-test("in CI a browser that is missing is a failure", async () => {
+test("in CI, a missing browser is a failure", async () => {
   const { code, lines } = await run(["./test/browser/page.test.ts"], { CI: "true" });
   expect(lines.at(-1)).toBe("0 passed, 1 failed, 2 skipped");
   expect(code).toBe(1);
@@ -132,7 +132,7 @@ test("in CI a browser that is missing is a failure", async () => {
 test.each(["SIGINT", "SIGTERM"] as const)("%s ends every process and leaves no file", async (signal) => {
   const place = mkdtempSync(join(tmpdir(), "relay-test-stop-"));
   const child = start(["test/soak/stays.test.ts"], { CHROMIUM: "none", TEST_PLACE: place });
-  // The test writes the process ids of itself and of what it started.
+  // The test writes the process ids of itself and of the process it started.
   while (!existsSync(join(place, "pids")) || readFileSync(join(place, "pids"), "utf8") === "") await Bun.sleep(20);
   const pids = (await Bun.file(join(place, "pids")).text()).trim().split(" ").map(Number);
   const folder = await Bun.file(join(place, "folder")).text();
@@ -145,7 +145,7 @@ test.each(["SIGINT", "SIGTERM"] as const)("%s ends every process and leaves no f
   rmSync(place, { recursive: true });
 });
 
-test("the next run removes the folder of one that was killed", async () => {
+test("the next run removes the folder of a killed run", async () => {
   const gone = Bun.spawn([process.execPath, "-e", "1"]);
   await gone.exited;
   const left = join(tmpdir(), `relay-tests-${gone.pid}-left`);
@@ -154,7 +154,7 @@ test("the next run removes the folder of one that was killed", async () => {
   expect(existsSync(left)).toBe(false);
 });
 
-/** Whether the process is there and is more than an entry that nobody collected. */
+/** Checks that the process exists and is not a zombie. */
 function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

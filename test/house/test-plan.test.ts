@@ -1,4 +1,4 @@
-/** Which test files run on which database and in which order, and how the words of the command are read. */
+/** Tests the plan of a test run: each file's database and order, and the parsing of the command's arguments. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -15,16 +15,16 @@ const named = (options: Partial<Parameters<typeof planJobs>[0]>) =>
   planJobs({ files, onPostgres: ["test/a.test.ts"], store: null, timings, ...options }).map(nameJob);
 
 describe("the plan", () => {
-  test("runs every file, those that run on both databases twice, and the longest first", () => {
+  test("runs every file, those of both databases twice, and the longest first", () => {
     expect(named({})).toEqual(["test/c.test.ts", "test/a.test.ts (PostgreSQL)", "test/b.test.ts", "test/a.test.ts"]);
   });
 
-  test("runs only one database when one is named", () => {
+  test("runs only the named database", () => {
     expect(named({ store: "postgres" })).toEqual(["test/a.test.ts (PostgreSQL)"]);
     expect(named({ store: "sqlite" })).toEqual(["test/c.test.ts", "test/b.test.ts", "test/a.test.ts"]);
   });
 
-  test("gives a lane of its own to a file that takes long and computes little", () => {
+  test("gives a separate lane to a file that takes long and computes little", () => {
     const [waits, ...others] = planJobs({ files, onPostgres: [], store: null, timings });
     expect(waits !== undefined && mostlyWaits(waits)).toBe(true);
     expect(others.filter(mostlyWaits)).toEqual([]);
@@ -51,12 +51,12 @@ describe("the plan", () => {
     expect(planBatches(jobs, true).map((batch) => batch.length)).toEqual([4, 4, 4, 4, 4]);
   });
 
-  test("leaves to the soak only files that are there, each once", () => {
+  test("leaves only existing files to the soak, each once", () => {
     expect(SOAK_FILES.filter((file) => !existsSync(join(PROJECT_ROOT, file)))).toEqual([]);
     expect([...new Set(SOAK_FILES)]).toEqual([...SOAK_FILES]);
   });
 
-  test("has recorded timings only of files that are there", () => {
+  test("has recorded timings only for existing files", () => {
     const recorded = Object.keys(readTimings(TIMINGS)).map((name) => name.replace(/ \(PostgreSQL\)$/, ""));
     expect(recorded.length).toBeGreaterThan(300);
     expect(recorded.filter((file) => !existsSync(join(PROJECT_ROOT, file)))).toEqual([]);
@@ -65,7 +65,7 @@ describe("the plan", () => {
   });
 });
 
-describe("the words of the command", () => {
+describe("the arguments of the command", () => {
   const plain = { files: [], passedOn: [], soak: false, long: false, store: null, recordTimings: false };
   test.each([
     [[], {}, plain],

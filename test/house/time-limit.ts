@@ -1,15 +1,14 @@
 /**
- * Time limits in a test's source, found by its text: an assertion that compares a measured time with a number, a wait that gives up before two
- * minutes. A machine may be slow or busy, and a test that fails there says nothing of the program. It judges one text and knows no other file.
+ * Finds time limits in a test's source by their text: assertions that compare a measured time with a number, and waits under two minutes. A slow or
+ * busy machine would fail such a test although the program is right. Reads only the given text.
  */
 import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";
 
 interface TimeLimit {
-  /** From 1. */
+  /** Counts from 1. */
   line: number;
-  /** The line itself. */
   text: string;
-  /** What to do instead. */
+  /** Says what to do instead. */
   todo: string;
 }
 
@@ -18,18 +17,18 @@ const ASSERT =
 const WAIT = "wait for PATIENCE_MS of test/kit/patience.ts (poll, until), or move the virtual clock where the deadline is what is tested";
 const OWN_LIMIT = "leave the limit of a test and of its hooks to test/kit/test-patience.ts";
 
-/** What reads a real clock. */
+/** Matches reads of a real clock. */
 const CLOCK = /\bperformance\.now\(|\bDate\.now\(|\bcpuUsage\(|\bsystemClock\.(?:monotonicMs|now)\(|\bhrtime\b|\bBun\.nanoseconds\(/;
 const COMPARES = /^\s*(?:\.not)?\.toBe(?:LessThan|GreaterThan|CloseTo|Within)\w*\(/;
-/** A number, or a constant: `500`, `2 * MOST_MS`. */
+/** Matches a number or a constant: `500`, `2 * MOST_MS`. */
 const FIXED = /^[\d_.\s*+/()-]*(?:[A-Z][A-Z0-9_]{2,}[\d_.\s*+/()-]*)*$/;
 const COMPARED = /[<>]=?\s*(?:[\d_.]+|[A-Z][A-Z0-9_]{2,})/;
-/** A name that says that it is a time. */
+/** Matches names of times. */
 const TIME_NAME = /(?<![."'\w])[a-z]\w*(?:Ms|Millis|Seconds)\b|(?<![."'\w])(?:seconds|elapsed|took|latency|duration)\b/;
 const DEADLINE_NAME = /WITHIN|PATIENCE|DEADLINE|TIMEOUT|GIVE_UP|STUCK|UNTIL|WAIT/;
 const RUNNER = /(?:\btest|\bit|\bbeforeAll|\bafterAll|\bbeforeEach|\bafterEach|\btestOfFile|\))\s*$/;
 
-/** Every time limit of the text, in the order of its lines. */
+/** Finds every time limit of the text, in order of its lines. */
 export function findTimeLimits(source: string): TimeLimit[] {
   const code = blankTexts(source);
   const found: TimeLimit[] = [];
@@ -66,7 +65,7 @@ export function findTimeLimits(source: string): TimeLimit[] {
     if (DEADLINE_NAME.test(name) && /_(?:MS|S|SECONDS)$/.test(name) && isShort(name)) note(index, WAIT);
   for (const { index, 1: ms = "" } of code.matchAll(/\},\s*([\d_]+),?\s*\)/g)) {
     const close = index + code.slice(index).indexOf(")");
-    // A test contains waits, each of which may take PATIENCE_MS.
+    // A test contains waits, and each may take PATIENCE_MS.
     if (isShort(ms, TEST_MS) && RUNNER.test(code.slice(0, openOf(code, close)))) note(index + 1, OWN_LIMIT);
   }
   const turns =
@@ -79,7 +78,7 @@ export function findTimeLimits(source: string): TimeLimit[] {
   return found.toSorted((one, other) => one.line - other.line);
 }
 
-/** The text with nothing in its quotes and comments, each character in its place. */
+/** Replaces quoted text and comments with blanks, so that all other characters keep their position. */
 function blankTexts(source: string): string {
   const parts =
     /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`|(?<=[=(,:!&|?[{;>]\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\//g;
@@ -104,10 +103,10 @@ function openOf(code: string, close: number): number {
   return 0;
 }
 
-/** Of itself, or spread; not what another thing calls so. */
+/** Checks for the name itself or a spread of it, but not for a property with that name. */
 const hasName = (code: string, name: string): boolean => new RegExp(`(?<!\\w|(?<!\\.\\.)\\.)${name}\\b`).test(code);
 
-/** Names that hold a time that was read: assigned from a clock, or from such a name by what is left of it. */
+/** Lists variables that hold a measured time: read from a clock, or computed from such a variable. */
 function listTimed(code: string): string[] {
   const names = new Set<string>();
   const assigned = [
@@ -118,7 +117,7 @@ function listTimed(code: string): string[] {
     ...[...code.matchAll(/(?<![.\w])(\w+)(?:\.\w+|\[[^\]]*\])*\??\.push\(([^;]*)/g)].map(([, name = "", value = ""]) => [name, value]),
     ...[...code.matchAll(/(?<![.\w])(\w+)\s*[+-]?=(?![=>])\s*([^;]*)/g)].map(([, name = "", value = ""]) => [name, value]),
   ] as const;
-  // A clock that is given to something, or a function that reads it later, is no time.
+  // Passing a clock on, or reading it later in a function, gives no measured time.
   const isRead = (value = ""): boolean => CLOCK.test(value) && !/=>|\bnew \w|\bawait\b|\{/.test(value);
   for (let size = -1; size < names.size; ) {
     names.delete("");
@@ -133,7 +132,7 @@ function listTimed(code: string): string[] {
 
 const numberOf = (words: string): number => Number(words.replaceAll("_", ""));
 
-/** What a number or a constant of the text is, in milliseconds; null where the text does not say. */
+/** Returns a function that reads a number or a constant of the text in milliseconds, or null if the text does not define it. */
 function makeValues(code: string): (words: string) => number | null {
   return (words) => {
     if (/^[\d_]+$/.test(words)) return numberOf(words);

@@ -1,6 +1,6 @@
 /**
- * The launcher of the package scripts: it passes arguments, exit codes and signals on, installs nothing that is there, and leaves no process
- * behind, however the package runner or the launcher itself ends.
+ * Tests the launcher of the package scripts. It passes on arguments, exit codes and signals, and does not reinstall. It leaves no process behind,
+ * however the package runner or the launcher ends.
  */
 import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -14,7 +14,7 @@ const LAUNCHER = join(PROJECT_ROOT, "scripts", "with-bun.mjs");
 const node = Bun.which("node");
 const RUNTIMES = [["Bun", process.execPath] as const, ...(node === null ? [] : [["Node", node] as const])];
 
-test.each(RUNTIMES)("under %s it runs Bun with the arguments and ends with its code", async (_name, runtime) => {
+test.each(RUNTIMES)("under %s it runs Bun with the arguments and exits with Bun's code", async (_name, runtime) => {
   const script = "console.log(process.versions.bun, process.argv.slice(1).join(' ')); process.exit(7)";
   await using run = startCli(["-e", script, "one", "two words"], {
     cwd: PROJECT_ROOT,
@@ -24,7 +24,7 @@ test.each(RUNTIMES)("under %s it runs Bun with the arguments and ends with its c
   expect(await run.exited).toBe(7);
 });
 
-test.each(RUNTIMES)("under %s a signal reaches Bun, and its code comes back", async (_name, runtime) => {
+test.each(RUNTIMES)("under %s a signal reaches Bun, and Bun's exit code is returned", async (_name, runtime) => {
   const script = "process.on('SIGTERM', () => process.exit(3)); setInterval(() => {}, 1000); console.log('up')";
   await using run = startCli(["-e", script], { cwd: PROJECT_ROOT, command: [runtime, LAUNCHER] });
   await run.line("up");
@@ -32,11 +32,11 @@ test.each(RUNTIMES)("under %s a signal reaches Bun, and its code comes back", as
   expect(await run.exited).toBe(3);
 });
 
-/** A script with a process of its own, as the tests have many; it says every number. */
+/** Starts a child process like many tests do, and prints all process ids. */
 const SCRIPT =
   "const child = Bun.spawn([process.execPath, '-e', 'setInterval(String, 1000)']); setInterval(() => {}, 1000); console.log('pids', process.ppid, process.pid, child.pid)";
 
-/** What npm does: a shell that starts the launcher and stays, under a process that may be killed. */
+/** Imitates npm: a process that can be killed, with a shell that starts the launcher and stays. */
 const RUNNER =
   "const { spawn } = require('node:child_process'); spawn('sh', ['-c', process.argv.at(-1) + '; exit $?'], { stdio: 'inherit', env: { ...process.env, npm_lifecycle_event: 'test' } }); setInterval(() => {}, 1000)";
 
@@ -51,7 +51,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Those that are still there after a while; they are ended, so that a failing test leaves none. */
+/** Lists processes that remain after a wait, and kills them so that a failed test leaves none. */
 async function listLeft(pids: readonly number[]): Promise<number[]> {
   const left = await poll(
     () => pids.filter(isAlive),
@@ -63,7 +63,7 @@ async function listLeft(pids: readonly number[]): Promise<number[]> {
 
 const onLinux = process.platform === "linux" ? RUNTIMES : [];
 
-test.each(onLinux)("under %s nothing is left when the package runner is killed before its shell", async (_name, runtime) => {
+test.each(onLinux)("under %s no process remains after the package runner is killed before its shell", async (_name, runtime) => {
   const line = `'${runtime}' '${LAUNCHER}' -e "${SCRIPT}"`;
   await using run = startCli(["-e", RUNNER, line], { cwd: PROJECT_ROOT, command: [runtime] });
   const pids = pidsOf(await run.line("pids"));
@@ -72,7 +72,7 @@ test.each(onLinux)("under %s nothing is left when the package runner is killed b
   expect(await listLeft(pids)).toEqual([]);
 });
 
-test.each(onLinux)("under %s nothing is left when the launcher itself is killed", async (_name, runtime) => {
+test.each(onLinux)("under %s no process remains after the launcher is killed", async (_name, runtime) => {
   await using run = startCli(["-e", SCRIPT], { cwd: PROJECT_ROOT, command: [runtime, LAUNCHER] });
   const pids = pidsOf(await run.line("pids"));
   expect(pids).toHaveLength(3);
@@ -80,20 +80,20 @@ test.each(onLinux)("under %s nothing is left when the launcher itself is killed"
   expect(await listLeft(pids)).toEqual([]);
 });
 
-test("a service whose launcher is killed stops as by a signal, and forgets where it answered", async () => {
+test("a service whose launcher is killed stops like after a signal, and deletes its address file", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "relay-launched-"));
   try {
     await using run = startCli(["src/main.ts", "dev", "--port", "0", "--data-dir", cwd, "--service-dir", cwd], {
       cwd: PROJECT_ROOT,
       command: [process.execPath, LAUNCHER],
-      // The test command hands this down; no start of a person's does.
+      // The test command sets this variable, and a user's start does not.
       env: { BUN_FEATURE_FLAG_NO_ORPHANS: "" },
     });
     await run.line("Press Ctrl+C");
     expect(readdirSync(cwd)).toContain("running.json");
     run.kill("SIGKILL");
     await run.line("Stopping");
-    // What is still at work in the folder is not taken away under it.
+    // Waits for the remaining processes before the folder is deleted.
     await run.silent;
     expect(readdirSync(cwd)).not.toContain("running.json");
   } finally {

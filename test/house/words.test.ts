@@ -1,4 +1,4 @@
-/** The English that people read (CONTRIBUTING.md, Style): `npm run words` finds what the style guide bans. */
+/** Checks the English that people read (CONTRIBUTING.md, Style): `npm run words` finds what the style guide bans. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ describe("sentences are read", () => {
   });
 });
 
-test("the places that must be clean have no finding", () => {
+test("the clean places have no finding", () => {
   const findings = listFindings((path) => readFileSync(join(PROJECT_ROOT, path), "utf8"));
   const wrong = findings.filter(({ place }) => CLEAN_PLACES.includes(place));
   expect(wrong.map(({ path, line, found, instead }) => `${path}:${line}: ${found} → ${instead}`)).toEqual([]);
