@@ -1,6 +1,6 @@
 /**
- * Floods of half-sent bodies over raw sockets: 1,500 of them hold no more than their share of memory, others are answered meanwhile, and a
- * slow honest sender gets through. Time is the virtual clock's, the sockets are real.
+ * Floods of half-sent bodies over raw sockets. 1,500 of them use no more than their share of memory, other requests get answers meanwhile, and a slow
+ * honest sender gets through. The clock is virtual, and the sockets are real.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
@@ -32,12 +32,12 @@ afterEach(async () => {
 
 interface Sender {
   socket: Socket;
-  /** What came back so far. */
+  /** The response so far. */
   heard(): string;
   status(): number;
 }
 
-/** Sends the beginning of a call and keeps the socket open. */
+/** Sends the beginning of a request and keeps the socket open. */
 function begin(head: string, body: string | Uint8Array, from = "203.0.113.1", path = `/hooks/${APP}/orders`): Promise<Sender> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -62,19 +62,19 @@ const HALF = Buffer.alloc(LONGEST / 2, 0x61);
 const declared = (from?: string): Promise<Sender> => begin(`content-length: ${LONGEST}`, HALF, from);
 const chunked = (from?: string): Promise<Sender> => begin("transfer-encoding: chunked", Buffer.concat([Buffer.from("20000\r\n"), HALF]), from);
 
-/** Waits, in real time, until what the sockets sent was taken in. */
+/** Waits in real time until the service has processed what the sockets sent. */
 async function until(done: () => boolean): Promise<void> {
   expect(await poll(done, Boolean, 5)).toBe(true);
 }
 
 const good = async (id: string): Promise<number> => (await running.hook("orders", signedCall({ id }))).status;
 
-describe("of 1,500 half-sent bodies", () => {
+describe("1,500 half-sent bodies", () => {
   test.each([
     ["of one address", "a declared length", declared, () => undefined, FITS],
     ["of one address", "chunks", chunked, () => undefined, FITS],
     ["of many addresses", "a declared length", declared, (at: number) => `198.51.${at % 250}.7`, 4 * FITS],
-  ] as const)("%s, with %s, few are held, the rest refused unread", async (_whose, _how, send, from, most) => {
+  ] as const)("%s, with %s: the service holds few of them and refuses the rest unread", async (_whose, _how, send, from, most) => {
     const senders: Sender[] = [];
     for (let at = 0; at < 1_500; at += 50) {
       senders.push(...(await Promise.all(Array.from({ length: 50 }, (_, more) => send(from(at + more))))));
@@ -89,13 +89,13 @@ describe("of 1,500 half-sent bodies", () => {
       expect(heard()).toContain("at once; send the request again after resetAt.");
       expect(heard().toLowerCase()).toContain("connection: close");
     }
-    // Those that have been half-sent for long make room for whoever comes.
+    // A new request takes the memory of bodies that have been half-sent for long.
     await running.clock.advance(4_500);
     expect(await good("1")).toBe(200);
   });
 });
 
-test("a full address keeps no other address out, at no moment", async () => {
+test("an address that has used its share never blocks another address", async () => {
   const held = await Promise.all(Array.from({ length: FITS + 1 }, () => declared()));
   await until(() => held.some(({ status }) => status() === 429));
   const { headers, body } = signedCall({ id: "other" });
@@ -106,7 +106,7 @@ test("a full address keeps no other address out, at no moment", async () => {
   expect(answer.status).toBe(200);
 });
 
-test("a slow honest sender is taken, and one that never ends is told so in time", async () => {
+test("a receiver accepts a slow honest sender, and answers 408 to one that never ends", async () => {
   const { headers, body } = signedCall({ id: "slow", more: "x".repeat(LONGEST - 100) });
   const head = `x-signature: ${headers["x-signature"]}\r\ncontent-length: ${body.length}`;
   const slow = await begin(head, body.slice(0, 10));
@@ -127,7 +127,7 @@ test("a slow honest sender is taken, and one that never ends is told so in time"
   expect(calls.items.map(({ code }: { code: string }) => code)).toEqual(["body_slow"]);
 });
 
-test("management bodies have the same room: half-sent ones of a key are refused too", async () => {
+test("management bodies have the same limit: half-sent bodies of a key are refused too", async () => {
   const port = Number(new URL(running.service.url).port);
   const head = `POST /api/apps/${APP}/development/relays HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${running.keys.development}\r\ncontent-length: 1000000\r\n\r\n{`;
   let refused = 0;
@@ -143,7 +143,7 @@ test("management bodies have the same room: half-sent ones of a key are refused 
   await until(() => refused > 20);
 });
 
-describe("the room for bodies", () => {
+describe("the memory for request bodies", () => {
   const clock = new VirtualClock(0);
   const never = (): Promise<never> => new Promise(() => undefined);
   const refusalOf = async (held: Promise<unknown>): Promise<string | null> => {
@@ -157,7 +157,7 @@ describe("the room for bodies", () => {
     return settled;
   };
 
-  test("is given back when a body is read, when it breaks off, and when it is too slow", async () => {
+  test("is released when a body is read or breaks off, and is limited by address", async () => {
     const room = new BodyRoom(clock);
     const whole = MAX_BODIES_PER_ADDRESS_BYTES - 4_096;
     expect(
@@ -194,7 +194,7 @@ describe("the room for bodies", () => {
     expect(await slow).toBeNull();
   });
 
-  test("is made by the oldest of the same address first, and never by one that just came", async () => {
+  test("is taken first from the oldest body of the same address, and never from one that just began", async () => {
     const room = new BodyRoom(clock);
     const half = MAX_BODIES_PER_ADDRESS_BYTES / 2 - 4_096;
     const other = room.hold(() => "b", half, never);
@@ -204,7 +204,7 @@ describe("the room for bodies", () => {
     const second = room.hold(() => "a", half, never);
     await settle(1);
     expect(await refusalOf(room.hold(() => "a", half, never))).toBe("body_capped");
-    // An upload of eight megabytes is honest for a minute.
+    // An honest upload of eight megabytes can take a minute.
     await clock.advance(60_000);
     expect(await refusalOf(room.hold(() => "a", half, never))).toBe("body_capped");
     await clock.advance(5_500);
@@ -214,14 +214,14 @@ describe("the room for bodies", () => {
   });
 });
 
-/** A proxy keeps its connections; one with an unread body would hold a stop up until the wait for it is over. */
+/** A proxy keeps its connections open. A connection with an unread body would delay a stop until the wait for the body ends. */
 test.each([
   ["a name that no relay has", `/hooks/${APP}/nobody`, "content-length", 300_000, true],
   ["an address without a route", "/nowhere", "content-length", 300_000, true],
   ["a call of the API without a key", "/api/apps", "content-length", 300_000, true],
   ["a name that no relay has, in chunks", `/hooks/${APP}/nobody`, "transfer-encoding", 300_000, true],
   ["a name that no relay has", `/hooks/${APP}/nobody`, "content-length", 100, false],
-] as const)("the body of %s that was left unread ends the connection: %s by %s of %i: %p", async (_name, path, by, size, isEnded) => {
+] as const)("an unread body sent to %s decides whether the connection ends (%s, %s of %i): %p", async (_name, path, by, size, isEnded) => {
   const said = by === "content-length" ? `content-length: ${size}` : "transfer-encoding: chunked";
   const body = Buffer.alloc(size, 0x61);
   const sent = by === "content-length" ? body : Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]);

@@ -1,4 +1,7 @@
-/** One event of a batch whose end the database refuses, wherever it stands and whichever row is refused: its neighbours end once, it is tried again, nothing is granted twice. */
+/**
+ * The database refuses a row at the end of one event of a batch, at any place and for any table. The other events end once, this one is retried, and
+ * nothing is granted twice.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { type BufferedEvent, eventIdOf } from "../../src/engine/event/event.ts";
 import { GRANT, putEvents, runNothingInline, sendEvent, WRITE } from "../kit/event-flow.ts";
@@ -22,7 +25,10 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-/** They run in the transaction that brings them; or they wait when this ends, all due, and the runner takes them in one batch, from memory or from the store. */
+/**
+ * Brings the events. With `itself`, each runs in the transaction that stores it. Otherwise all are waiting and due at the end, and the runner takes
+ * them in one batch from memory or from the store.
+ */
 async function arrive(from: "itself" | "memory" | "store", refuse: () => Promise<void>): Promise<void> {
   if (from === "itself") {
     await refuse();
@@ -30,7 +36,7 @@ async function arrive(from: "itself" | "memory" | "store", refuse: () => Promise
     return;
   }
   if (from === "store") {
-    // Behind the events, and before the batch that takes them.
+    // The refusal begins after the events are stored and before a batch takes them.
     await Promise.all([putEvents(running, IDS, { email: EMAIL }), refuse()]);
     return;
   }
@@ -61,11 +67,11 @@ const REFUSALS: readonly [row: string, trigger: (at: number) => readonly [on: st
 test.each(
   REFUSALS.flatMap(([row, trigger]) =>
     (["itself", "memory", "store"] as const).flatMap((from) =>
-      // One that runs as it is stored has no row yet that could refuse.
+      // An event that runs in the transaction that stores it has no row yet whose update could be refused.
       (from !== "itself" ? [0, 2, 5] : row === "the event's row" ? [] : [2]).map((place) => [row, from, place, trigger] as const),
     ),
   ),
-)("%s refused, events from %s, the broken one at place %d", async (_row, from, place, trigger) => {
+)("%s is refused for one of the events from %s, at place %d: it is retried, and the others end once", async (_row, from, place, trigger) => {
   const seq = place + 3;
   await arrive(from, () => refuseRows(running.service.store, ...trigger(seq)));
   await running.drain();

@@ -1,6 +1,6 @@
 /**
- * Floods of calls: those that cost much to look at, those that come again, those that `when` ignores. A cheap good call is never refused for
- * the bad ones of its address, and only what becomes an event spends the app's minute.
+ * Floods of requests: expensive ones, repeated ones, and ones that `when` ignores. The bad requests of an address never block its cheap good ones,
+ * and only events use up the app's limit for the minute.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -37,13 +37,13 @@ afterEach(async () => {
 const told = ({ status, body }: Answer): string =>
   status !== 200 ? `${status} ${body.code}` : body.duplicate ? "duplicate" : (body.ignored ?? "taken");
 
-describe("only what becomes an event spends the app's minute", () => {
+describe("only events use up the app's limit for the minute", () => {
   beforeEach(async () => {
     await saveRelay(running, receiverDefinition({ actions: CALL, when: { event_type: "paid" } }));
   });
   const send = async (id: string, type = "paid"): Promise<string> => told(await running.hook("orders", signedCall({ id, type })));
 
-  test("duplicates and ignored calls leave it whole", async () => {
+  test("duplicates and ignored requests do not count", async () => {
     expect(await send("1")).toBe("taken");
     expect(await send("1")).toBe("duplicate");
     expect(await send("1")).toBe("duplicate");
@@ -54,7 +54,7 @@ describe("only what becomes an event spends the app's minute", () => {
     expect(await send("4")).toBe("429 receiver_capped");
   });
 
-  test("a duplicate is told as one when the minute is full, and a new event has its place in the next one", async () => {
+  test("a duplicate is reported as one after the limit is reached, and a new event is accepted in the next minute", async () => {
     for (const id of ["1", "2", "3"]) expect(await send(id)).toBe("taken");
     expect(await send("4")).toBe("429 receiver_capped");
     expect(await send("2")).toBe("duplicate");
@@ -63,7 +63,7 @@ describe("only what becomes an event spends the app's minute", () => {
     expect(await send("4")).toBe("taken");
   });
 
-  test("many at once never pass it, whatever order they come in", async () => {
+  test("many requests at once never exceed it, in any order", async () => {
     const ids = Array.from({ length: 12 }, (_, at) => String(Math.floor(at / 2)));
     const answers = await Promise.all(ids.map((id) => send(id)));
     const rows = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event");
@@ -76,7 +76,7 @@ describe("only what becomes an event spends the app's minute", () => {
     ["duplicates", "paid", "duplicate"],
     ["ignored calls", "open", "when"],
     ["signed bodies that are not JSON", null, "400 invalid_json"],
-  ])("%s have a bound of their own, a relay each, with its own sentence", async (_words, type, answer) => {
+  ])("%s have their own limit for each relay, with its own message", async (_words, type, answer) => {
     await saveRelay(running, receiverDefinition({ name: "other", actions: CALL }));
     const again = () => running.hook("orders", signedCall(type === null ? "id=1" : { id: "1", type }));
     expect(await send("1")).toBe("taken");
@@ -95,7 +95,7 @@ describe("only what becomes an event spends the app's minute", () => {
   });
 });
 
-describe("nothing that costs more than a millisecond is computed before the address's minute is looked at", () => {
+describe("the service checks the address's limit before any work of more than a millisecond", () => {
   const CALLS = {
     "a body field in 200 KB of JSON": (good: boolean) => {
       const signed = createHmac("sha256", HOOK_SECRET).update(`${SECONDS}tok`).digest("hex");
@@ -141,11 +141,11 @@ describe("nothing that costs more than a millisecond is computed before the addr
       return told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]));
     };
     for (let turn = 0; turn < 10; turn++) expect(await send(false)).toBe("401 bad_signature");
-    // Each is noted when it is known why.
+    // The service counts a rejected request once it knows the cause.
     await settle();
     expect(await send(false)).toBe("429 source_capped");
     expect(await send(true)).toBe("429 source_capped");
-    // A cheap good call of the same address is looked at all the same.
+    // A cheap good request of the same address is still checked.
     expect(told(await running.hook("orders", signedCall({ id: "1" })))).toBe("taken");
     await running.clock.advance(2_000);
     const { body } = await running.api("GET", "/calls?limit=3");
@@ -153,22 +153,22 @@ describe("nothing that costs more than a millisecond is computed before the addr
     await running.clock.advance(60_000);
   });
 
-  test("once one has verified, reading it is its own, whatever its address did before", async () => {
+  test("a request that verifies is accepted, whatever its address did before", async () => {
     const bad = { ...signedCall({ id: "0" }), body: '{"id":"1"}' };
     for (let turn = 0; turn < 10; turn++) expect(told(await running.hook("orders", bad))).toBe("401 bad_signature");
     expect(told(await running.hook("orders", bad))).toBe("429 source_capped");
-    // Its signature costs less than a millisecond to check, and its JSON more to read.
+    // Checking its signature costs less than a millisecond, and reading its JSON costs more.
     expect(told(await running.hook("orders", signedCall({ id: "1", more: "x".repeat(200_000) })))).toBe("taken");
   });
 
-  test("a good one is taken while the minute has room", async () => {
+  test("a good request is accepted while the limit is not reached", async () => {
     for (const [words, make] of Object.entries(CALLS)) {
       const { name, ...init } = make(true);
       expect([words, told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]))]).toEqual([words, "taken"]);
     }
   });
 
-  test("a good one of another address is taken, from however many addresses bad ones flood", async () => {
+  test("a good request of another address is accepted, however many addresses send bad ones", async () => {
     const { store, relays, log, sealer } = running.service;
     const limits = { ...LIMITS, unverifiedCallsPerMinute: 1 };
     const { receiver: flooded } = makeBareReceiver({ store, clock: running.clock, relays, log, sealer, limits });
@@ -183,7 +183,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
   });
 });
 
-describe("why a call was refused is looked into behind its answer, and a flood of them is not", () => {
+describe("the service finds the cause of a rejected request after its response, and skips that in a flood", () => {
   const flood = async (flooded: Receiver, count: number, body: Uint8Array, from = 0): Promise<string[]> => {
     const headers = new Headers({ "x-signature": "0".repeat(64) });
     const answers: string[] = [];
@@ -204,7 +204,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
     return rows.filter(({ cause }) => cause.includes("no call has verified here yet")).length;
   };
 
-  test("all of a few are", async () => {
+  test("it finds every cause of a few requests", async () => {
     const flooded = await start();
     expect(new Set(await flood(flooded, 10, bytes("{}")))).toEqual(new Set(["bad_signature"]));
     await flooded.writeRecentRequests();
@@ -212,7 +212,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
     await flooded.stop();
   });
 
-  test("of ten thousand in a moment a few are, for less than a second of work in all, and the others keep the plain cause", async () => {
+  test("it finds few causes of ten thousand requests at once, and the others keep the plain cause", async () => {
     const flooded = await start();
     const large = bytes(JSON.stringify({ more: "x".repeat(30_000) }));
     for (let part = 0; part < 20; part++) {
@@ -228,7 +228,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
   });
 });
 
-describe("what no signature could be is refused before a form's fields are read", () => {
+describe("an impossible signature is refused before a form's fields are read", () => {
   const fields = recipe({ header: "x-signature", signedPayload: "{params}" });
   const verifier = signature.prepare(fields, HOOK_SECRET);
   const charged = (given: string, body: string): [string, number] => {
@@ -247,7 +247,7 @@ describe("what no signature could be is refused before a form's fields are read"
     expect(code).toBe("bad_signature");
     expect(us).toBeLessThan(charged("0".repeat(64), wide)[1] / 2);
   });
-  test("43,000 names are counted, not read, and refused with the sentence", async () => {
+  test("43,000 names are counted, not read, and refused with a message", async () => {
     const many = Array.from({ length: 43_000 }, (_, at) => at.toString(36)).join("&");
     expect(charged("0".repeat(64), many)).toEqual(["invalid_json", 0]);
     await saveRelay(running, receiverDefinition({ name: "params", actions: CALL, verify: fields as never }));

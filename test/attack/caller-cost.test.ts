@@ -1,7 +1,7 @@
 /**
- * A caller does not choose what a request costs the others: a route reads no more than its fields can hold, lists a bounded number of problems,
- * reads one heavy body a turn of the event loop, and answers a bounded number of requests of one connection in a turn. Counted in bytes,
- * problems, calls and answers, never in time.
+ * A caller cannot choose what a request costs the others. A route reads no more than its fields can hold, and lists a bounded number of problems. The
+ * service reads one heavy body in a turn of the event loop, and answers a bounded number of requests of one connection in a turn. The tests count
+ * bytes, problems, calls and responses, never time.
  */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { connect, type Socket } from "node:net";
@@ -32,12 +32,12 @@ const manyNames = (count = MANY): Record<string, number> => Object.fromEntries(A
 describe("a route reads no more than its fields can hold", () => {
   const SHORT = 32 * 1024;
 
-  test("no route that a stranger can call takes more than 32 KB", () => {
+  test("no route that a stranger can call accepts more than 32 KB", () => {
     const open = ROUTES.filter(({ who }) => who === "open" || who === "client" || who === "owner");
     expect(open.filter(({ maxBytes }) => !(maxBytes <= SHORT)).map(({ path }) => path)).toEqual([]);
   });
 
-  /** Whether some field takes any JSON, any names, a list of any length, or a text as large as a receiver's body. */
+  /** Returns whether some field takes any JSON, any names, a list of any length, or a text as large as a receiver's body. */
   const isOpenEnded = (schema: unknown): boolean => {
     if (typeof schema !== "object" || schema === null) return false;
     const { type, anyOf, properties, items, maxItems, maxLength = 0 } = schema as Record<string, unknown>;
@@ -47,11 +47,11 @@ describe("a route reads no more than its fields can hold", () => {
     return type === undefined ? !("const" in schema) : type === "object" || Number(maxLength) > 10_000;
   };
 
-  test("a route takes the general limit only where a field is open-ended", () => {
+  test("a route has the general limit only if a field is open-ended", () => {
     const bounded = ROUTES.filter(({ method, body, rawBytes }) => method !== "GET" && rawBytes === null && !isOpenEnded(body));
     expect(bounded.length).toBeGreaterThan(60);
     const most = bounded.filter(({ maxBytes }) => maxBytes > 3 * SHORT).map(({ path }) => path);
-    // A hundred items, each with a text.
+    // This route takes a hundred items, each with a text.
     expect(most).toEqual(["/api/apps/:appId/:environment/sync/pulled"]);
   });
 
@@ -73,7 +73,7 @@ describe("a route reads no more than its fields can hold", () => {
     ["any JSON", fields({ data: Type.Unknown() }), JSON.stringify({ data: "x".repeat(MAX_MANAGEMENT_BODY_BYTES - 100) })],
   ];
 
-  test.each(FITTING)("whatever honest body its fields can hold: %s", (_what, schema, body) => {
+  test.each(FITTING)("a route accepts any honest body that its fields can hold: %s", (_what, schema, body) => {
     expect(maxBodyBytes(schema)).toBeGreaterThanOrEqual(Buffer.byteLength(body));
   });
 
@@ -82,13 +82,13 @@ describe("a route reads no more than its fields can hold", () => {
     ["POST", "/api/session/link"],
     ["POST", "/api/login/token"],
     ["DELETE", "/api/key"],
-  ])("%s %s refuses a megabyte before one byte of it has arrived", async (method, path) => {
+  ])("%s %s refuses a megabyte before any byte of it has arrived", async (method, path) => {
     const { answer } = await speak(`${method} ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n`);
     expect(answer).toStartWith("HTTP/1.1 413");
     expect(answer).toContain('"code":"body_too_large"');
   });
 
-  test("a visitor's sign-in refuses it too, and the honest one works", async () => {
+  test("a visitor's sign-in refuses a large body too, and accepts an honest one", async () => {
     await using local = await startApi({ mode: "local" });
     const long = await visitor(local, local.keys.app).call("POST", "/auth/code", { email: "a@example.com", ...manyNames() });
     expect([long.status, long.json.code]).toEqual([413, "body_too_large"]);
@@ -96,11 +96,11 @@ describe("a route reads no more than its fields can hold", () => {
   });
 });
 
-describe("an answer lists at most 20 problems, and looks for no more", () => {
+describe("a response lists at most 20 problems, and the check stops there", () => {
   const record = fields({ attributes: Type.Record(Type.String({ pattern: "^[a-z]+$" }), Type.Integer()) });
   const list = fields({ items: Type.Array(Type.Integer()) });
 
-  /** How many members of the value were read. */
+  /** Returns how many members of the value were read. */
   const countReads = (value: object, check: (counted: object) => void): number => {
     let reads = 0;
     check(
@@ -114,7 +114,7 @@ describe("an answer lists at most 20 problems, and looks for no more", () => {
     return reads;
   };
 
-  test("of a record of 24,000 names, and of a list of 24,000 entries", () => {
+  test("for a record of 24,000 names, and for a list of 24,000 entries", () => {
     const names = countReads(manyNames(), (counted) => {
       expect(checkShape(record, { attributes: counted }, { most: MAX_PROBLEMS })).toHaveLength(MAX_PROBLEMS);
     });
@@ -125,7 +125,7 @@ describe("an answer lists at most 20 problems, and looks for no more", () => {
     expect([names <= 2 * MAX_PROBLEMS, entries <= 2 * MAX_PROBLEMS]).toEqual([true, true]);
   });
 
-  test("of a body of 24,000 unknown fields", () => {
+  test("for a body of 24,000 unknown fields", () => {
     try {
       checkInput(fields({ email: Type.String() }), manyNames());
       expect.unreachable();
@@ -156,7 +156,7 @@ describe("an answer lists at most 20 problems, and looks for no more", () => {
 describe("a tool of the connector", () => {
   const tool = (name: string) => TOOLS.find((one) => one.name === name) as (typeof TOOLS)[number];
 
-  test("makes no address of 24,000 arguments that it does not take", () => {
+  test("builds no URL from 24,000 unknown arguments", () => {
     const set = spyOn(URLSearchParams.prototype, "set");
     const append = spyOn(URLSearchParams.prototype, "append");
     try {
@@ -168,7 +168,7 @@ describe("a tool of the connector", () => {
     }
   });
 
-  test.each(["list_events", "validate_relay"])("%s refuses them with at most 20 problems", async (name) => {
+  test.each(["list_events", "validate_relay"])("%s refuses 24,000 unknown arguments with at most 20 problems", async (name) => {
     const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: manyNames() } };
     const reply = await api.call(`${api.E}/mcp`, { method: "POST", key: api.keys.dev, body });
     expect(reply.json.result.isError).toBe(true);
@@ -181,7 +181,7 @@ describe("heavy bodies", () => {
   const heavy = JSON.stringify({ text: "x".repeat(HEAVY_BODY_BYTES) });
   const post = (body: string): Request => new Request("http://x/", { method: "POST", body, headers: { "content-length": String(body.length) } });
 
-  test("are read one in a turn of the event loop, and light ones do not wait for them", async () => {
+  test("are read one in each turn of the event loop, and light ones do not wait for them", async () => {
     const room = new BodyRoom(systemClock);
     let turns = 0;
     let done = false;
@@ -202,11 +202,11 @@ describe("heavy bodies", () => {
     done = true;
     expect(new Set(readIn).size).toBe(readIn.length);
     expect(order[0]).toBe("light");
-    // In rotation: what another sends waits for one of the flood's, not for all of them.
+    // Senders take turns, so another sender waits for one of the flood's bodies and not for all of them.
     expect(order.indexOf("other")).toBeLessThanOrEqual(2);
   });
 
-  test("that wait hold a bounded room: more of them from one address are refused, and others are not", async () => {
+  test("that wait use bounded memory: more of them from one address are refused, and those of others are not", async () => {
     const room = new BodyRoom(systemClock);
     const large = JSON.stringify({ text: "x".repeat(MAX_MANAGEMENT_BODY_BYTES - 20) });
     const read = (source: string): Promise<string> =>
@@ -222,7 +222,7 @@ describe("heavy bodies", () => {
   });
 });
 
-describe("10,000 requests that come together on one connection", () => {
+describe("10,000 requests at once on one connection", () => {
   const unsigned = "content-length: 2\r\n\r\n{}";
   const KINDS: [what: string, request: string][] = [
     ["a health check", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"],
@@ -236,14 +236,14 @@ describe("10,000 requests that come together on one connection", () => {
     ["the API with a wrong body", "POST /api/session HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n[]"],
   ];
 
-  test.each(KINDS)("%s: a few are answered, then the connection ends", async (_what, request) => {
-    // What the first request of a kind loads is no part of this.
+  test.each(KINDS)("%s: the service answers a few and then ends the connection", async (_what, request) => {
+    // The first request of a kind loads modules, which must not count.
     const first = await open();
     first.socket.write(request);
     while (first.heard() === "") await Bun.sleep(1);
     first.socket.destroy();
     const few = (await speak(request.repeat(100))).answer.split("HTTP/1.1 ").slice(1);
-    // An answer as long as the document does not fit in what a connection takes at once.
+    // A response as long as the document does not fit into what a connection takes at once.
     if (few.length < MAX_PIPELINED_REQUESTS) expect(few.join("").length).toBeGreaterThan(1_000_000);
     else expect(few.map((one) => /^connection: close\r$/im.test(one)).indexOf(true)).toBe(few.length - 1);
     expect(few.length).toBeLessThanOrEqual(MAX_PIPELINED_REQUESTS);
@@ -251,7 +251,7 @@ describe("10,000 requests that come together on one connection", () => {
     expect(many.length).toBeLessThanOrEqual(MAX_PIPELINED_REQUESTS);
   });
 
-  test("and a few at a time are answered on and on", async () => {
+  test("a few at a time are all answered", async () => {
     const one = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
     const { socket, heard } = await open();
     for (let round = 1; round <= 20; round++) {
@@ -300,7 +300,7 @@ function open(): Promise<Spoken> {
     let text = "";
     const socket = connect(Number(new URL(api.base).port), "127.0.0.1");
     const closed = new Promise<void>((done) => socket.on("close", () => done()));
-    // What was not read of a connection that ends is reset.
+    // A connection that ends with unread data is reset.
     socket.on("error", reject);
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
@@ -309,7 +309,7 @@ function open(): Promise<Spoken> {
   });
 }
 
-/** What comes back for these bytes until the connection is closed. */
+/** Sends these bytes and returns the response once the connection is closed. */
 async function speak(bytes: string): Promise<{ answer: string }> {
   const { socket, heard, closed } = await open();
   socket.write(bytes);

@@ -1,6 +1,6 @@
 /**
- * A signed-up person who writes without end: capped by person, by address and by app, on writes, on stored bytes and on the events that
- * writes make; the owner hears of it, and what the app itself does goes on.
+ * A signed-up person who never stops writing. The service limits writes, stored bytes and the events that writes cause, by person, by address and by
+ * app. The owner gets an alert, and the app's own requests still work.
  */
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -38,14 +38,14 @@ const WATCHED = "/collections/watched/records";
 interface Flood {
   name: string;
   limits: Limits;
-  /** Writes of Ann that are taken, and then the one that is not. */
+  /** Number of Ann's writes that are accepted before the first that is not. */
   taken: number;
   path?: string;
-  /** Where Ann's writes come from, by their number. */
+  /** Address of Ann's writes, by their number. */
   from?: (turn: number) => string;
   sentence: string;
   target: RegExp;
-  /** Whether Bo, from elsewhere, is refused too. */
+  /** Whether Bo, at another address, is refused too. */
   boRefused: boolean;
 }
 
@@ -106,7 +106,7 @@ const FLOODS: Flood[] = [
 ];
 
 for (const flood of FLOODS) {
-  test(`${flood.name} are capped for the minute, and the owner hears of it once`, async () => {
+  test(`${flood.name} are limited for the minute, and the owner gets one alert`, async () => {
     await using shop = await openShop(flood.limits);
     const { path = NOTES, from = () => "203.0.113.9" } = flood;
     const write = (who: SignedIn, source: string, text = "hi") => who.call("POST", path, { data: { text } }, { "x-forwarded-for": source });
@@ -122,7 +122,7 @@ for (const flood of FLOODS) {
       expect(refused.headers.get("retry-after")).toBe("60");
     }
     expect((await write(shop.bo, "198.51.100.7")).status).toBe(flood.boRefused ? 429 : 201);
-    // The app itself goes on.
+    // The app's own requests still work.
     await manage(shop, "POST", path, { data: { text: "from the app" } });
     const { items } = await manage(shop, "GET", "/alerts");
     const told = items.filter(({ code }: { code: string }) => code === "writes_capped");
@@ -134,7 +134,7 @@ for (const flood of FLOODS) {
   });
 }
 
-test("changing and deleting count as writes, and what is refused otherwise costs too", async () => {
+test("changes and deletions count as writes, and so do refused writes", async () => {
   await using shop = await openShop({ clientWritesPerPersonPerMinute: 4 });
   const made = await shop.ann.call("POST", NOTES, { data: { text: "hi" } });
   const one = `${NOTES}/${made.json.record.id}`;
@@ -148,7 +148,7 @@ test("changing and deleting count as writes, and what is refused otherwise costs
 const MB = 1024 * 1024;
 const quarter = { text: "x".repeat(MB / 4 - 20) };
 
-test("a person's records take no more than their limit; shrinking and deleting make room, others are not touched", async () => {
+test("a person's records cannot exceed their limit, smaller and deleted ones free space, and other people are not affected", async () => {
   await using shop = await openShop({ storedPerPersonMb: 1 });
   const ids: string[] = [];
   for (let turn = 0; turn < 4; turn++) {
@@ -160,7 +160,7 @@ test("a person's records take no more than their limit; shrinking and deleting m
   expect(refused.json.message).toContain("1 MB, the limit");
   expect((await shop.ann.call("GET", NOTES)).json.items).not.toBeEmpty();
   expect((await shop.bo.call("POST", NOTES, { data: quarter })).status).toBe(201);
-  // The app may write for the person all the same, and then the person only less than before.
+  // The app can still write for the person. After that, the person can only shrink or delete records.
   await manage(shop, "POST", NOTES, { data: quarter, owner: shop.ann.id });
   expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: { text: "small" } })).status).toBe(200);
   expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: quarter })).json.code).toBe("storage_capped");
@@ -168,7 +168,7 @@ test("a person's records take no more than their limit; shrinking and deleting m
   expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: quarter })).status).toBe(200);
 });
 
-test("an environment's records and files take no more than its limit, whoever writes, and the owner hears of it once", async () => {
+test("an environment's records and files cannot exceed its limit for any writer, and the owner gets one alert", async () => {
   await using shop = await openShop({ storedPerEnvironmentMb: 1 });
   const upload = () =>
     shop.call(`${shop.E}/files?name=a.bin`, {
@@ -201,7 +201,7 @@ test("an environment's records and files take no more than its limit, whoever wr
   await manage(shop, "POST", NOTES, { data: quarter });
 });
 
-test("what is stored is counted exactly, through every kind of change", async () => {
+test("stored bytes are counted exactly, through every kind of change", async () => {
   await using shop = await openShop({});
   const { record } = await manage(shop, "POST", NOTES, { data: { text: "ä".repeat(10) } });
   await manage(shop, "PUT", `${NOTES}/${record.id}`, { data: { text: "b" }, owner: shop.ann.id });
@@ -219,7 +219,7 @@ test("what is stored is counted exactly, through every kind of change", async ()
   ]);
 });
 
-test("a full window outlives a million other names, in bounded memory", () => {
+test("a full window survives a million other names, in bounded memory", () => {
   const clock = new VirtualClock(0);
   const cap = new Limiter(clock, 5, 60_000, { maxWindows: 1_000 });
   cap.count("flooder", 5);

@@ -1,6 +1,6 @@
 /**
- * Strangers at an app's sign-in by code: how often a code can be guessed at, who is kept out by it, and what they use up of what the app's
- * own events need.
+ * Strangers at an app's sign-in by code: how often they can guess a code, whom they can lock out, and how much they can use up of what the app's own
+ * events need.
  */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/base/limit.ts";
@@ -18,15 +18,15 @@ interface Town extends FreshStore {
   environmentId: number;
   signin: PersonSignin;
   mails: OutgoingMail[];
-  /** What the mail server says, and how long it takes. */
+  /** The mail server's result, and how long it takes. */
   outcome: MailOutcome;
   takesMs: number;
   ask(email: string, source?: string, environmentId?: number): Promise<{ expiresAt: number }>;
-  /** The newest code that was mailed to the address. */
+  /** Returns the newest code that was emailed to the address. */
   codeOf(email: string): string;
   enter(email: string, code: string, source?: string): ReturnType<PersonSignin["signIn"]>;
   invite(email: string, invitesPerDay?: number): ReturnType<typeof invitePerson>;
-  /** Forgets what a process does. */
+  /** Replaces the sign-in as a restart does, without the memory of a process. */
   restart(): void;
 }
 
@@ -80,7 +80,7 @@ async function openTown(limits: Partial<RaisableLimits> = {}): Promise<Town> {
   return town;
 }
 
-/** Does it, whatever the answer; its code where it was refused. */
+/** Returns `taken`, or the code of the refusal. */
 const tried = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "taken",
@@ -99,7 +99,7 @@ describe("six digits", () => {
     const town = await openTown();
     const email = "ada@example.com";
     let compared = 0;
-    // Ten minutes a round, in which the attackers ask for all the codes there are and then guess from 400 networks, five times each.
+    // A round takes ten minutes. The attackers ask for all available codes and then guess from 400 networks, five times each.
     for (let round = 0; round < 6; round++) {
       for (let n = 0; n < 40; n++) await tried(town.ask(email, `10.${round}.0.${n}`));
       const codes = town.mails.map(({ text }) => text.slice(0, 6));
@@ -112,7 +112,7 @@ describe("six digits", () => {
     }
     expect(town.mails).toHaveLength(10);
     expect(compared).toBe(10 * (5 + 3));
-    // Each is right once in a million: an even chance takes a year of it.
+    // A guess is right once in a million, so an even chance takes a year.
     const evenAfterHours = Math.log(0.5) / Math.log(1 - compared / 1_000_000);
     expect(Math.round(evenAfterHours / 24)).toBe(361);
   });
@@ -127,7 +127,7 @@ describe("six digits", () => {
 });
 
 describe("a person signs in", () => {
-  test("with the code they asked for, whatever strangers ask for their address and type", async () => {
+  test("with the code they asked for, whatever codes strangers request or enter for their address", async () => {
     const town = await openTown();
     const email = "ada@example.com";
     await town.invite(email);
@@ -138,7 +138,7 @@ describe("a person signs in", () => {
     expect((await town.enter(email, code)).person.email).toBe(email);
   });
 
-  test("where they did before, though strangers used up every code of the address and of the hour", async () => {
+  test("at a known place, even after strangers used up every code of the address and of the hour", async () => {
     const town = await openTown();
     const email = "ada@example.com";
     await town.invite(email);
@@ -151,7 +151,7 @@ describe("a person signs in", () => {
     expect((await town.enter(email, town.codeOf(email))).person.email).toBe(email);
   });
 
-  test("who never did before, though 300 strangers asked for codes to addresses that nobody has", async () => {
+  test("for the first time, even after 300 strangers asked for codes to unknown addresses", async () => {
     const town = await openTown();
     const email = "ada@example.com";
     await town.invite(email);
@@ -161,7 +161,7 @@ describe("a person signs in", () => {
   });
 });
 
-describe("no network uses up the codes of others:", () => {
+describe("no network uses up the codes of others", () => {
   const networks: [string, (n: number) => string][] = [
     ["58 code requests from one IPv6 /48", (n) => `2001:db8:1:${(n % 50).toString(16)}::/64`],
     ["58 code requests from one IPv4 /24", (n) => `198.51.100.${n % 40}`],
@@ -191,7 +191,7 @@ describe("no network uses up the codes of others:", () => {
     expect((await town.enter("ada@example.com", town.codeOf("ada@example.com"))).person.email).toBe("ada@example.com");
   });
 
-  test("k networks leave the part 1 / (k + 1) of them", async () => {
+  test("k networks leave a share of 1 / (k + 1) to others", async () => {
     const mailed: number[] = [];
     for (const count of [1, 2, 4, 9]) {
       const town = await openTown();
@@ -201,7 +201,7 @@ describe("no network uses up the codes of others:", () => {
     expect(mailed).toEqual([25, 34, 40, 45]);
   });
 
-  test("the owner is told that one network used its part, and the refused caller which limit it was", async () => {
+  test("the owner learns that one network used its share, and the refused caller learns which limit it was", async () => {
     const town = await openTown({ codesPerHour: 8 });
     for (let n = 0; n < 6; n++) await town.invite(`p${n}@example.com`);
     for (let n = 0; n < 4; n++) await town.ask(`p${n}@example.com`);
@@ -219,8 +219,8 @@ describe("no network uses up the codes of others:", () => {
   });
 });
 
-describe("strangers use up nothing of the app's own", () => {
-  test("199 who sign up leave all of a day's invites to paid events", async () => {
+describe("strangers use up nothing that the app itself needs", () => {
+  test("199 sign-ups leave all of a day's invites to paid events", async () => {
     const town = await openTown({ codesPerHour: 1_000, strangerCodesPerHour: 1_000 });
     for (let n = 0; n < 199; n++) {
       const [email, source] = [`s${n}@example.com`, `192.0.${n}.1`];
@@ -231,7 +231,7 @@ describe("strangers use up nothing of the app's own", () => {
     expect((await refusalOf(() => town.invite("late@example.com", 1))).code).toBe("invite_capped");
   });
 
-  test("400 who ask for codes leave every mail of the hour to events, and are mailed 50", async () => {
+  test("400 code requests leave every email of the hour to events, and send 50 emails", async () => {
     const town = await openTown();
     for (let n = 0; n < 400; n++) await tried(town.ask(`s${n}@example.com`, `192.0.${n >> 1}.${n & 1}`));
     expect(town.mails).toHaveLength(50);
@@ -257,7 +257,7 @@ describe("strangers use up nothing of the app's own", () => {
     expect(await isRoom()).toContain("1 mails within an hour");
   });
 
-  test("and the owner is told once which limit was reached", async () => {
+  test("the owner gets one alert that names the limit", async () => {
     const town = await openTown();
     for (let n = 0; n < 120; n++) await tried(town.ask(`s${n}@example.com`, `192.0.${n}.1`));
     const alerts = await town.store.read((tx) => listAlerts(tx, town.environmentId, { limit: 10, after: null }));
@@ -266,7 +266,7 @@ describe("strangers use up nothing of the app's own", () => {
   });
 });
 
-describe("nobody learns who exists", () => {
+describe("no response tells a stranger who exists", () => {
   const closings: [string, (town: Town) => Promise<unknown>][] = [
     [
       "where only invited people sign in",
@@ -287,7 +287,7 @@ describe("nobody learns who exists", () => {
     ],
   ];
   describe.each(closings)("%s", (_, close) => {
-    test("a stranger is answered as anyone, as late and as well, and nothing is mailed and nobody made", async () => {
+    test("a stranger gets the same response after the same time, and no email is sent and no person created", async () => {
       const town = await openTown({ codesPerHour: 1_000 });
       await town.invite("ada@example.com");
       await close(town);
@@ -296,7 +296,7 @@ describe("nobody learns who exists", () => {
         [{ kind: "mailbox" }, "taken"],
         [{ kind: "failed", message: "no", retry: true, reason: "unreachable" }, "code_not_sent"],
       ] as const) {
-        // What goes before is forgotten by what comes: twenty sends are remembered.
+        // Later sends replace earlier ones, because the service remembers twenty sends.
         const known = await openKnown(town, outcome as MailOutcome);
         const before = [await count("email"), await count("person"), town.mails.length];
         const startMs = town.clock.monotonicMs();
@@ -329,7 +329,7 @@ describe("nobody learns who exists", () => {
       },
     ],
   ];
-  test.each(others)("by how late and how well a stranger is answered, %s", async (_, happens) => {
+  test.each(others)("neither does the delay of a response, %s", async (_, happens) => {
     const town = await openTown({ codesPerHour: 1_000 });
     const { tookMs } = await openKnown(town, { kind: "mailbox" });
     await happens(town);
@@ -346,7 +346,7 @@ describe("nobody learns who exists", () => {
     expect([answer, town.clock.monotonicMs() - startMs]).toEqual(["taken", tookMs]);
   });
 
-  /** Twenty sends to people who exist, 300 ms each, that end so. */
+  /** Sends twenty codes to existing people, with this result after 300 ms each. */
   async function openKnown(town: Town, outcome: MailOutcome): Promise<{ answer: string; tookMs: number }> {
     town.outcome = outcome;
     town.takesMs = 300;
@@ -374,7 +374,7 @@ describe("nobody learns who exists", () => {
       },
     ],
   ];
-  test.each(fillings)("by a refusal where %s are used up", async (_, fill) => {
+  test.each(fillings)("neither does a refusal because %s are used up", async (_, fill) => {
     const answer = async (known: boolean): Promise<string[]> => {
       const town = await openTown({ codesPerHour: 10, strangerCodesPerHour: 3 });
       const email = "ada@example.com";
@@ -386,7 +386,7 @@ describe("nobody learns who exists", () => {
     expect([await answer(true), await answer(false)]).toEqual(Array(2).fill(["taken", "code_capped"]));
   });
 
-  test("and a code mailed before the door was closed makes nobody new", async () => {
+  test("and a code that was emailed before sign-in was restricted creates no person", async () => {
     const town = await openTown();
     await town.ask("stranger@example.com");
     await closings[0]?.[1](town);
@@ -395,7 +395,7 @@ describe("nobody learns who exists", () => {
   });
 });
 
-test("every budget is whole again after its hour or day", async () => {
+test("every limit is reset after its hour or day", async () => {
   const town = await openTown({ codesPerHour: 2, strangerCodesPerHour: 1, signupsPerDay: 1 });
   await town.ask("a@example.com");
   await town.enter("a@example.com", town.codeOf("a@example.com"));

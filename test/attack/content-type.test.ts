@@ -1,6 +1,6 @@
 /**
- * No sender signs the Content-Type. Whatever header a captured call comes back under, its signed bytes are the same event: read the same way,
- * and never a second one. Every scheme and every form of recipe stands here as its registry's example.
+ * No sender signs the Content-Type. A captured request under any Content-Type is the same event: its signed bytes are read the same way, and never
+ * stored as a second event. The tests use the registry's examples of every scheme and every form of recipe.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -35,7 +35,7 @@ interface Sender {
   key: string;
   scheme: Scheme;
   fields: Record<string, unknown>;
-  /** {params} signs a form's fields, so that its sender sends nothing else. */
+  /** {params} signs a form's fields, so its sender sends only forms. */
   forms: boolean;
 }
 
@@ -97,7 +97,7 @@ function sign({ scheme, fields, key, name }: Sender, body: string, contentType: 
   return scheme.sign(fields as never, key, draft);
 }
 
-/** Sends what was signed under another type; `taken`, `duplicate`, or status and code. */
+/** Sends a signed request under another content type. Returns `taken`, `duplicate`, or the status and the code. */
 async function send(name: string, { headers, body }: { headers: Record<string, string>; body: Uint8Array | string }, type: string): Promise<string> {
   const others = Object.entries(headers).filter(([header]) => header !== "content-type");
   const answer = await running.hook(name, {
@@ -126,7 +126,7 @@ const hostile = (id: string): string =>
     },
   });
 
-describe("the signed bytes of a JSON call are one event under every content type", () => {
+describe("the signed bytes of a JSON request are one event under every content type", () => {
   for (const sender of ofJson) {
     test.each(TYPES)(`${sender.words} sent first as "%s"`, async (type) => {
       const { name } = sender;
@@ -140,7 +140,7 @@ describe("the signed bytes of a JSON call are one event under every content type
   }
 });
 
-describe("what a sender signed as JSON and is none is never a form", () => {
+describe("a body that was signed as JSON and is not JSON is never read as a form", () => {
   const broken = [
     ['{"id":"1","name":"x&type=paid&data.object.email=thief@example.com"', "cut off"],
     [' \r\n\t[{"id":"1"},&type=paid', "after white space"],
@@ -158,7 +158,7 @@ describe("what a sender signed as JSON and is none is never a form", () => {
       for (const type of TYPES) expect(await send(name, signed, type)).toBe("400 invalid_json");
     });
   }
-  test("in bytes that are no UTF-8", async () => {
+  test("in bytes that are not UTF-8", async () => {
     const body = Buffer.from('{"id":"\xff&type=paid"}', "latin1");
     const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
     for (const type of TYPES) expect(await send("orders", { headers, body }, type)).toBe("400 invalid_json");
@@ -167,17 +167,17 @@ describe("what a sender signed as JSON and is none is never a form", () => {
 
 describe("a recipe that signs a form's fields", () => {
   const phone = senders.find(({ forms }) => forms) as Sender;
-  test.each(TYPES)('never takes JSON bytes, as "%s"', async (type) => {
+  test.each(TYPES)('never accepts JSON bytes as "%s"', async (type) => {
     const body = hostile("evt_params");
     const url = `https://relay.example.test/hooks/${APP}/${phone.name}`;
-    // As the bytes would be signed were they a form, and as they stand.
+    // Signs the bytes as if they were a form, and unchanged.
     const fields = [...new URLSearchParams(body)].sort().map(([name, value]) => name + value);
     for (const text of [url + fields.join(""), url + body, url]) {
       const mac = createHmac("sha1", SECRET).update(text).digest("base64");
       expect(await send(phone.name, { headers: { "x-phone-signature": mac }, body }, type)).toBe("401 bad_signature");
     }
   });
-  test("takes a form as a form alone, once", async () => {
+  test("accepts a form only as a form, once", async () => {
     const signed = sign(phone, "id=evt_form&type=paid&data.object.email=a@example.com", FORM);
     expect(await send(phone.name, signed, JSON_TYPE)).toBe("401 bad_signature");
     expect(await send(phone.name, signed, FORM)).toBe("taken");
@@ -186,13 +186,13 @@ describe("a recipe that signs a form's fields", () => {
   });
 });
 
-test.each(["processor-0", "hooks-0"])("%s reads JSON alone: a form it signed is no event", async (name) => {
+test.each(["processor-0", "hooks-0"])("%s reads only JSON, so a signed form is no event", async (name) => {
   const sender = senders.find((one) => one.name === name) as Sender;
   const signed = sign(sender, "id=1&type=paid", JSON_TYPE);
   for (const type of TYPES) expect(await send(name, signed, type)).toBe("400 invalid_json");
 });
 
-describe("of a timestamp that is signed right before the body", () => {
+describe("a timestamp that is signed right before the body", () => {
   const verify = { scheme: "signature", header: "x-signature", timestampHeader: "x-time", signedPayload: "{timestamp}{body}" };
   const call = (body: string, time: string, bodyAsSent = body, timeAsSent = time) => {
     const mac = createHmac("sha256", HOOK_SECRET).update(`${time}${body}`).digest("hex");
@@ -206,7 +206,7 @@ describe("of a timestamp that is signed right before the body", () => {
   test.each([
     ["JSON", hostile("evt_ms"), JSON_TYPE],
     ["a form", "id=evt_ms_form&type=paid&data.object.email=a@example.com", FORM],
-  ])("no digit moves into %s, which would be another event under the same signature", async (_words, body, own) => {
+  ])("moves no digit into %s, which would be another event under the same signature", async (_words, body, own) => {
     const ms = `${seconds()}123`;
     expect(await send("meeting", call(body, ms), own)).toBe("taken");
     const before = (await mappedOf("meeting")).length;
@@ -214,13 +214,13 @@ describe("of a timestamp that is signed right before the body", () => {
     expect((await mappedOf("meeting")).length).toBe(before);
   });
 
-  test("of the two readings that a form has which begins with digits one alone is taken", async () => {
+  test("allows only one of the two readings of a form that begins with digits", async () => {
     const body = "123id=evt_digits&type=paid";
     expect(await send("meeting", call(body, seconds(), body.slice(3), `${seconds()}123`), FORM)).toBe("taken");
     expect(await send("meeting", call(body, seconds()), FORM)).toBe("401 bad_signature");
   });
 
-  test("in seconds is taken as ever, also before a form that begins with a digit", async () => {
+  test("in seconds is accepted, also before a form that begins with a digit", async () => {
     expect(await send("meeting", call(hostile("evt_s"), seconds()), JSON_TYPE)).toBe("taken");
     expect(await send("meeting", call("1=2&id=evt_s_form", seconds()), FORM)).toBe("taken");
   });
@@ -237,7 +237,7 @@ test("JSON under the form type that curl sends by default is read as JSON", asyn
   });
 });
 
-describe("a literal dotted name stands for a path in forms alone", () => {
+describe("a literal dotted name matches a path only in forms", () => {
   const written = async (body: string, type: string): Promise<unknown> => {
     const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
     expect(await send("orders", { headers, body }, type)).toBe("taken");

@@ -1,9 +1,12 @@
-/** The dashboard as an attacker's page, a stranger's browser and a guesser meet it; what api-gate and api-signin hold is not told again. */
+/**
+ * Attacks on the dashboard by another site's page, by a stranger's browser and by a person who guesses. The suites api-gate and api-signin cover what
+ * is not here.
+ */
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 
-/** A request as bytes, so that no library adds an Origin or mends a path. */
+/** Sends a request as bytes, because a library would add an Origin or normalize the path. */
 function speak(api: ApiServer, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let heard = "";
@@ -26,7 +29,7 @@ function request(api: ApiServer, line: string, headers: readonly string[], body 
 const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
 const person = '{"email":"eve@example.com"}';
 
-describe("a page elsewhere, with the owner's cookie, writes nothing", () => {
+describe("a page of another site with the owner's cookie writes nothing", () => {
   test.each([
     ["without an Origin", []],
     ["as a form post", ["content-type: application/x-www-form-urlencoded", "origin: https://evil.example"]],
@@ -45,7 +48,7 @@ describe("a page elsewhere, with the owner's cookie, writes nothing", () => {
     expect(await api.store.read((tx) => tx.all("SELECT id FROM person"))).toEqual([]);
   });
 
-  test("and the same from the dashboard's own page is taken", async () => {
+  test("the same request from the dashboard's own page is accepted", async () => {
     await using api = await startApi();
     const headers = [`cookie: ${api.cookie}`, `origin: ${api.base}`];
     expect(statusOf(await request(api, `POST ${api.E}/persons`, headers, person))).toBe(201);
@@ -53,7 +56,7 @@ describe("a page elsewhere, with the owner's cookie, writes nothing", () => {
 });
 
 test.each(["x-http-method-override: DELETE", "x-http-method: DELETE", "x-method-override: DELETE"])(
-  "a read stays a read under %s, and under a query or a field that says so",
+  "a read stays a read with %s, and with a query or a field that asks for another method",
   async (header) => {
     await using api = await startApi();
     await api.call(`${api.E}/persons`, {
@@ -95,7 +98,7 @@ test.each([
   expect(answer).not.toContain("root:");
 });
 
-test("whatever a file says it is, it is handed out as a download that no page may run", async () => {
+test("a file of any media type is served as a download that no page may run", async () => {
   await using api = await startApi();
   const types = ["text/html", "image/svg+xml", "application/javascript", "text/html; charset=\u00ff", "", "nonsense"];
   for (const type of types) {
@@ -118,7 +121,7 @@ test("whatever a file says it is, it is handed out as a download that no page ma
   }
 });
 
-test("markup in a name, a payload or an address comes back as JSON and as nothing else", async () => {
+test("markup in a name, a payload or an address comes back only as JSON or plain text", async () => {
   await using api = await startApi();
   const markup = "<img src=x onerror=alert(1)>";
   const fields = { text: { type: "text" } };
@@ -143,7 +146,7 @@ test("markup in a name, a payload or an address comes back as JSON and as nothin
   }
 });
 
-test("nothing that belongs to someone is kept by a cache", async () => {
+test("no cache stores what belongs to an owner", async () => {
   await using api = await startApi();
   for (const path of ["/api/session", `${api.E}/relays`, `${api.E}/settings`, `${api.E}/keys`, "/api/apps"]) {
     const { headers } = await api.call(path, { session: true });
@@ -162,7 +165,7 @@ describe("guessing", () => {
       headers: { origin: api.base, ...headers },
     });
 
-  test("a password is capped, whatever address a header claims", async () => {
+  test("a password is limited, whatever address a header claims", async () => {
     await using api = await startApi();
     const codes: string[] = [];
     for (let n = 0; n < 12; n++) codes.push((await guess(api, { "x-forwarded-for": `203.0.113.${n}` })).json.code);
@@ -170,7 +173,7 @@ describe("guessing", () => {
     expect(codes.slice(10)).toEqual(["signin_capped", "signin_capped"]);
   });
 
-  test("a link from one address keeps nobody else from theirs", async () => {
+  test("a link from one address blocks no other address", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     const open = (address: string) =>
       api.call("/api/session/link", {
@@ -184,21 +187,21 @@ describe("guessing", () => {
   });
 });
 
-describe("slashes in a row", () => {
+describe("repeated slashes", () => {
   const PAGE = "accept: text/html,*/*";
   test.each([
     ["//docs", "/docs"],
     ["//apps//shop///events?state=dead", "/apps/shop/events?state=dead"],
     ["//elsewhere.example/x", "/elsewhere.example/x"],
     ["///elsewhere.example", "/elsewhere.example"],
-  ])("a browser at %s is sent to the same page of this service, written plainly", async (path, plain) => {
+  ])("in a browser's request for %s redirect to the same page of this service", async (path, plain) => {
     await using api = await startApi();
     const answer = await request(api, `GET ${path}`, [PAGE]);
     expect([statusOf(answer), /^location: (.*)$/im.exec(answer)?.[1]]).toEqual([307, plain]);
   });
 
   test.each(["GET //docs", "POST //docs", "GET //api/session", "GET /hooks//shop/orders", "GET //hooks/shop/orders", "GET /client//shop"])(
-    "%s of a program, and every one below the addresses of programs, is refused",
+    "in %s are refused for a program, and for every client below the paths of programs",
     async (line) => {
       await using api = await startApi();
       for (const accept of line === "GET //docs" ? ["accept: application/json", "accept: */*"] : [PAGE, "accept: */*"]) {

@@ -1,4 +1,4 @@
-/** Somebody takes the data directory, or a file of it, from under a running server: what is acknowledged is kept, and nothing happens twice. */
+/** The data directory, or a file of it, is taken away from a running server. No acknowledged event is lost, and nothing happens twice. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import {
@@ -29,7 +29,7 @@ import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/re
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
-/** In a process of its own: whoever closes the file loses the locks that his process has on it. */
+/** Runs in a separate process, because closing the file would release all locks that this process has on it. */
 const SPOIL_AND_TAKE = `
   import { writeFileSync } from "node:fs";
   import { lockDataDirectory } from ${JSON.stringify(join(import.meta.dir, "../../src/store/sqlite/directory-lock.ts"))};
@@ -68,7 +68,7 @@ const told = ({ logged }: RunningService, what: string) => logged.filter((line) 
 
 const listNames = (directory: string) => (existsSync(directory) ? readdirSync(directory).sort() : null);
 
-/** What stands there: names and sizes. */
+/** Lists names and sizes of files. */
 const listFiles = (directory: string) => listNames(directory)?.map((name) => `${name} ${statSync(join(directory, name)).size}`);
 
 describe("under a running server", () => {
@@ -97,7 +97,7 @@ describe("under a running server", () => {
       },
     },
   ]) {
-    test(`${rule} takes no more events: 503 at once, not ready, one line in the log, no new file`, async () => {
+    test(`${rule} makes receivers answer 503 at once and readiness fail, with one line in the log and no new file`, async () => {
       const service = await start();
       expect((await send(service, "before")).status).toBe(200);
       take();
@@ -117,7 +117,7 @@ describe("under a running server", () => {
     });
   }
 
-  test("it is noticed within a second without any call, and a directory that is put back goes on", async () => {
+  test("a missing directory is noticed within a second without any request, and the server continues when it is back", async () => {
     const service = await start();
     renameSync(dataDir, `${dataDir}-moved`);
     await service.clock.advance(1_000);
@@ -132,7 +132,7 @@ describe("under a running server", () => {
     expect(await service.rows("SELECT state FROM event")).toEqual([{ state: "done" }]);
   });
 
-  test("another server's directory in its place loses nothing, also when this one stops", async () => {
+  test("another server's directory in its place loses nothing, even when this server stops", async () => {
     const service = await start();
     renameSync(dataDir, `${dataDir}-moved`);
     mkdirSync(dataDir);
@@ -151,7 +151,7 @@ describe("under a running server", () => {
 
 describe("a start", () => {
   for (const name of ["master.key", "relay.db-wal"]) {
-    test(`beside ${name} without its database is refused with one sentence, and makes nothing`, async () => {
+    test(`next to ${name} without its database is refused with one message and creates nothing`, async () => {
       mkdirSync(dataDir);
       writeFileSync(join(dataDir, name), `${"ab".repeat(32)}\n`);
       await expect(startRunningService({ config: { dataDir } })).rejects.toThrow(
@@ -164,8 +164,8 @@ describe("a start", () => {
   }
 });
 
-describe("a start beside a database that holds nothing", () => {
-  /** What a server that was killed leaves, its rows in the log alone, and `lose` what befell the database since. */
+describe("a start with a database that contains nothing", () => {
+  /** Leaves the directory of a killed server, with its rows only in the log, and damages the database by `lose`. */
   async function loseRows(lose: (file: string) => void): Promise<string> {
     const service = await start();
     const killed = join(folder, "killed");
@@ -200,7 +200,7 @@ describe("a start beside a database that holds nothing", () => {
       left: "master.key",
     },
   ]) {
-    test(`${rule}: refused with one sentence, which the doctor says too, and nothing is thrown away`, async () => {
+    test(`${rule}: the start and doctor refuse it with one message, and nothing is deleted`, async () => {
       const file = await loseRows(lose);
       const before = listFiles(dataDir)?.filter((name) => !/^runner|-shm/.test(name));
       const said = `${file} is empty, and ${join(dataDir, left)} beside it is not its own: put the database back`;
@@ -219,7 +219,7 @@ describe("a start beside a database that holds nothing", () => {
     });
   }
 
-  test("a first start that was cut off before its schema was there goes on", async () => {
+  test("after a first start that was killed before it created the schema succeeds", async () => {
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, "relay.db"), "");
     const service = await start();
@@ -227,7 +227,7 @@ describe("a start beside a database that holds nothing", () => {
   });
 });
 
-test("a runner.lock full of noise is taken all the same, and refused while somebody holds it", async () => {
+test("a runner.lock full of noise can be taken, and is refused while a process holds it", async () => {
   mkdirSync(dataDir);
   const file = join(dataDir, "runner.lock");
   writeFileSync(file, Buffer.alloc(5_000, 7));
@@ -241,8 +241,8 @@ test("a runner.lock full of noise is taken all the same, and refused while someb
   expect(other.stdout.toString()).toContain("is in use by relay serve");
 });
 
-describe("runner.lock is removed under a running server", () => {
-  test("a second start is refused all the same, naming the first, and the lock is made again", async () => {
+describe("runner.lock removed from a running server", () => {
+  test("refuses a second start, names the first server, and is created again", async () => {
     const service = await start();
     rmSync(join(dataDir, "runner.lock"));
     const second = startRunningService({ config: { dataDir, clock: systemClock } });
@@ -250,7 +250,7 @@ describe("runner.lock is removed under a running server", () => {
       () => "started",
       (error: unknown) => error,
     );
-    // The first one looks by its clock, and answers who asks.
+    // The first server checks its lock by the clock, and answers a process that asks.
     while (Bun.peek.status(refused) === "pending") {
       await service.clock.advance(1_000);
       await Bun.sleep(50);
@@ -266,7 +266,7 @@ describe("runner.lock is removed under a running server", () => {
     expect(await service.rows("SELECT state FROM event")).toEqual([{ state: "done" }]);
   });
 
-  test("a server that lost its lease while it was frozen runs nothing more, says so, and still records", async () => {
+  test("does not let a frozen server that lost its lease run anything, but it still records", async () => {
     const service = await start();
     await saveRelay(service, { ...receiverDefinition({}), name: "second" } as never);
     using other = new Database(join(dataDir, "relay.db"));
@@ -284,7 +284,7 @@ describe("runner.lock is removed under a running server", () => {
     expect(told(service, "this server runs nothing any more")).toBe(1);
   });
 
-  test("a clock that is set a year forth or back changes nothing of it", async () => {
+  test("is not affected by a clock that is set years ahead or back", async () => {
     const service = await start();
     for (const years of [1, -2]) {
       service.clock.jump(years * 365 * 86_400_000);
@@ -297,7 +297,7 @@ describe("runner.lock is removed under a running server", () => {
   });
 });
 
-test("a lock file that is removed while it is taken is taken anew: what is held stands there", () => {
+test("a lock file that is removed while it is being taken is taken again, so the file of a held lock exists", () => {
   const { exec } = Database.prototype;
   const file = join(folder, "runner.lock");
   let turns = 0;
@@ -319,7 +319,7 @@ test("a lock file that is removed while it is taken is taken anew: what is held 
   }
 });
 
-describe("runner.lock is removed beside a server in a process of its own", () => {
+describe("runner.lock removed from a server in a separate process", () => {
   const PID_KEPT = 'echo $$ > "$0" && exec "$@"';
   const serve = (name: string) =>
     startCli(["serve", "--port", "0", "--data-dir", dataDir], {
@@ -328,7 +328,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
     });
   const pidOf = (name: string) => Number(readFileSync(join(folder, name), "utf8"));
 
-  test("a second one ends with code 1 and names the first; the first goes on", async () => {
+  test("ends a second server with code 1, which names the first, and the first continues", async () => {
     await using first = serve("first");
     await first.line("service started");
     rmSync(join(dataDir, "runner.lock"));
@@ -338,7 +338,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
     await first.line("runner.lock was removed while the server runs, and was made again");
   });
 
-  test("a first one that was frozen wakes up without its lease and runs nothing more", async () => {
+  test("lets a second server start while the first is frozen, and the first runs nothing more", async () => {
     await using first = serve("first");
     await first.line("service started");
     process.kill(pidOf("first"), "SIGSTOP");
@@ -349,7 +349,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
     expect(await first.line("this server runs nothing any more")).toContain(`process ${pidOf("second")}`);
   });
 
-  test("one that is killed delays the next start by nothing", async () => {
+  test("does not delay the next start after a kill", async () => {
     await using first = serve("first");
     await first.line("service started");
     rmSync(join(dataDir, "runner.lock"));
@@ -362,7 +362,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
   });
 });
 
-describe("the lease of a server that was killed is taken", () => {
+describe("the lease of a killed server is taken", () => {
   const openLease = async (change: string | null, clock: Clock = systemClock) => {
     const lock = lockDataDirectory(folder, "relay serve", 0);
     const file = join(folder, "relay.db");
@@ -377,7 +377,7 @@ describe("the lease of a server that was killed is taken", () => {
     }
   };
 
-  test("but not of one that was asked while it still started: it answers as soon as it runs", async () => {
+  test("but not the lease of a server that is asked while it starts, because it answers once it runs", async () => {
     const file = join(folder, "relay.db");
     const lock = lockDataDirectory(folder, "relay serve", 0);
     const store = await openSqlite(file, { clock: systemClock });
@@ -425,7 +425,7 @@ describe("the lease of a server that was killed is taken", () => {
         expect(Bun.peek.status(taking)).toBe("pending");
         await clock.advance(200);
       }
-      // A clock that stands still: it waits for nothing more.
+      // The clock does not move, so the start waits for nothing more.
       expect(await taking).toEqual({ epoch: 2 });
     });
   }

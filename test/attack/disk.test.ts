@@ -1,11 +1,14 @@
-/** The disk is full while the service serves: what cannot be kept is refused, nothing is half kept, and with room it goes on by itself. */
+/**
+ * The disk is full while the service runs. The service refuses what it cannot store, stores nothing partially, and recovers without help when there
+ * is space.
+ */
 import { expect } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
-/** Lets the database grow by so many pages and no more; null: as it likes. */
+/** Lets the database grow by this many pages; null removes the limit. */
 async function leaveRoom(running: RunningService, pages: number | null): Promise<void> {
   await running.service.store.write("app", async (tx) => {
     const { page_count: now } = (await tx.get<{ page_count: number }>("PRAGMA page_count")) ?? {
@@ -17,7 +20,7 @@ async function leaveRoom(running: RunningService, pages: number | null): Promise
 
 const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000 };
 
-testOfFile("receivers answer 503 not_recorded, the rest goes on, and nothing is half stored", async () => {
+testOfFile("receivers answer 503 not_recorded on a full disk, other requests work, and nothing is stored partially", async () => {
   await using running = await startRunningService({ config: { limits } });
   await makeOrders(running);
   await saveRelay(running, receiverDefinition({}));
@@ -62,7 +65,7 @@ testOfFile("receivers answer 503 not_recorded, the rest goes on, and nothing is 
   expect((await fetch(`${running.service.url}/readyz`)).status).toBe(200);
 });
 
-testOfFile("a signature that counts once is not spent by a call that could not be stored", async () => {
+testOfFile("a request that could not be stored does not use up its one-time signature", async () => {
   await using running = await startRunningService({ config: { limits } });
   const verify = {
     scheme: "signature",

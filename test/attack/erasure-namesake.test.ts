@@ -1,6 +1,6 @@
 /**
- * Two people of an earlier version who share one address, its domain in letters and in punycode: erasing one leaves what is the other's, and
- * after the second the address is found nowhere.
+ * Two people of an earlier version share one address, with its domain in letters and in punycode. Erasing one leaves what belongs to the other. After
+ * the second erasure, the address is found nowhere.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ let running: RunningService;
 let first: string;
 let second: string;
 
-/** The first stands under the key that her domain in punycode had before the two spellings were one. */
+/** The first person has the key that a domain in punycode had before the two spellings became one. */
 beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "relay-namesake-"));
   running = await startRunningService({ config: { dataDir } });
@@ -44,7 +44,7 @@ async function erase(id: string): Promise<void> {
   await running.clock.advance(1_000);
 }
 
-/** Files below the data directory that hold the text. */
+/** Returns the files of the database that contain the text. */
 async function filesThatHold(text: string): Promise<string[]> {
   await running.service.store.vacuumStep({ everything: true });
   const files = readdirSync(dataDir).filter((name) => name.startsWith("relay.db"));
@@ -57,7 +57,7 @@ const ORDERS: [what: string, erased: () => string, stays: () => string][] = [
 ];
 
 describe.each(ORDERS)("erasing %s", (_what, erased, stays) => {
-  test("leaves an event that waits and names the address, in either spelling, for the other, who gets it", async () => {
+  test("leaves a waiting event that names the address in either spelling to the other person", async () => {
     await running.api("POST", "/relays/by-address/pause");
     const waiting = [
       await sendEvent(running, "w1", { who: PUNYCODE }, "by-address"),
@@ -69,12 +69,12 @@ describe.each(ORDERS)("erasing %s", (_what, erased, stays) => {
     for (const event of waiting) expect(await showEvent(running, event)).toMatchObject({ state: "done", person: { id: stays() } });
   });
 
-  test("leaves what the other's events, runs and audit hold, so that a replay finds them", async () => {
+  test("leaves the other's events, runs and audit, so a replay finds them", async () => {
     const event = await sendEvent(running, "hers", { who: LETTERS }, "by-address");
     const named = await sendEvent(running, "by-id", { who: stays(), also: PUNYCODE }, "by-id");
     await running.drain();
     const before = await Promise.all([event, named].map((id) => showEvent(running, id)));
-    // Who the address names is the one in letters; her own events go with her.
+    // The address names the person with the domain in letters, and her own events are erased with her.
     const kept = before.filter(({ person }) => person?.id === stays());
     await erase(erased());
     expect(kept.length).toBe(erased() === first ? 2 : 1);
@@ -86,7 +86,7 @@ describe.each(ORDERS)("erasing %s", (_what, erased, stays) => {
     for (const { id } of kept) expect(await showEvent(running, id)).toMatchObject({ state: "done", person: { id: stays() } });
   });
 
-  test("lets a missed call that names the address be recorded for the other", async () => {
+  test("lets a missed request that names the address be recorded for the other", async () => {
     await sendEvent(running, "one", { who: LETTERS }, "by-address");
     await running.drain();
     await erase(erased());
@@ -96,7 +96,7 @@ describe.each(ORDERS)("erasing %s", (_what, erased, stays) => {
     expect(await reply.json()).toMatchObject({ lines: [{ outcome: "new" }] });
   });
 
-  test("takes what is the erased one's by id, and says in the audit and on their page with whom the address stays", async () => {
+  test("erases what names the person by id, and reports in the audit and on their page who keeps the address", async () => {
     const own = await sendEvent(running, "own", { who: erased(), also: LETTERS }, "by-id");
     await running.drain();
     expect((await running.api("GET", `/persons/${erased()}`)).body).toMatchObject({ namesake: stays() });
@@ -112,7 +112,7 @@ describe.each(ORDERS)("erasing %s", (_what, erased, stays) => {
     expect(reasons).toEqual([{ reason: "erased" }]);
   });
 
-  test("and then the other leaves the address nowhere, and an event of before brings nobody back", async () => {
+  test("and then the other leaves the address nowhere, and an earlier event creates no person", async () => {
     await running.api("POST", "/relays/by-address/pause");
     const waiting = await sendEvent(running, "w", { who: LETTERS }, "by-address");
     await sendEvent(running, "own", { who: erased(), also: [LETTERS, PUNYCODE] }, "by-id");

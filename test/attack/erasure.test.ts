@@ -1,4 +1,7 @@
-/** An erased address never comes back with an event that arrived before, and is found nowhere afterwards. Decisions, section 5, "account erasure". */
+/**
+ * An event that arrived before an erasure never brings the erased address back, and the address is found nowhere afterwards. See decisions, section
+ * 5, "account erasure".
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +49,7 @@ async function erase(id: string): Promise<void> {
   expect((await running.api("DELETE", `/persons/${id}`)).status).toBe(204);
 }
 
-/** The sweep walks with pauses of the clock. */
+/** Runs the sweep to its end. It pauses by the clock. */
 async function sweep(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) {
     await running.clock.advance(100);
@@ -58,7 +61,7 @@ async function sweep(): Promise<void> {
 
 const people = () => running.rows<{ email: string }>("SELECT email FROM person WHERE email IS NOT NULL ORDER BY email");
 
-/** Files below the data directory that hold the text, in any letters' case. */
+/** Returns the files of the database that contain the text, in upper or lower case. */
 async function filesThatHold(text: string): Promise<string[]> {
   await running.service.store.vacuumStep({ everything: true });
   const files = readdirSync(dataDir).filter((name) => name.startsWith("relay.db"));
@@ -88,7 +91,7 @@ describe("an event that arrived before the erasure", () => {
     ],
   ];
   for (const swept of [false, true]) {
-    test.each(rows)(`%s ends failed, person_erased, ${swept ? "after" : "before"} the sweep came to it`, async (_what, make) => {
+    test.each(rows)(`%s fails with person_erased ${swept ? "after" : "before"} the sweep reached it`, async (_what, make) => {
       await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
       await sendEvent(running, "first", { email: ADA });
       await running.drain();
@@ -104,7 +107,7 @@ describe("an event that arrived before the erasure", () => {
     });
   }
 
-  test("and is under way ends with what is on its way: nothing that follows writes or sends the address", async () => {
+  test("and is running ends after its current call, and nothing later writes or sends the address", async () => {
     caller.reply = () => "hang";
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CALL, WRITE, CALL] }));
     const event = await sendEvent(running, "under-way", { email: ADA });
@@ -121,7 +124,7 @@ describe("an event that arrived before the erasure", () => {
     expect(await filesThatHold(ADA)).toEqual([]);
   });
 
-  test("is replayed in vain: it ends person_erased, and once expunged the replay is refused", async () => {
+  test("fails with person_erased when it is replayed, and its replay is refused once it is expunged", async () => {
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
     const event = await sendEvent(running, "first", { email: ADA });
     await running.drain();
@@ -137,7 +140,7 @@ describe("an event that arrived before the erasure", () => {
     expect(await people()).toEqual([]);
   });
 
-  test("and was for the address goes on failing beside a new event, which makes a new person", async () => {
+  test("and names the address still fails, while a new event creates a new person", async () => {
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
     await sendEvent(running, "first", { email: ADA });
     await running.drain();
@@ -157,7 +160,7 @@ describe("an event that arrived before the erasure", () => {
     expect((await replay(running, fresh)).status).toBe(202);
   });
 
-  test("and runs when somebody new has the address does nothing for them", async () => {
+  test("and runs when a new person has the address does nothing for them", async () => {
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
     await saveRelay(running, receiverDefinition({ name: "later", map: MAP, actions: [CREDITS] }));
     await sendEvent(running, "first", { email: ADA });
@@ -176,7 +179,7 @@ describe("an event that arrived before the erasure", () => {
     expect((await running.api("GET", `/persons/${person?.id}/credits`)).body.balance).toBe(5);
   });
 
-  test("keeps the address's hash for as long as it is there itself, and no longer", async () => {
+  test("keeps the address's hash only as long as the event exists", async () => {
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
     await sendEvent(running, "first", { email: ADA });
     await running.drain();
@@ -191,7 +194,7 @@ describe("an event that arrived before the erasure", () => {
     expect(await hashes()).toEqual([]);
   });
 
-  test("and names them by id or by token ends person_erased too", async () => {
+  test("and names the person by id or by token fails with person_erased too", async () => {
     const { person } = (await running.api("POST", "/persons", { email: ADA })).body;
     await running.api("PUT", `/persons/${person.id}/tokens/tok-ada`);
     const events: string[] = [];
@@ -212,7 +215,7 @@ describe("an event that arrived before the erasure", () => {
   });
 });
 
-describe("the address is found nowhere afterwards", () => {
+describe("after an erasure, the address is found nowhere", () => {
   async function liveALife(): Promise<{ id: string; of: string; about: string }> {
     const body = JSON.stringify({ heard: `thank you, ${ADA}` });
     const headers = { "x-heard-from": ADA };
@@ -273,7 +276,7 @@ describe("the address is found nowhere afterwards", () => {
   test.each([
     ["two hours behind", -2 * 60 * MINUTE],
     ["forty days behind", -40 * 24 * 60 * MINUTE],
-  ])("where the clock of the erasure stands %s what was stored before", async (_, byMs) => {
+  ])("even if the clock of the erasure is %s what was stored before", async (_, byMs) => {
     const { id } = await liveALife();
     running.clock.jump(byMs);
     await erase(id);
@@ -281,7 +284,7 @@ describe("the address is found nowhere afterwards", () => {
     expect(await filesThatHold(ADA)).toEqual([]);
   });
 
-  test("in the person's own rows also where a clock dated them that stood ahead and was set back, and events came since", async () => {
+  test("even in the person's own rows that were dated by a clock ahead, with events since it was set back", async () => {
     running.clock.jump(40 * 24 * 60 * MINUTE);
     await saveRelay(running, receiverDefinition({ name: "sales", map: { ...MAP, ref: "ref" }, actions: [{ ...CREDITS, ref: "{{mapped.ref}}" }] }));
     await sendEvent(running, "sold", { email: ADA, ref: `order-${ADA}-2026.v2` }, "sales");
@@ -294,7 +297,7 @@ describe("the address is found nowhere afterwards", () => {
     expect(await filesThatHold(ADA)).toEqual([]);
   });
 
-  test("in the database and its log, whatever held it", async () => {
+  test("in the database and its log, whatever contained it", async () => {
     const { id, of, about } = await liveALife();
     expect(await filesThatHold(ADA)).not.toEqual([]);
     const held = await running.rows("SELECT DISTINCT state FROM event");
@@ -311,7 +314,7 @@ describe("the address is found nowhere afterwards", () => {
     } as object);
   });
 
-  test("whatever signs it has, and it holds up nobody else's", async () => {
+  test("whatever signs it has, while another person's address is erased too", async () => {
     const hyphened = "ada-l@my-shop.example";
     await liveALife();
     await saveRelay(running, receiverDefinition({ name: "hers", map: { ...MAP, note: "note" }, actions: [WRITE] }));
@@ -328,7 +331,7 @@ describe("the address is found nowhere afterwards", () => {
     expect(await filesThatHold(ADA)).toEqual([]);
   });
 
-  test("also when the service stopped in the middle: the next start goes on", async () => {
+  test("even if the service stopped in the middle, because the next start continues", async () => {
     const { id } = await liveALife();
     await erase(id);
     await running.restart();
@@ -338,7 +341,7 @@ describe("the address is found nowhere afterwards", () => {
   });
 });
 
-test("the subject of a mail to them goes with it, from the audit of its run too; of others' mails it stays", async () => {
+test("an erasure deletes the subjects of emails to the person, also from the audit, and keeps those of others", async () => {
   const mail = { ...MAIL, subject: "Order of {{event.name}}", text: "Dear {{event.name}}" };
   await saveRelay(running, receiverDefinition({ name: "mailing", map: MAP, actions: [mail] }));
   await sendEvent(running, "hers", { email: ADA, name: "Lovelace" }, "mailing");
@@ -355,7 +358,7 @@ test("the subject of a mail to them goes with it, from the audit of its run too;
   expect(JSON.parse(left[0]?.after ?? "")).toMatchObject([{ type: "email_person", outcome: "done", after: { to: "erased" } }]);
 });
 
-test("what their books say of them in other words than the address goes too; amounts, refs and what was granted stay", async () => {
+test("an erasure deletes what books say about the person in other words, and keeps amounts, refs and grants", async () => {
   const named = { ...MAP, who: "who", pay: "pay" };
   const reason = "for {{mapped.who}}";
   const actions = [
@@ -391,7 +394,7 @@ test("what their books say of them in other words than the address goes too; amo
   });
 });
 
-test("files that only their records held go with them, and those another's record holds stay", async () => {
+test("an erasure deletes files that only the person's records use, and keeps those of other records", async () => {
   const fields = { scan: { type: "file" } };
   await running.api("POST", "/collections", { name: "scans", kind: "private", fields });
   const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment");

@@ -1,4 +1,4 @@
-/** Definition files as an unkind hand leaves them: whatever lies in the folder is told in one sentence, at once, and harms no other file. */
+/** Hostile definition files. Whatever is in the folder gets one message at once, and harms no other file. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -55,13 +55,13 @@ test.each(FILES)("%s", async (name, make, says) => {
   expect(read.ok ? "read" : read.problems.map(({ message }) => message).join("\n")).toMatch(says);
 });
 
-test("a good file among them is read, and a folder that is named like a file is none", async () => {
+test("a good file among them is read, and a folder that is named like a file is ignored", async () => {
   writeFileSync(join(relays, "good.json"), definition("good"));
   expect((await readDefinitionFile(join(relays, "good.json"))).ok).toBe(true);
   expect(await listDefinitionFiles(serviceDir)).not.toContain(join(relays, "folder.json"));
 });
 
-/** Characters that searches in texts and parts of them go through meanwhile. */
+/** Counts the characters that searches and slices of strings go through while the work runs. */
 function countSearched(work: () => void): number {
   const { indexOf, lastIndexOf, slice } = String.prototype;
   let searched = 0;
@@ -91,18 +91,18 @@ function countSearched(work: () => void): number {
 test.each([
   ["on one line", ""],
   ["on a line each", "\n"],
-])("seventy thousand fields %s are placed in one pass over the text", (_name, gap) => {
+])("seventy thousand fields %s get their positions in one pass over the text", (_name, gap) => {
   const text = `{${Array.from({ length: 70_000 }, (_, at) => `"k${at}":${gap}1`).join(",")}}`;
   let read = parseFileText({ text: "{}" });
   const searched = countSearched(() => {
     read = parseFileText({ text });
   });
   expect(read.ok ? read.places.places.get("k69999") : null).toEqual(gap === "" ? { line: 1, column: text.length - 1 } : { line: 70_001, column: 1 });
-  // A look back for each field would go through the text thousands of times.
+  // A search backward for each field would go through the text thousands of times.
   expect(searched / text.length).toBeLessThan(4);
 });
 
-test("a secrets file that is a pipe or a device is refused in a sentence", async () => {
+test("a secrets file that is a pipe or a device is refused with a message", async () => {
   for (const make of [makePipe, (path: string) => symlinkSync("/dev/zero", path)]) {
     const path = join(serviceDir, ".secrets.json");
     make(path);
@@ -112,7 +112,7 @@ test("a secrets file that is a pipe or a device is refused in a sentence", async
   }
 });
 
-test("what a name holds never steers the terminal, and in JSON it stays what it was", () => {
+test("control characters in a name never reach the terminal, and JSON keeps them", () => {
   const name = "red\u001b[31m \u009b2J\u0007\u0000 end";
   const shown = showControls(JSON.stringify({ name }));
   expect(shown).not.toMatch(/\p{Cc}/u);

@@ -1,4 +1,4 @@
-/** A disk that takes nothing, a lock that another process holds, a start that is killed: the service says so, goes on, and recovers by itself. */
+/** A disk without space, a lock that another process holds, a start that is killed. The service reports it, continues, and recovers without help. */
 
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
@@ -33,7 +33,7 @@ const send = (url: string, id: string) => {
   return fetch(`${url}/hooks/app_test/orders`, { method: "POST", headers, body });
 };
 
-/** A data directory that a server used, and what it held. */
+/** Fills a data directory with a server's data. */
 async function fill(): Promise<void> {
   const running = await startRunningService({ config: { dataDir, limits } });
   await makeOrders(running);
@@ -43,7 +43,7 @@ async function fill(): Promise<void> {
   await running.service[Symbol.asyncDispose]();
 }
 
-/** The command line's server in a process of its own. */
+/** Starts the command line's server in a separate process. */
 function serve(wrap: readonly string[] = []) {
   const child = Bun.spawn([...wrap, requireExecutable("relay"), "serve", "--port", "0", "--data-dir", dataDir], {
     cwd: folder,
@@ -58,7 +58,7 @@ function serve(wrap: readonly string[] = []) {
   const reading = read();
   return {
     child,
-    /** All that it wrote to standard error until its end. */
+    /** Resolves with the exit code and everything that it wrote to standard error. */
     ended: async () => {
       const code = await child.exited;
       await reading;
@@ -69,7 +69,7 @@ function serve(wrap: readonly string[] = []) {
 }
 
 describe("a start on a full disk", () => {
-  test("answers on its port, receivers with 503, says so once, and goes on by itself when there is room", async () => {
+  test("answers on its port with 503 for receivers, reports it once, and continues when there is space", async () => {
     await fill();
     const server = serve(NO_DISK_SPACE);
     const told = (what: string) => server.told().split(what).length - 1;
@@ -90,7 +90,7 @@ describe("a start on a full disk", () => {
     expect(database.query("SELECT count(*) AS count FROM event").get()).toEqual({ count: 2 });
   });
 
-  test("that is told to stop while it waits ends at once, with code 0", async () => {
+  test("exits at once with code 0 if it is asked to stop while it waits", async () => {
     await fill();
     using other = new Database(join(dataDir, "relay.db"));
     other.run("BEGIN IMMEDIATE");
@@ -101,8 +101,8 @@ describe("a start on a full disk", () => {
   });
 });
 
-describe("while it runs", () => {
-  test("a full disk writes two lines a minute to the log for any number of calls, and readiness is told", async () => {
+describe("while the service runs", () => {
+  test("a full disk writes two lines a minute to the log for any number of requests", async () => {
     await using running = await startRunningService({ config: { dataDir, limits } });
     await makeOrders(running);
     await saveRelay(running, receiverDefinition({}));
@@ -121,7 +121,7 @@ describe("while it runs", () => {
     await leave(1_000_000);
   });
 
-  test("a disk that takes nothing any more makes it not ready although nobody sends, and SIGTERM still ends with code 0", async () => {
+  test("a disk that becomes full makes it not ready without any request, and SIGTERM still ends it with code 0", async () => {
     await fill();
     const server = serve(LIMITED_DISK_SPACE);
     await until("it runs", () => server.told().includes("service started"));
@@ -138,7 +138,7 @@ describe("while it runs", () => {
     expect(server.told()).not.toContain("went wrong");
   });
 
-  test("a disk that takes a probe and no event: not ready until a group succeeds after there is room, however often a small write does", async () => {
+  test("a disk with space for a probe and not for an event makes it not ready until a group succeeds again", async () => {
     await fill();
     const server = serve(LIMITED_DISK_SPACE);
     await until("it runs", () => server.told().includes("service started"));
@@ -153,7 +153,7 @@ describe("while it runs", () => {
     const seen: { sent: number; ready: number }[] = [];
     for (let round = 0; seen.filter(({ sent }) => sent === 503).length < 5; round++) {
       const sent = await big(`big-${round}`);
-      // An answer is kept for a second.
+      // The service reuses a readiness result for a second.
       await Bun.sleep(1_100);
       seen.push({ sent, ready: await ready() });
     }
@@ -167,7 +167,7 @@ describe("while it runs", () => {
     expect(readdirSync(dataDir).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
 
-  test("readiness writes and syncs: it changes a page of the log", async () => {
+  test("a readiness check writes to the database and syncs", async () => {
     await using running = await startRunningService({ config: { dataDir } });
     const probes = () => running.rows<{ probes: number }>("SELECT probes FROM runner_lease");
     const [before] = await probes();
@@ -178,11 +178,11 @@ describe("while it runs", () => {
     expect((await probes())[0]?.probes).toBe((before?.probes ?? 0) + 3);
   });
 
-  test("another process's write lock holds no call up that only reads, and a write waits for it and is done", async () => {
+  test("another process's write lock blocks no read, and a write waits for it and succeeds", async () => {
     await using running = await startRunningService({ config: { dataDir } });
     await makeOrders(running);
     await saveRelay(running, receiverDefinition({}));
-    // A write gives up after a second.
+    // A write gives up after a second, so the clock must not move.
     using _ = holdRealClock();
     using other = new Database(join(dataDir, "relay.db"));
     other.run("BEGIN IMMEDIATE");
@@ -197,7 +197,7 @@ describe("while it runs", () => {
   });
 });
 
-describe("another process's write lock when the port has just opened", () => {
+describe("another process's write lock right after the port has opened", () => {
   for (const { rule, owner, said } of [
     { rule: "costs the set-up link alone, and says what to do", owner: false, said: "no link could be made" },
     { rule: "costs nothing where there is an owner", owner: true, said: null },
@@ -249,7 +249,7 @@ describe("a first start that was killed", () => {
       },
     },
   ]) {
-    test(`${rule} leaves nothing that hinders the next, nor a file of its own`, async () => {
+    test(`${rule} leaves nothing that blocks the next start, and no temporary file`, async () => {
       leave();
       await using running = await startRunningService({ config: { dataDir } });
       await makeOrders(running);
@@ -261,7 +261,7 @@ describe("a first start that was killed", () => {
     });
   }
 
-  test("at any moment: the next one starts", async () => {
+  test("at any moment lets the next one start", async () => {
     for (const afterMs of [120, 180, 240, 300, 380, 480]) {
       const server = serve();
       await Bun.sleep(afterMs);
@@ -297,8 +297,8 @@ describe("the master key of a database that was used", () => {
       sentence: "cannot be read (EISDIR): it must be a file that the server's user may read",
     },
   ]) {
-    test(`${rule} is one clear sentence, and nothing is replaced`, async () => {
-      // Nothing was ever sealed in it but the proof.
+    test(`${rule} is refused with one clear message, and nothing is replaced`, async () => {
+      // The only sealed value in this database is the proof of its key.
       const running = await startRunningService({ config: { dataDir } });
       await running.service[Symbol.asyncDispose]();
       const file = join(dataDir, "master.key");

@@ -1,4 +1,7 @@
-/** Many calls that are stored in one work of the store: each gets its own answer, a broken one alone is refused, and nobody's key or place in the minute is taken by what was undone. */
+/**
+ * Many requests that one write stores. Each gets its own response, only a broken one is refused, and work that is rolled back uses up no key and no
+ * place in the minute's limit.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { refuseRows, takeRowsAgain } from "../kit/refused-row.ts";
@@ -21,7 +24,7 @@ interface Answer {
   body: { eventId?: string; duplicate?: true; code?: string };
 }
 
-/** All at once. */
+/** Sends all events at once. */
 const send = (ids: readonly string[]): Promise<Answer[]> =>
   Promise.all(ids.map(async (id) => ({ id, ...(await running.hook("orders", signedCall({ id }))) }) as Answer));
 const range = (name: string, count: number): string[] => Array.from({ length: count }, (_, at) => `${name}${at}`);
@@ -33,7 +36,7 @@ const refuse = (ids: readonly string[]) =>
   refuseRows(running.service.store, "BEFORE INSERT ON event", `json_extract(NEW.payload, '$.event.id') IN (${ids.map((id) => `'${id}'`).join()})`);
 const mend = () => takeRowsAgain(running.service.store);
 
-test("the same events many times over: one row each, and every answer names the row of its own event", async () => {
+test("repeated events are stored once each, and every response names the row of the right event", async () => {
   const ids = range("a", 20);
   const answers = await send([...ids, ...ids.toReversed(), ...ids]);
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
@@ -44,7 +47,7 @@ test("the same events many times over: one row each, and every answer names the 
 });
 
 test.each([[[0]], [[15]], [[29]], [[0, 1, 13, 28, 29]]])(
-  "those at %j break: they alone are told to send again, take no key and no place, and are taken when they come again",
+  "only the broken requests at %j are refused, without using a key or a place, and are accepted when they come again",
   async (places) => {
     const ids = range("b", 30);
     const broken = places.map((at) => `b${at}`);
@@ -56,7 +59,7 @@ test.each([[[0]], [[15]], [[29]], [[0, 1, 13, 28, 29]]])(
     await mend();
     const again = await send(ids);
     for (const { id, status, body } of again) expect([id, status, body.duplicate ?? false]).toEqual([id, 200, !broken.includes(id)]);
-    // Thirty places are taken, however often they were tried.
+    // Thirty places are used, however often the requests were tried.
     const more = await send(range("c", 15));
     expect(more.filter(({ status }) => status === 200)).toHaveLength(MOST - 30);
     expect(more.filter(({ status }) => status === 429)).toHaveLength(5);
@@ -64,12 +67,12 @@ test.each([[[0]], [[15]], [[29]], [[0, 1, 13, 28, 29]]])(
   },
 );
 
-test("a minute that fills up in the middle of them takes as many as it has places, and the next minute as many again", async () => {
+test("a limit that is reached in the middle of a batch accepts as many requests as it has places, in every minute", async () => {
   for (const minute of [1, 2, 3]) {
     const answers = await send(range(`m${minute}-`, MOST + 25));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(MOST);
     expect(answers.filter(({ status, body }) => status === 429 && body.code !== undefined)).toHaveLength(25);
-    // A duplicate is told so, full or not.
+    // A duplicate is reported as one, whether the limit is reached or not.
     const [first] = answers.filter(({ status }) => status === 200);
     expect(await send([first?.id ?? ""])).toMatchObject([{ status: 200, body: { duplicate: true, eventId: first?.body.eventId } }]);
     expect((await stored()).size).toBe(MOST * minute);

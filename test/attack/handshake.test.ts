@@ -1,4 +1,7 @@
-/** Whatever a stranger asks a receiver URL, what is said back is short, harmless and asked for by the definition; and no text that could sign an event. */
+/**
+ * Whatever a stranger asks a receiver URL, the response is short, harmless and asked for by the definition. It is never a text that could sign an
+ * event.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
@@ -26,7 +29,7 @@ const value = fc.oneof(
 );
 
 describe("a question by GET", () => {
-  test("any query of any names, however often each comes", () => {
+  test("with any query of any names gets harmless text, and from meta only with its token", () => {
     const query = fc.array(fc.tuple(field, value), { maxLength: 8 });
     fc.assert(
       fc.property(fc.constantFrom(...NAMES), fc.constantFrom("GET" as const, "HEAD" as const), query, (name, method, pairs) => {
@@ -39,7 +42,7 @@ describe("a question by GET", () => {
       { numRuns: 2_000 },
     );
   });
-  test("a token that begins alike, is longer or has other letters is not the relay's", () => {
+  test("with a token that begins alike, is longer or has other letters is refused", () => {
     for (const said of [
       "",
       TOKEN.slice(0, -1),
@@ -60,7 +63,7 @@ describe("a question by GET", () => {
   });
 });
 
-test("a call of any JSON is answered with harmless text, or JSON of it, or not at all", () => {
+test("a request with any JSON gets harmless text, JSON with harmless texts, or no answer", () => {
   const body = fc.record(
     {
       type: fc.constantFrom<unknown>("url_verification", 0, 1, 2),
@@ -82,7 +85,7 @@ test("a call of any JSON is answered with harmless text, or JSON of it, or not a
   );
 });
 
-describe("no answer signs a text that verifies as an event:", () => {
+describe("no answer signs a text that verifies as an event", () => {
   const LITERALS = ["", "v0:", "v0-", ".", ":", "_", "-", "a1"];
   const payloads = LITERALS.flatMap((before) => [
     `${before}{body}`,
@@ -115,7 +118,7 @@ describe("no answer signs a text that verifies as an event:", () => {
         ?.prepare(SECRET)
         .verify(makeCall({ body: EVENT, headers, nowMs: NOW_MS }));
       expect([verify.signedPayload, verdict?.verified]).toEqual([verify.signedPayload, false]);
-      // A definition that is refused is not answered where an earlier version stored it.
+      // A definition that is refused today can come from an earlier version. The service does not answer for it.
       if (!isSaved({ ...verify, handshake: name })) expect(answer).not.toBeInstanceOf(HandshakeAnswer);
     }
   });

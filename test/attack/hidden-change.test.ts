@@ -1,6 +1,6 @@
 /**
- * A change of production that hides from who approves it: deep inside a long value, behind letters that imitate others, or in characters that
- * show nothing. What the approval page and Promote's card show of it marks the part that differs.
+ * A change of production that hides from its approver: deep inside a long value, behind letters that imitate others, or in invisible characters. The
+ * approval page and Promote's card mark the part that differs.
  */
 import { describe, expect, test } from "bun:test";
 import { findDeceptive } from "../../web/base/look-alike.ts";
@@ -15,7 +15,7 @@ const diff = (left: string, right: string): [string, string] => {
 };
 const escaped = (text: string): string[] => findDeceptive(text).map(({ at, text: character }) => `${at} ${character}`);
 
-describe("inside a changed line the part that differs is marked:", () => {
+describe("a changed line marks the part that differs", () => {
   const rows: [string, string, string, string, string][] = [
     ["a word", '"url": "https://a.example/x"', '"url": "https://b.example/x"', '"url": "https://[a].example/x"', '"url": "https://[b].example/x"'],
     ["an addition", '"to": "a"', '"to": "a, eve"', '"to": "a"', '"to": "a[, eve]"'],
@@ -33,7 +33,7 @@ describe("inside a changed line the part that differs is marked:", () => {
     expect(diff(left, right)).toEqual([leftShown, rightShown]);
   });
 
-  test("a change 8,000 characters deep in a value of 9,000 is within 250 characters of the line's beginning", () => {
+  test("8,000 characters deep in a value of 9,000 within 250 characters of the line's beginning", () => {
     const words = Array.from({ length: 1_500 }, (_, n) => `word${n}`);
     const left = `"text": "${words.join(" ")}"`;
     const right = left.replace("word1200", "evil");
@@ -46,20 +46,20 @@ describe("inside a changed line the part that differs is marked:", () => {
     expect(diff(left, right)[1]).toContain("[evil]");
   });
 
-  test("a value without a blank, of 60,000 letters", () => {
+  test("in a value of 60,000 letters without a blank", () => {
     const left = "x".repeat(60_000);
     const right = `${"x".repeat(40_000)}y${"x".repeat(19_999)}`;
     expect(diff(left, right)[1]).toMatch(/^x{80}<39840>x{80}\[y\]x{80}<19839>x{80}$/);
   });
 
-  test("of many changed letters in such a value, all that lies between the first and the last", () => {
+  test("as one part from the first to the last of many changed letters in such a value", () => {
     const right = [..."x".repeat(60_000)].map((letter, at) => (at % 2 === 0 && at > 9_999 && at < 50_000 ? "y" : letter)).join("");
     const [, other] = diff("x".repeat(60_000), right);
     expect(other.replace(/[xy]{200,}/, "…")).toMatch(/^x{80}<9840>x{80}\[…\]x{80}/);
   });
 });
 
-test("lines of one field are each other's like, whatever came between them", () => {
+test("lines of the same field are compared, whatever came between them", () => {
   const left = '{\n  "a": 1,\n  "url": "https://x.example/"\n}';
   const right = '{\n  "b": 2,\n  "c": 3,\n  "url": "https://y.example/"\n}';
   const url = diffLines(left, right).filter(({ text }) => text.includes('"url"'));
@@ -69,12 +69,12 @@ test("lines of one field are each other's like, whatever came between them", () 
   ]);
 });
 
-test("two spellings of one letter are known to look the same", () => {
+test("two spellings of one letter are reported as looking the same", () => {
   expect(diffLines('"caf\u00e9"', '"cafe\u0301"').map(({ looksSame }) => looksSame)).toEqual([true, true]);
   expect(diffLines('"a"', '"b"').map(({ looksSame }) => looksSame)).toEqual([false, false]);
 });
 
-describe("shown as its escape is", () => {
+describe("an escape is shown for", () => {
   const rows: [string, string, string[]][] = [
     ["a Cyrillic letter in a Latin word", "p\u0430ypal", ["1 \u0430"]],
     ["a Greek letter in a Latin word", "g\u03bfogle", ["1 \u03bf"]],
@@ -102,7 +102,7 @@ describe("shown as its escape is", () => {
     ["an emoji with a joiner", "\u{1f468}\u200d\u{1f469}"],
     ["plain text", "https://relay.example.com/a?b=c"],
   ];
-  test.each(plain)("nothing of %s", (_, text) => {
+  test.each(plain)("nothing in %s", (_, text) => {
     expect(escaped(text)).toEqual([]);
   });
 });

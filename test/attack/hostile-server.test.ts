@@ -1,6 +1,6 @@
 /**
- * A server that answers every route with something else than it should: every remote command of the registry ends with a sentence, and no file
- * is written that the server could choose the place of, or that holds what no save would take.
+ * A server answers every route with something wrong. Every remote command of the registry ends with a message. The server cannot choose where a file
+ * is written, and no file gets content that no save would accept.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -34,9 +34,9 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** Commands that speak to a server, each with a line of it, and what it is given on standard input. */
+/** Commands that use a server, each with a line and its standard input. */
 const REMOTE = COMMANDS.filter(({ options }) => options.some(({ name }) => name === "url")).map(({ words }) => words.join(" "));
-/** `send` posts to a receiver as a sender does, and shows what came back; `config` asks no server. */
+/** `send` posts to a receiver as a sender does and shows the response. `config` uses no server. */
 const ELSEWHERE = ["send", "config"];
 const LINES: readonly (readonly [line: string, input?: string])[] = [
   [`changes --url ${url}`],
@@ -136,10 +136,10 @@ test("every remote command has a line", () => {
   expect(REMOTE.filter((name) => !named.has(name) && !ELSEWHERE.includes(name) && name !== "files download")).toEqual([]);
 });
 
-/** The top-level fields that routes answer with. */
+/** The top-level fields of the routes' responses. */
 const FIELDS = [...new Set(ROUTES.flatMap(({ answer }) => Object.keys((answer as { properties?: object } | null)?.properties ?? {})))];
 const everyField = (value: unknown): string => JSON.stringify(Object.fromEntries(FIELDS.map((name) => [name, value])));
-/** What no route answers: each command ends with 1, or with 2 where it takes the answer for a wrong line. */
+/** Responses that no route gives. Each command ends with 1, or with 2 if it reads the response as a wrong line. */
 const NO_ANSWERS: readonly (readonly [what: string, answer: string])[] = [
   ["{}", "{}"],
   ["null", "null"],
@@ -154,7 +154,7 @@ const NO_ANSWERS: readonly (readonly [what: string, answer: string])[] = [
   ["items of texts", '{"items":["x"],"next":null}'],
   ["a list without an end", '{"items":[],"next":"x"}'],
 ];
-/** What has the fields of an answer, with other types: a command may take it for an answer, and never breaks. */
+/** Responses with the right fields and other types. A command may accept them, and must never crash. */
 const WRONG_TYPES: readonly (readonly [what: string, answer: string])[] = [
   ["items of {}", '{"items":[{}],"next":null}'],
   ["every field a number", everyField(7)],
@@ -167,11 +167,11 @@ const WRONG_TYPES: readonly (readonly [what: string, answer: string])[] = [
   ["every field an object of numbers", everyField(Object.fromEntries(FIELDS.map((name) => [name, 7])))],
   ["every field a hostile text", everyField("../../x\u001b[2J\u202e")],
 ];
-/** It answers each line of its input with a JSON-RPC error, and ends with its input. */
+/** This command answers each line of its input with a JSON-RPC error, and ends with its input. */
 const STREAM = "mcp";
-/** It shows what the key says, which is true here. */
+/** This command shows the key's own data, which is correct here. */
 const BY_KEY = "whoami";
-/** Its answer may leave out every field. */
+/** This command accepts a response without any field. */
 const NO_FIELD = "relays set-secret";
 const BROKEN = /Something went wrong|undefined is not|is not a function|is not iterable|is not an object|Cannot destructure|TypeError|RangeError/;
 
@@ -193,7 +193,7 @@ async function runAll(answer: string): Promise<Ended[]> {
   return ended;
 }
 
-/** A project whose files the server cannot have. */
+/** Creates a project with files that the server does not have. */
 function openFolder(): string {
   const cwd = mkdtempSync(join(home, "at-"));
   mkdirSync(join(cwd, "service", "relays"), { recursive: true });
@@ -202,7 +202,7 @@ function openFolder(): string {
 }
 
 describe("a server that answers every route with", () => {
-  test.each(NO_ANSWERS)("%s: every command ends with a sentence and a code other than 0", async (_, answer) => {
+  test.each(NO_ANSWERS)("%s, every command ends with a message and a code other than 0", async (_, answer) => {
     const ended = await runAll(answer);
     const well = ended.filter(({ line, code }) => code === 0 && ![STREAM, BY_KEY, NO_FIELD].includes(nameOf(line)));
     expect(well).toEqual([]);
@@ -210,12 +210,12 @@ describe("a server that answers every route with", () => {
     expect(ended.find(({ line }) => line === STREAM)?.text).toContain('"error"');
   });
 
-  test.each(WRONG_TYPES)("%s: no command breaks", async (_, answer) => {
+  test.each(WRONG_TYPES)("%s, no command crashes", async (_, answer) => {
     const ended = await runAll(answer);
     expect(ended.filter(({ text }) => BROKEN.test(text))).toEqual([]);
   });
 
-  test("the same on /api/key: no command takes it for a relay server", async () => {
+  test("the same on /api/key, no command accepts it as a relay server", async () => {
     keyIsTrue = false;
     try {
       for (const [, answer] of NO_ANSWERS) {
@@ -241,7 +241,7 @@ describe("relay pull", () => {
     ...more,
   });
   const item = (kind: string, name: string, content: unknown) => ({ kind, name, content, mark: null, brought: null, changed: null });
-  /** Every file below the folder, and beside it. */
+  /** Lists every file below the folder. */
   const filesIn = (folder: string): string[] =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => !entry.isDirectory())
@@ -279,7 +279,7 @@ describe("relay pull", () => {
     ["a collection without fields", item("collection", "evil", { kind: "shared", fields: 7 })],
     ["a plan sold at a javascript address", item("plan", "evil", { title: "x", soldThrough: { kind: "payment_link", url: "javascript:alert(1)" } })],
   ];
-  test.each(unchecked)("does not write %s, says why, and writes the others", async (_, one) => {
+  test.each(unchecked)("does not write %s, gives the reason, and writes the others", async (_, one) => {
     const { cwd, code, said: out, told } = await pull([one, item("relay", "good", definition("good"))]);
     expect([code, out, told]).toEqual([
       1,
@@ -292,7 +292,7 @@ describe("relay pull", () => {
     expect(readFileSync(join(cwd, "service", "catalog.json"), "utf8")).not.toContain("evil");
   });
 
-  test("writes nothing through service/relays where that is a link out of the folder, and reads nothing there", async () => {
+  test("writes and reads nothing through service/relays if it is a link out of the folder", async () => {
     const outside = mkdtempSync(join(home, "outside-"));
     writeFileSync(join(outside, "old.json"), JSON.stringify(definition("old")));
     const open = (): string => {
@@ -313,7 +313,7 @@ describe("relay pull", () => {
     expect(filesIn(outside)).toEqual(["old.json"]);
   });
 
-  test("follows service/relays to another folder within", async () => {
+  test("follows a service/relays that links to another folder inside", async () => {
     const open = (): string => {
       const cwd = openFolder();
       rmSync(join(cwd, "service", "relays"), { recursive: true });

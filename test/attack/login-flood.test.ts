@@ -1,4 +1,4 @@
-/** Strangers who begin logins of the command line by the thousand: a login that its owner is about to allow stays, and another one begins. */
+/** Strangers begin thousands of logins of the command line. A login that its owner is about to approve stays, and another one can begin. */
 import { describe, expect, test } from "bun:test";
 import { LOGIN_LIFE_MS, MAX_WAITING_LOGINS, MAX_WAITING_LOGINS_PER_PROVIDER } from "../../src/base/limit.ts";
 import { beginLogin } from "../../src/platform/account/login.ts";
@@ -19,7 +19,7 @@ async function begin({ store, clock }: FreshStore, source: string): Promise<stri
   return await store.write("app", (tx) => beginIn(tx, source, clock.now()));
 }
 
-/** Begins so many, a millisecond apart; answers how many were refused. */
+/** Begins this many logins, a millisecond apart. Returns how many were refused. */
 async function flood({ store, clock }: FreshStore, count: number, from: (n: number) => string): Promise<number> {
   const startMs = clock.now() + 1;
   const refused = await store.write("app", async (tx) => {
@@ -41,7 +41,7 @@ async function waitingOf({ store, clock }: FreshStore, source = "%"): Promise<st
   return (await store.read((tx) => tx.all<{ id: string }>(sql, source, clock.now()))).map(({ id }) => id);
 }
 
-describe("a login that waits stays", () => {
+describe("a waiting login stays", () => {
   const floods: [string, (n: number) => string, number][] = [
     ["1,100 logins of as many addresses, each of its own network", (n) => `198.${n >> 8}.${n & 255}.1`, MAX_WAITING_LOGINS],
     ["1,100 logins of 550 addresses", (n) => `198.${n >> 9}.${(n >> 1) & 255}.1`, MAX_WAITING_LOGINS],
@@ -58,8 +58,8 @@ describe("a login that waits stays", () => {
   });
 });
 
-describe("next to as many logins as may wait", () => {
-  test("one of a new network begins in the place of one of a network with several, which began last", async () => {
+describe("at the limit of waiting logins", () => {
+  test("a login of a new network replaces the second newest one, because its network has several", async () => {
     const fresh = await openFreshStore();
     const from = (n: number) => `198.${n >> 9}.${(n >> 1) & 255}.1`;
     expect(await flood(fresh, MAX_WAITING_LOGINS, from)).toBe(0);
@@ -68,7 +68,7 @@ describe("next to as many logins as may wait", () => {
     expect(await waitingOf(fresh)).toEqual([...before.slice(0, -2), ...before.slice(-1), own]);
   });
 
-  test("one of the network with the most begins in the place of its own oldest, and both logins of another network stay", async () => {
+  test("a login of the network with the most replaces that network's oldest, and both logins of another network stay", async () => {
     const fresh = await openFreshStore();
     const own = [await begin(fresh, OWN), await begin(fresh, OWN)];
     await flood(fresh, 1_100, (n) => `198.${n >> 9}.${(n >> 1) & 255}.1`);
@@ -77,7 +77,7 @@ describe("next to as many logins as may wait", () => {
     expect(await waitingOf(fresh, OWN)).toEqual(own.slice(1));
   });
 
-  test("of as many networks, one more is refused until the first of them ends", async () => {
+  test("a login of one more network is refused until the first one ends", async () => {
     const fresh = await openFreshStore();
     const startMs = fresh.clock.now() + 1;
     await flood(fresh, MAX_WAITING_LOGINS, (n) => `198.${n >> 8}.${n & 255}.1`);

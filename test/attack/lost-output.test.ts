@@ -1,4 +1,4 @@
-/** Standard output and error that cannot be written: the server goes on, the lines are dropped, counted and told, and memory stays bounded. */
+/** Standard output and error cannot be written. The server continues, drops, counts and reports the lines, and uses bounded memory. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,7 +39,7 @@ describe("a line output", () => {
     expect(stream).toMatchObject({ listens: true, written: ["one\n"] });
   });
 
-  test("counts what failed, whether the stream throws or tells, and tells it once when writing works again", () => {
+  test("counts lines that failed, by an exception or an error, and reports them once when writing works again", () => {
     const stream = new HeldStream();
     const output = new LineOutput(() => stream);
     const told: number[] = [];
@@ -56,7 +56,7 @@ describe("a line output", () => {
     expect({ dropped: output.dropped, told }).toEqual({ dropped: 2, told: [2] });
   });
 
-  test("a reader that does not read never fills the memory: past 1 MiB lines are dropped until it reads", () => {
+  test("uses bounded memory for a reader that does not read: it drops lines past 1 MiB until the reader continues", () => {
     const stream = new HeldStream();
     const output = new LineOutput(() => stream);
     const line = "x".repeat(64 * 1024 - 1);
@@ -82,9 +82,9 @@ describe("relay serve", () => {
     ["with closed streams", ">&- 2>&-", /stream="stderr"} 0/],
   ];
 
-  // /dev/full is Linux's.
+  // Only Linux has /dev/full.
   const here = process.platform === "linux" ? rows : [];
-  test.each(here)("%s goes on, and counts what it could not write", async (_name, redirect, lost) => {
+  test.each(here)("%s continues, and counts what it could not write", async (_name, redirect, lost) => {
     const port = await findFreePort();
     const line = `echo $$; exec 3>&1; { sh -c 'echo $$ >&3; exec "$0" "$@" 3>&-' '${requireExecutable("relay")}' serve --port ${port} --data-dir '${folder}' ${redirect}; }`;
     const child = Bun.spawn(["sh", "-c", line], { env: process.env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
@@ -98,7 +98,7 @@ describe("relay serve", () => {
     try {
       const origin = `http://127.0.0.1:${port}`;
       await waitUntil(async () => (await fetch(`${origin}/healthz`)).ok);
-      // Each makes the server say something; every line goes nowhere.
+      // Each request makes the server print a line, and every line is lost.
       for (let call = 0; call < 3; call++) await fetch(`${origin}/hooks/none/none`, { method: "POST" });
       const metrics = await (await fetch(`${origin}/metrics`)).text();
       expect(metrics).toMatch(lost);

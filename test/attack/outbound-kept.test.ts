@@ -1,6 +1,6 @@
 /**
- * Kept connections under servers with bad manners, a thousand notices each: none is lost, none is read more often than the same server would
- * have read it over a connection for each call, and none fails because a connection was closed while it waited.
+ * Reused connections to servers that misbehave, with a thousand notices each. No notice is lost, and none is read more often than with a new
+ * connection for each call. None fails because a connection was closed while it waited.
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -16,12 +16,12 @@ interface Counts {
   connections: number;
 }
 
-/** Posts every notice until it is answered, as its attempts would; how many attempts each took, and what the server saw. */
+/** Posts every notice until it gets a response, as its attempts do. Returns the number of attempts of each and the server's counts. */
 async function postAll(manner: string, isKeeping: boolean): Promise<Counts & { attempts: Map<string, number> }> {
   await using server = Bun.spawn([process.execPath, join(import.meta.dir, "../kit/rude-server.ts"), manner], { stdout: "pipe", stderr: "inherit" });
   const { value } = await server.stdout.getReader().read();
   const url = `http://localhost:${new TextDecoder().decode(value).trim()}/`;
-  // Whatever a slow machine takes, it hears within a second that a server closed a connection.
+  // The clock does not move, so even on a slow machine the caller learns in time that a server closed a connection.
   const clock = { ...systemClock, monotonicMs: () => 0 };
   const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock });
   if (!isKeeping) caller.close();
@@ -53,7 +53,7 @@ const MANNERS: [manner: string, failsNever: boolean][] = [
 ];
 
 test.each(MANNERS)(
-  "a server that %s reads each notice once more than it left it without an answer, over kept connections as over single ones",
+  "a server that %s reads each notice once more than it left it unanswered, over reused connections as over single ones",
   async (manner, failsNever) => {
     const [kept, single] = [await postAll(manner, true), await postAll(manner, false)];
     for (const { read, dropped, attempts } of [kept, single]) {

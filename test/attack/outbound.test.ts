@@ -1,6 +1,6 @@
 /**
- * A relay of a server that is told to call what it must not: every private form, odd spellings of it, names that resolve to it or are
- * pointed to it in the middle, redirects to it, and the service itself. A listening canary counts connections; there are none.
+ * A relay of a server that is asked to call forbidden addresses: every private form, its odd spellings, names that resolve to it or change to it
+ * meanwhile, redirects to it, and the service itself. A listening canary must count no connection.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer, type Server } from "node:net";
@@ -22,7 +22,7 @@ let running: RunningService;
 let version = 1;
 let event = 0;
 
-/** What names resolve to. */
+/** The addresses that names resolve to. */
 const NAMES: Readonly<Record<string, () => string[]>> = {
   "loopback.test": () => ["127.0.0.1"],
   "mixed.test": () => ["93.184.215.14", "127.0.0.1"],
@@ -96,7 +96,7 @@ function definition(url: string): Record<string, unknown> {
   return receiverDefinition({ actions: [{ type: "call_url", url }] });
 }
 
-/** Saves the relay with this URL and lets one event run; the refusal of the save, or the code that its action ended with. */
+/** Saves the relay with this URL and lets one event run. Returns the code of the refused save, or the code that the action ended with. */
 async function callThrough(url: string): Promise<string> {
   const saved = await running.api("PUT", "/relays/orders", { definition: definition(url), version });
   if (saved.status !== 200) return saved.body.code;
@@ -142,7 +142,7 @@ const SPELLINGS = [
   "loc\u00adalhost",
 ];
 
-test.each(SPELLINGS)("the host %s is never connected to, over https and http", async (host) => {
+test.each(SPELLINGS)("the host %s is never connected to, over https or http", async (host) => {
   for (const scheme of ["https", "http"]) {
     const code = await callThrough(`${scheme}://${host}:${canary.port}/`);
     expect(["invalid_definition", "https_only", "ip_literal", "own_host", "unresolvable", "private_address"]).toContain(code);
@@ -150,7 +150,7 @@ test.each(SPELLINGS)("the host %s is never connected to, over https and http", a
   expect(canary.connections).toBe(0);
 });
 
-test.each(Object.keys(NAMES))("the name %s is never connected to where it is not public", async (name) => {
+test.each(Object.keys(NAMES))("the name %s is never connected to unless its address is public", async (name) => {
   const codes: Record<string, string> = { "nothing.test": "unresolvable", "ours.test": "own_host" };
   expect(await callThrough(`https://${name}:${canary.port}/`)).toBe(codes[name] ?? "private_address");
   expect(canary.connections).toBe(0);
@@ -162,11 +162,11 @@ test.each([
   ["https://RELAY.example.TEST./hooks/app_test/orders", "own_host"],
   ["https://relay%2eexample.test/", "own_host"],
   ["http://relay.example.test/", "invalid_definition"],
-])("the service's own host, %s, is not called", async (url, code) => {
+])("the service's own host %s is not called", async (url, code) => {
   expect(await callThrough(url)).toBe(code);
 });
 
-test("a scheme that is not https is refused when it is saved", async () => {
+test("a scheme other than https is refused when it is saved", async () => {
   for (const url of [
     "ftp://public.test/",
     "file:///etc/passwd",
@@ -186,7 +186,7 @@ test("a scheme that is not https is refused when it is saved", async () => {
   }
 });
 
-test("a redirect to a private address is a failure and is not followed; a name that moves between check and connect stays pinned", async () => {
+test("a redirect to a private address is a failure and is not followed, and a name that changes after the check keeps its first address", async () => {
   const authority = makeAuthority("Test authority");
   const { cert, key } = authority.issue(["public.test", "moves.test"]);
   let asked = 0;
@@ -206,7 +206,7 @@ test("a redirect to a private address is a failure and is not followed; a name t
       allowPrivate: ["public.test", "moves.test"],
       clock: new VirtualClock(0),
       certificateAuthorities: [authority.cert],
-      // The second look, which nobody may take, would lead to the canary.
+      // A second lookup, which must not happen, would lead to the canary.
       lookup: async (host) => {
         looks.push(host);
         return looks.filter((one) => one === host).length === 1 ? ["127.0.0.1"] : ["::1"];

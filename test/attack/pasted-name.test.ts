@@ -1,6 +1,6 @@
 /**
- * A secret that was pasted as a receiver's name, or as another part of a path: only its length and a fingerprint are kept and shown. The name of a
- * call that may be a relay's is shown as it came.
+ * A secret that was pasted as a receiver's name, or as another part of a path. The service stores and shows only its length and a fingerprint. A name
+ * that may be a relay's is shown unchanged.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => running[Symbol.asyncDispose]());
 
-/** Every row of the database, and on SQLite every byte of its files. */
+/** Returns every row of the database, and on SQLite every byte of its files. */
 async function stored(): Promise<string> {
   const rows: unknown[] = [];
   for (const { name: table } of await running.rows<{ name: string }>(TABLES)) rows.push(await running.rows(`SELECT * FROM ${table}`));
@@ -57,8 +57,8 @@ async function stored(): Promise<string> {
   return JSON.stringify(rows, (_, value) => (typeof value === "bigint" ? String(value) : value)) + bytes.join("");
 }
 
-describe("a call to a name that may be a secret", () => {
-  test.each(SECRETS)("%s", async (_what, secret) => {
+describe("a request to a name that may be a secret stores and shows only its length and fingerprint", () => {
+  test.each(SECRETS)("for %s", async (_what, secret) => {
     const path = encodeURIComponent(secret);
     for (const url of [`/hooks/${APP}/${path}`, `/hooks/${path}/orders`, `/hooks/${APP}/orders/${path}`, `/${path}`])
       await fetch(running.service.url + url, { method: "POST", ...BARE });
@@ -81,7 +81,7 @@ describe("a call to a name that may be a secret", () => {
     expect(running.logged.join("\n")).toContain("a call named no receiver");
   });
 
-  test("the fingerprint is that of the same secret where a relay has it", async () => {
+  test("with the fingerprint that the same secret has at a relay", async () => {
     const secret = "Vt4XzR8qLmN2wKc7BsYp9HdJ";
     await saveRelay(running, receiverDefinition({ name: "pasted" }), secret);
     await running.hook(secret, BARE);
@@ -90,7 +90,7 @@ describe("a call to a name that may be a secret", () => {
     expect(body.items.map(({ name }: { name: string }) => name)).toContain(`${secret.length} characters, ${fingerprint}`);
   });
 
-  test("that is nearly a relay's still names the relay", async () => {
+  test("and still names a relay with nearly this name", async () => {
     await running.hook("Orders", BARE);
     const { body } = await running.api("GET", "/unknown-calls?limit=200");
     expect(body.items).toContainEqual(
@@ -99,11 +99,11 @@ describe("a call to a name that may be a secret", () => {
   });
 });
 
-test.each(RELAY_NAMES)("the name %s is shown as it came", (name) => {
+test.each(RELAY_NAMES)("the name %s is shown unchanged", (name) => {
   expect(mayBeRelayName(name)).toBe(true);
 });
 
-test.each(SECRETS)("the log holds no path with %s", (_what, secret) => {
+test.each(SECRETS)("the log contains no path with %s", (_what, secret) => {
   for (const path of [`/hooks/shop/${secret}`, `/client/collections/${secret}/records`, `/mail/stop/${secret}`])
     expect(loggedPath(path)).toBe(path.replace(secret, `<${secret.length} characters>`));
 });
@@ -113,6 +113,6 @@ test.each([
   `/api/apps/shop/production/events/evt_${"0f".repeat(16)}/replay`,
   "/openapi.json",
   "/",
-])("the log holds the path %s as it is", (path) => {
+])("the log contains the path %s unchanged", (path) => {
   expect(loggedPath(path)).toBe(path);
 });

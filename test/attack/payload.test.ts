@@ -1,6 +1,6 @@
 /**
- * Bodies made to cost or to confuse: depth, width, endless integers, names that every object has, broken text. Each is signed rightly, so
- * that it goes the whole way; none is a fault, and what was taken is shown again. `RELAY_FUZZ_RUNS=100000` for the long one.
+ * Bodies that are expensive or confusing: depth, width, endless integers, names that every object has, broken text. Each has a valid signature, so
+ * the service processes it completely. No body causes a fault, and an accepted one is shown again. `RELAY_FUZZ_RUNS=100000` makes a long run.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** Sends the body, rightly signed to `orders`, and unsigned to a recipe that must read it first; the answer of the first. */
+/** Sends the body with a valid signature to `orders`, and unsigned to recipes that must read it first. Returns the response of the first. */
 async function send(body: string | Uint8Array, type = "application/json"): Promise<{ status: number; id: string | null; message: string }> {
   const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
   const headers = { "content-type": type, "x-signature": signature };
@@ -55,7 +55,7 @@ const fields = (count: number, make: (at: number) => string): string =>
 const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 const wide = (count: number): string => `{${Array.from({ length: count }, (_, at) => `"k${at}":${at}`).join(",")}}`;
 
-describe("a body is taken", () => {
+describe("a body is accepted", () => {
   test.each<[string, string | Uint8Array]>([
     ["with an integer of a thousand digits", `{"id":"i1","a":${"9".repeat(1_000)}}`],
     ["fourteen thousand names wide", wide(14_000)],
@@ -73,7 +73,7 @@ describe("a body is taken", () => {
     ["of a text alone", '"x"'],
     ["of null alone", "null"],
     ["with a byte order mark", '\ufeff{"id":"bom"}'],
-  ])("%s, and shown again", async (_name, body) => {
+  ])("%s, and is shown again", async (_name, body) => {
     const { status, id } = await send(body);
     expect(status).toBe(200);
     await running.drain();
@@ -82,7 +82,7 @@ describe("a body is taken", () => {
   });
 });
 
-describe("a body is refused as no JSON", () => {
+describe("a body is refused because it is not JSON", () => {
   test.each<[string, string | Uint8Array]>([
     ["501 levels deep", deep(501)],
     ["as deep as it is long", deep(MOST / 2)],
@@ -97,7 +97,7 @@ describe("a body is refused as no JSON", () => {
   });
 });
 
-describe("a form is taken", () => {
+describe("a form is accepted", () => {
   test.each([
     ["of & alone", "&".repeat(MOST)],
     ["of = alone", "=".repeat(MOST)],
@@ -112,7 +112,7 @@ describe("a form is taken", () => {
   });
 });
 
-describe("a form is refused as having too many fields", () => {
+describe("a form is refused because it has too many fields", () => {
   test.each([
     ["of 1,001 names", fields(1_001, (at) => `k${at}=1`)],
     ["of thirty thousand names", fields(30_000, (at) => `k${at}=1`)],
@@ -124,7 +124,7 @@ describe("a form is refused as having too many fields", () => {
   });
 });
 
-test("whatever JSON a sender signs is taken, and whatever else is refused; none is a fault", async () => {
+test("any JSON that a sender signs is accepted, anything else is refused, and none causes a fault", async () => {
   const body = fc.oneof(
     fc.json({ maxDepth: 6 }),
     fc.string({ unit: "binary" }),

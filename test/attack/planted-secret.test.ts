@@ -1,6 +1,6 @@
 /**
- * A secret that verifies in production, planted in development: whichever way it got into the one and is brought into the other, it is refused
- * with `invalid_input`, nothing is stored, and a call signed with it makes an event in the first environment alone.
+ * A secret that verifies in production is planted in development. Whichever way it was set in the first and is set in the second, it is refused with
+ * `invalid_input`. Nothing is stored, and a request signed with it makes an event only in the first environment.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -18,7 +18,7 @@ const PROCESSOR = { scheme: "processor" };
 const WEEK_SECONDS = 7 * 86_400;
 
 type Place = "development" | "production";
-/** One call of the API, as an owner would make it; the first refusal ends a way. */
+/** One request to the API, as an owner makes it. The first refusal ends a way. */
 type Step = (place: Place) => Promise<{ status: number; code: string | null }>;
 
 let running: RunningService;
@@ -81,7 +81,7 @@ const processorSecret =
 
 const pause: Step = (place) => call("POST", `/relays/${NAME}/pause`, undefined, place);
 
-/** Ways in which SECRET comes to verify calls of the name; `scheme` is how a call is signed then. */
+/** Ways to make SECRET verify requests to the name. `scheme` says how a request is signed then. */
 const WAYS: [words: string, steps: () => Step[], scheme: "signed" | "token" | "processor"][] = [
   ["pasted when the relay is made", () => [create(SIGNED, SECRET)], "signed"],
   ["pasted as a token", () => [create(TOKEN, SECRET)], "token"],
@@ -120,7 +120,7 @@ async function walk(steps: readonly Step[], place: Place): Promise<{ status: num
   return last;
 }
 
-/** Sends a call signed with SECRET; the environments that have its event. */
+/** Sends a request signed with SECRET. Returns the environments that have its event. */
 async function receivers(scheme: "signed" | "token" | "processor"): Promise<string[]> {
   const id = `evt_${++made}`;
   const body = JSON.stringify({ id });
@@ -140,15 +140,15 @@ async function receivers(scheme: "signed" | "token" | "processor"): Promise<stri
   return rows.map(({ name }) => name);
 }
 
-describe.each(WAYS)("a secret that came into production %s", (_words, first, scheme) => {
-  test.each(WAYS)("is refused in development %s", async (_other, second) => {
+describe.each(WAYS)("a secret that was set in production, %s,", (_words, first, scheme) => {
+  test.each(WAYS)("is refused in development when it is %s", async (_other, second) => {
     expect((await walk(first(), "production")).code).toBeNull();
     expect(await walk(second(), "development")).toEqual({ status: 400, code: "invalid_input" });
     expect(await receivers(scheme)).toEqual(["production"]);
   });
 });
 
-describe("a secret is taken where it verifies nothing of the same name elsewhere", () => {
+describe("a secret is accepted if it verifies nothing of the same name elsewhere", () => {
   const rows: [words: string, first: () => Step[], second: () => Step[]][] = [
     ["under another name", () => [create(SIGNED, SECRET, "elsewhere")], () => [create(SIGNED, SECRET)]],
     [
@@ -178,7 +178,7 @@ describe("a secret is taken where it verifies nothing of the same name elsewhere
     expect((await walk(second(), "development")).code).toBeNull();
   });
 
-  test("after its overlap is over", async () => {
+  test("after its overlap has ended", async () => {
     expect((await walk([create(SIGNED, SECRET), rotate(another(), 3_600)], "production")).code).toBeNull();
     expect((await walk([create(PROCESSOR, null), processorSecret(SECRET)], "development")).code).toBe("invalid_input");
     await running.clock.advance(3_600_000);
@@ -186,7 +186,7 @@ describe("a secret is taken where it verifies nothing of the same name elsewhere
   });
 });
 
-test("of two environments that take it at the same moment, one is refused", async () => {
+test("one of two environments that set a secret at the same moment is refused", async () => {
   await create(PROCESSOR, null)("development");
   await create(SIGNED, null)("production");
   const answers = await Promise.all([processorSecret(SECRET)("development"), rotate(SECRET)("production")]);

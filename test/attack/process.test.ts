@@ -1,4 +1,4 @@
-/** The service as a process on a machine that is against it: directories that are none, databases that are none, rights too wide. */
+/** The service as a process on an unsuitable machine: files instead of folders, damaged databases, permissions that are too wide. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -57,18 +57,18 @@ const STARTS: readonly [name: string, make: () => void, line: string[], says: Re
   ["a service directory that is a file", () => writeFileSync(join(cwd, "service"), ""), ["dev"], /cannot be used \(ENOTDIR/],
 ];
 
-test.each(STARTS)("%s ends the start with one sentence", (_name, make, line, says) => {
+test.each(STARTS)("%s ends the start with one message", (_name, make, line, says) => {
   make();
   const all = [requireExecutable("relay"), ...line, "--port", "0", ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"])];
   const run = Bun.spawnSync(all, { cwd, timeout: PATIENCE_MS });
   const told = run.stderr.toString().trim().split("\n");
-  // The sentence, and below it the code with the place that explains it.
+  // The message, and below it the code with the page that explains it.
   expect({ code: run.exitCode, lines: told.length }).toEqual({ code: 1, lines: 2 });
   expect(told[0]).toMatch(says);
   expect(told[0]).not.toContain("Something went wrong");
 });
 
-test("what it makes is its user's alone, also in a folder that everyone may read", async () => {
+test("only its user can read the files that the service creates, even in a folder that everyone can read", async () => {
   const data = join(cwd, "data");
   mkdirSync(data);
   chmodSync(data, 0o755);
@@ -82,7 +82,7 @@ test("what it makes is its user's alone, also in a folder that everyone may read
   expect(await serve.exited).toBe(0);
 });
 
-test("development goes on beside files that are pipes, devices and loops, and runs the good one", async () => {
+test("development continues next to files that are pipes, devices and loops, and runs the good one", async () => {
   const relays = join(cwd, "service", "relays");
   mkdirSync(relays, { recursive: true });
   makePipe(join(relays, "pipe.json"));

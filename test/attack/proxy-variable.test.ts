@@ -1,4 +1,6 @@
-/** A proxy that the environment names is another machine: what a command says to a server on this one, its key included, never passes it. */
+/**
+ * A proxy that the environment names is another machine. What a command sends to a server on this machine, including its key, never passes the proxy.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +14,7 @@ const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 let api: ApiServer;
 let cwd: string;
-/** What the proxy was told. */
+/** Everything that the proxy received. */
 let heard = "";
 const proxy = Bun.listen({
   hostname: "127.0.0.1",
@@ -52,7 +54,7 @@ describe("with HTTP_PROXY in the environment", () => {
   const remote = (host: string) => ({ RELAY_URL: `http://${host}:${port()}`, RELAY_KEY: api.keys.dev });
 
   for (const host of ["127.0.0.1", "localhost"]) {
-    test(`a command with a key speaks to ${host} itself`, async () => {
+    test(`a command with a key connects to ${host} directly`, async () => {
       expect(await run(["whoami"], remote(host))).toContain("shop");
       expect(heard).toBe("");
     });
@@ -63,12 +65,12 @@ describe("with HTTP_PROXY in the environment", () => {
     expect(heard).toBe("");
   });
 
-  test("where nothing listens the proxy's word is not taken for the server's", async () => {
+  test("the proxy's response never counts as the server's when no server listens", async () => {
     expect(await run(["ready", "--port", "1"], {})).toStartWith("1 ");
     expect(heard).toBe("");
   });
 
-  test("an event that is sent by hand is posted to the server, its token told to nobody else", async () => {
+  test("an event that is sent by hand goes to the server, and its token to no other host", async () => {
     const line = ["send", "shop", "--service-dir", cwd, "--url", `${api.base}/hooks/shop/shop`];
     expect(await run(line, { RELAY_SECRET: "a-token-of-some-length-0123456789" })).toContain("unknown_receiver");
     expect(heard).toBe("");

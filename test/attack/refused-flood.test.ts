@@ -1,6 +1,6 @@
 /**
- * A flood of refused calls, as many as this machine sends: it costs an accepted call no write, no event and no place in line, the log a line a
- * minute for each kind of them, and the database a few rows. Lines, rows and bytes are counted, never times.
+ * A flood of rejected requests, as many as this machine can send. An accepted request needs no further write, event or wait because of it. The log
+ * gets a line a minute for each kind, and the database a few rows. The test counts lines, rows and bytes, never times.
  */
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -30,7 +30,7 @@ async function bytesOf(running: RunningService): Promise<number> {
 test.each([
   ["each is looked into, as no cap stops it", { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 }],
   ["the address is over its cap", { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000 }],
-])("%s", async (_name, limits) => {
+])("accepted requests cost the same in a flood: %s", async (_name, limits) => {
   await using running = await startRunningService({ config: { limits } });
   await makeOrders(running);
   await saveRelay(running, receiverDefinition({}));
@@ -69,7 +69,7 @@ test.each([
   const events = await running.rows<{ state: string }>("SELECT state FROM event");
   expect(events).toHaveLength(2 + SECONDS * ACCEPTED_A_SECOND);
   expect(events.every(({ state }) => state === "done")).toBe(true);
-  // Each kind once, and its count at the minute's end.
+  // The log has each kind once, and its count at the end of the minute.
   expect(told).toBeLessThanOrEqual(2 * KINDS.length);
   expect(running.logged.length).toBeLessThanOrEqual(4 * KINDS.length);
   const text = running.logged.join("\n");
@@ -77,7 +77,7 @@ test.each([
   expect(text).toMatch(/in the last minute/);
   expect(text).not.toContain(PRIVATE);
   const [calls] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM recent_call");
-  // Equal ones are one row, whatever their number.
+  // Equal requests share one row, whatever their number.
   expect(calls?.count).toBeLessThanOrEqual(4 * KINDS.length);
   expect((await bytesOf(running)) - before).toBeLessThan(2 * 1024 * 1024);
 });

@@ -1,6 +1,6 @@
 /**
- * Secrets are planted in every place that takes one and everything is done that the service can do, failures most of all. Then all that it
- * said, answered, kept and listed is searched for them, in clear, in hex and in base64: nothing is found.
+ * Secrets are planted in every place that takes one. Then the service does everything that it can do, with many failures. All its output, responses,
+ * storage and lists are searched for the secrets, in clear text, in hex and in base64, and contain none.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHmac, randomBytes } from "node:crypto";
@@ -17,7 +17,7 @@ import { APP, type RunningService, startRunningService } from "../kit/running-se
 
 const ORIGIN = "https://relay.example.test";
 
-/** A secret that nothing else looks like. */
+/** Returns a secret that resembles nothing else. */
 const plant = (): string => randomBytes(24).toString("base64url").replaceAll(/[-_]/g, "x");
 
 const MASTER_KEY = randomBytes(32).toString("hex");
@@ -41,7 +41,7 @@ const planted: Record<string, string> = {
 };
 const secret = (name: string): string => planted[name] ?? "";
 
-/** All that the service let out, by where. */
+/** Everything that the service sent out, with its origin. */
 const heard: { where: string; text: string }[] = [];
 let dataDir: string;
 let running: RunningService;
@@ -54,7 +54,7 @@ interface Said {
   headers: Headers;
 }
 
-/** A call whose answer is kept for the search, but for the field that shows a new secret once. */
+/** Sends a request and stores its response for the search, without the field that shows a new secret once. */
 async function ask(method: string, path: string, body?: unknown, shows: string | null = null): Promise<Said> {
   const headers: Record<string, string> = { "content-type": "application/json", origin: ORIGIN };
   if (cookie !== "") headers["cookie"] = cookie;
@@ -227,7 +227,7 @@ async function failEverything(): Promise<void> {
   await ask("DELETE", `${E}/relays/hooks`);
 }
 
-/** Where a planted secret stands in a text, in any of its writings. */
+/** Finds planted secrets in a text, in each of their encodings. */
 function findPlanted(where: string, text: string): string[] {
   const found: string[] = [];
   for (const [name, value] of Object.entries(planted)) {
@@ -241,7 +241,7 @@ function findPlanted(where: string, text: string): string[] {
   return found;
 }
 
-test("secrets were planted in every place, and everything happened that should", async () => {
+test("secrets were planted in every place, and everything that must happen did", async () => {
   for (const [name, value] of Object.entries(planted)) expect([name, value.length > 20]).toEqual([name, true]);
   const states = (await running.rows<{ state: string }>("SELECT DISTINCT state FROM event")).map(({ state }) => state);
   expect(states).toContain("queued");
@@ -249,11 +249,11 @@ test("secrets were planted in every place, and everything happened that should",
   expect(running.logged.length).toBeGreaterThan(0);
 });
 
-test("no answer and no refusal holds one", () => {
+test("no response and no refusal contains a planted secret", () => {
   expect(heard.flatMap(({ where, text }) => findPlanted(where, text))).toEqual([]);
 });
 
-test("no list and no page of the API holds one", async () => {
+test("no list and no page of the API contains a planted secret", async () => {
   const from = heard.length;
   const ids = new Map<string, string[]>();
   const gets = ROUTES.filter(({ method, who }) => method === "GET" && (who === "environment" || who === "open" || who === "owner"));
@@ -273,12 +273,12 @@ test("no list and no page of the API holds one", async () => {
   expect(heard.slice(from).flatMap(({ where, text }) => findPlanted(where, text))).toEqual([]);
 });
 
-test("no line of the log and no line of a run holds one", () => {
+test("no line of the log and no line of a run contains a planted secret", () => {
   const lines = [...running.logged, ...running.lines];
   expect(lines.flatMap((line) => findPlanted("a line", line))).toEqual([]);
 });
 
-test("no row holds one, and no byte of the database's files", async () => {
+test("no row and no byte of the database's files contains a planted secret", async () => {
   const tables = await running.rows<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'");
   for (const { name } of tables) {
     const rows = await running.rows<object>(`SELECT * FROM "${name}"`);
@@ -292,7 +292,7 @@ test("no row holds one, and no byte of the database's files", async () => {
   }
 });
 
-test("no command beside the service writes one, and no process shows one in its arguments", () => {
+test("no command next to the service prints a planted secret, and no process shows one in its arguments", () => {
   const copy = join(dataDir, "backups", "copy.db");
   const env = { ...process.env, RELAY_MASTER_KEY: MASTER_KEY, RELAY_DATA_DIR: dataDir, RELAY_APP: APP };
   for (const line of [

@@ -1,6 +1,6 @@
 /**
- * Signatures as an attacker uses them: one environment's secret in another, captured calls again, signatures taken off or moved, a public key
- * as a secret, a twin of a signature that counts once. Only what the sender signed, once, in its own environment, makes an event.
+ * Attacks on signatures: one environment's secret in another, captured requests again, signatures removed or moved, a public key as a secret, a twin
+ * of a one-time signature. Only what the sender signed makes an event, once and in its own environment.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac, createPublicKey, ECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
@@ -25,7 +25,7 @@ afterEach(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** Saves the relay `orders`; the status and code of the answer. */
+/** Saves the relay `orders`. Returns the status and the code of the response. */
 async function save(environment: EnvironmentName, secret: string | null, verify?: Record<string, unknown>): Promise<string> {
   const definition = receiverDefinition({
     actions: CALL,
@@ -42,7 +42,7 @@ async function send(headers: Record<string, string>, body: string): Promise<stri
   return answer.status === 200 ? (answer.body.duplicate === true ? "duplicate" : "taken") : `${answer.status} ${answer.body.code}`;
 }
 
-/** How many events each environment has. */
+/** Returns the number of events in each environment. */
 async function countEvents(): Promise<Record<string, number>> {
   const rows = await running.rows<{ name: string; count: number }>(
     "SELECT environment.name AS name, count(event.seq) AS count FROM environment LEFT JOIN event ON event.environment_id = environment.id WHERE app_id = ?1 GROUP BY environment.name",
@@ -54,8 +54,8 @@ async function countEvents(): Promise<Record<string, number>> {
 const hmac = (key: string | Buffer, text: string, encoding: "hex" | "base64" = "hex"): string =>
   createHmac("sha256", key).update(text).digest(encoding);
 
-describe("one secret, one environment", () => {
-  test("a call signed with production's secret is production's, and never development's", async () => {
+describe("a secret belongs to one environment", () => {
+  test("a request signed with production's secret reaches production, and never development", async () => {
     expect(await save("development", SECRET)).toBe("201");
     expect(await save("production", OTHER)).toBe("201");
     const body = '{"id":"1"}';
@@ -63,7 +63,7 @@ describe("one secret, one environment", () => {
     expect(await countEvents()).toEqual({ development: 0, production: 1 });
   });
 
-  test("the same secret is refused in the other environment, on every way in", async () => {
+  test("the same secret is refused in the other environment, whichever way it is set", async () => {
     expect(await save("development", SECRET)).toBe("201");
     expect(await save("production", SECRET)).toBe("400 invalid_input");
     expect(await save("production", `\n ${SECRET} \t`)).toBe("400 invalid_input");
@@ -76,14 +76,14 @@ describe("one secret, one environment", () => {
     expect(await countEvents()).toEqual({ development: 1, production: 0 });
   });
 
-  test("and so is the same Standard Webhooks key written with and without its padding", async () => {
+  test("the same Standard Webhooks key with and without its padding is refused too", async () => {
     const key = randomBytes(25).toString("base64");
     expect(key).toEndWith("=");
     expect(await save("development", `whsec_${key}`, { scheme: "hooks" })).toBe("201");
     expect(await save("production", `whsec_${key.replace(/=+$/, "")}`, { scheme: "hooks" })).toBe("400 invalid_input");
   });
 
-  test("and so is the same public key in another of its writings", async () => {
+  test("the same public key in another encoding is refused too", async () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const spki = publicKey.export({ format: "der", type: "spki" });
     const point = spki.subarray(-65);
@@ -100,7 +100,7 @@ describe("one secret, one environment", () => {
       expect(await save("production", written, verify)).toBe("400 invalid_input");
   });
 
-  test("and so is the processor's, whichever of relay and secret comes last", async () => {
+  test("the processor's secret is refused too, whichever of relay and secret comes last", async () => {
     const processor = { scheme: "processor" };
     const set = async (environment: EnvironmentName): Promise<string> => {
       const { version } = (await running.api("GET", "/settings", undefined, environment)).body.settings;
@@ -115,8 +115,8 @@ describe("one secret, one environment", () => {
   });
 });
 
-describe("a captured call", () => {
-  test("counts once by its event id, whatever is put around it", async () => {
+describe("a captured request", () => {
+  test("counts once by its event id, whatever is added around it", async () => {
     await save("development", SECRET);
     const { headers, body } = signedCall({ id: "1" }, SECRET);
     expect(await send(headers, body)).toBe("taken");
@@ -133,7 +133,7 @@ describe("a captured call", () => {
     expect(await countEvents()).toEqual({ development: 1, production: 0 });
   });
 
-  test("that counts once makes its address wait, as other bad calls do, where it comes with one body after another", async () => {
+  test("with a one-time signature and one body after another makes its address wait, as other bad requests do", async () => {
     await save("development", HOOK_SECRET, TOKEN_RECIPE);
     const good = tokenCall("tok", {}, Number(SECONDS));
     expect(await send(good.headers, good.body)).toBe("taken");
@@ -145,7 +145,7 @@ describe("a captured call", () => {
     expect(await countEvents()).toEqual({ development: 1, production: 0 });
   });
 
-  test("of a Standard Webhooks sender is refused under another id, another time, and outside its window", async () => {
+  test("of a Standard Webhooks sender is refused under another id, at another time, and outside its window", async () => {
     const key = randomBytes(24);
     await save("development", `whsec_${key.toString("base64")}`, { scheme: "hooks" });
     const body = '{"a":1}';
@@ -168,7 +168,7 @@ describe("a captured call", () => {
     expect(await send(headers, body)).toBe("401 bad_signature");
   });
 
-  test("is not mixed from two families of headers", async () => {
+  test("cannot mix two families of headers", async () => {
     const key = randomBytes(24);
     await save("development", `whsec_${key.toString("base64")}`, { scheme: "hooks" });
     const body = '{"a":1}';
@@ -179,7 +179,7 @@ describe("a captured call", () => {
   });
 });
 
-describe("without its signature a call is nothing", () => {
+describe("a request without its signature is refused", () => {
   test.each([
     ["the header gone", {}],
     ["the header empty", { "x-signature": "" }],
@@ -199,7 +199,7 @@ describe("without its signature a call is nothing", () => {
   });
 });
 
-describe("a public key is no secret", () => {
+describe("a public key is not a secret", () => {
   const verify = (algorithm: string) => ({
     scheme: "signature",
     algorithm,
@@ -215,7 +215,7 @@ describe("a public key is no secret", () => {
     return [der, der.toString("base64"), der.toString("hex"), pem, pem.trim(), der.subarray(-32), der.subarray(-65)];
   }
 
-  test("an HMAC under any writing of the key verifies nothing, before and after the recipe turns to HMAC", async () => {
+  test("an HMAC under any encoding of the key verifies nothing, before and after the recipe changes to HMAC", async () => {
     const { publicKey } = generateKeyPairSync("ed25519");
     const stored = publicKey.export({ format: "der", type: "spki" }).toString("base64");
     expect(await save("development", stored, verify("ed25519"))).toBe("201");
@@ -232,7 +232,7 @@ describe("a public key is no secret", () => {
     expect(await countEvents()).toEqual({ development: 0, production: 0 });
   });
 
-  test("an HMAC recipe that holds a key anyway refuses every call", async () => {
+  test("an HMAC recipe that has a public key as its secret refuses every request", async () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const stored = publicKey.export({ format: "der", type: "spki" }).toString("base64");
     expect(await save("development", stored, verify("ecdsa-p256-sha256"))).toBe("201");
@@ -243,7 +243,7 @@ describe("a public key is no secret", () => {
   });
 });
 
-test("the second signature that an ECDSA one implies does not count again where a signature counts once", async () => {
+test("the twin of an ECDSA signature does not count again if a signature counts once", async () => {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const verify = {
     scheme: "signature",

@@ -1,6 +1,6 @@
 /**
- * Strangers at the dashboard's sign-in, who guess, crowd out what is counted, or shut the owner out: how many of their passwords are looked
- * at, and whether the owner still gets in.
+ * Strangers at the dashboard's sign-in who guess, fill the limits' memory, or lock the owner out: how many of their passwords are checked, and
+ * whether the owner can still sign in.
  */
 
 import { describe, expect, test } from "bun:test";
@@ -17,7 +17,7 @@ import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 const OWNER = "bea@example.com";
 const PASSWORD = "correct horse battery";
 
-/** Which of the attempts were let through to the password, as the cap answers each. */
+/** Counts the attempts that the limit lets through to the password. */
 function countLooks(attempts: Iterable<() => void>): number {
   let looks = 0;
   for (const attempt of attempts) {
@@ -35,7 +35,7 @@ function* times<Result>(count: number, make: (n: number) => Result): Generator<R
   for (let n = 0; n < count; n++) yield make(n);
 }
 
-describe("of the guesses of one quarter of an hour are looked at", () => {
+describe("within a quarter of an hour the service checks", () => {
   const rows: [string, number, number, (n: number) => [address: string, account: string]][] = [
     ["30 of one address, on as many accounts", 25_000, 30, (n) => ["203.0.113.1", `a${n}@example.com`]],
     ["10 on one account, from as many addresses", 25_000, 10, (n) => [`10.0.${n >> 8}.${n & 255}`, OWNER]],
@@ -48,7 +48,7 @@ describe("of the guesses of one quarter of an hour are looked at", () => {
     expect(countLooks(times(guesses, (n) => () => cap.count(...at(n))))).toBe(looked);
   });
 
-  test("10 on one account, though 25,000 refused ones on other accounts come in between", () => {
+  test("10 guesses on one account, even with 25,000 refused ones on other accounts in between", () => {
     const cap = new SigninCap(new VirtualClock(START_MS));
     const guess = (address: string) => countLooks(times(30, () => () => cap.count(address, OWNER)));
     expect(guess("203.0.113.1")).toBe(10);
@@ -57,7 +57,7 @@ describe("of the guesses of one quarter of an hour are looked at", () => {
   });
 });
 
-describe("a window that is full", () => {
+describe("a full window", () => {
   const WINDOW_MS = 15 * MINUTE_MS;
   test("is not forgotten before it ends, however many other names come", async () => {
     const clock = new VirtualClock(START_MS);
@@ -69,7 +69,7 @@ describe("a window that is full", () => {
     expect(cap.fullUntil("full")).toBeNull();
   });
 
-  test("refuses new names where every one there is room for is full, until the first of them ends", async () => {
+  test("refuses new names if all windows in memory are full, until the first of them ends", async () => {
     const clock = new VirtualClock(START_MS);
     const cap = new Limiter(clock, 1, WINDOW_MS, { maxWindows: 100 });
     for (let n = 0; n < 100; n++) cap.count(`full ${n}`);
@@ -81,7 +81,7 @@ describe("a window that is full", () => {
   });
 });
 
-/** Entries of maps that are gone through meanwhile. */
+/** Counts the entries of maps that the work iterates over. */
 function countEntries(work: () => void): number {
   const iterator = Object.getPrototypeOf(new Map().entries());
   const { next } = iterator;
@@ -98,18 +98,18 @@ function countEntries(work: () => void): number {
   return entries;
 }
 
-describe("of 120,000 names in a cap of 20,000 windows", () => {
+describe("120,000 names in a limiter of 20,000 windows", () => {
   const cap = new Limiter(new VirtualClock(START_MS), 10, 15 * MINUTE_MS);
   const countAll = (names: number, times: number, of: string): void => {
     for (let n = 0; n < names; n++) for (let one = 0; one < times; one++) cap.count(`${of} ${n}`);
   };
 
-  test("those with the least in them are forgotten, the nearly full stay, and making room costs no look at all for every name", () => {
+  test("forget the least used windows, keep the nearly full ones, and do not cost a look at all windows for each name", () => {
     countAll(2, 9, "near");
     countAll(20_000, 2, "crowd");
     const names = 100_000;
     const entries = countEntries(() => countAll(names, 1, "flood"));
-    // A look at every window for each would be 20,000.
+    // A look at every window for each name would be 20,000 entries.
     expect(entries / names).toBeLessThan(50);
     cap.count("near 0");
     expect([cap.fullUntil("near 0"), cap.fullUntil("near 1")]).toEqual([START_MS + 15 * MINUTE_MS, null]);
@@ -141,15 +141,15 @@ function deviceOf(reply: Reply): string {
   return cookie?.split(";")[0] ?? "";
 }
 
-describe("the owner, while strangers hold the account's window full,", () => {
-  /** 40 guesses from 40 addresses: ten of them are looked at. */
+describe("while strangers keep the account's window full, the owner", () => {
+  /** Makes 40 guesses from 40 addresses, ten of which are checked. */
   async function besiege(api: ApiServer): Promise<void> {
     const codes: string[] = [];
     for (let n = 0; n < 40; n++) codes.push((await signIn(api, { address: `198.51.100.${n}` })).json.code);
     expect(codes.filter((code) => code === "unauthenticated")).toHaveLength(10);
   }
 
-  test("signs in from a browser that signed in before, also after a restart and from another address", async () => {
+  test("signs in from a browser that signed in before, after a restart and from another address", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
@@ -164,7 +164,7 @@ describe("the owner, while strangers hold the account's window full,", () => {
     ["an IPv4 address", "203.0.113.1", "203.0.113.1"],
     ["an IPv6 /64", "2001:db8:1:1::5", "2001:db8:1:1::9"],
   ];
-  test.each(homes)("signs in from %s that signed in before, also after a restart, with no cookie", async (_, first, later) => {
+  test.each(homes)("signs in without a cookie from %s that signed in before, also after a restart", async (_, first, later) => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     await signIn(api, { address: first, password: PASSWORD });
@@ -190,7 +190,7 @@ describe("the owner, while strangers hold the account's window full,", () => {
     expect((await signIn(api, { address: "203.0.113.1", password: PASSWORD })).status).toBe(200);
   });
 
-  test("who is signed in still changes the password", async () => {
+  test("changes the password if signed in", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const reply = await signIn(api, { address: "203.0.113.1", password: PASSWORD });
@@ -209,7 +209,7 @@ describe("the owner, while strangers hold the account's window full,", () => {
   });
 });
 
-describe("the networks that an owner signed in from", () => {
+describe("the networks of an owner's sign-ins", () => {
   const networks = (api: ApiServer) =>
     api.store.read((tx) => tx.all<{ owner_id: string; seen_at: number }>("SELECT * FROM owner_network ORDER BY seen_at"));
   const signInAt = async (api: ApiServer, count: number) => {
@@ -219,7 +219,7 @@ describe("the networks that an owner signed in from", () => {
     }
   };
 
-  test("are stored as digests, the 20 used last, and the address is nowhere in them", async () => {
+  test("are stored as digests of the last 20, without the address", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     await signInAt(api, 25);
@@ -241,7 +241,7 @@ describe("the networks that an owner signed in from", () => {
     expect(await networks(api)).toEqual([]);
   });
 
-  test("go with the owner", async () => {
+  test("are deleted with the owner", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     await signInAt(api, 3);
@@ -250,7 +250,7 @@ describe("the networks that an owner signed in from", () => {
   });
 });
 
-describe("behind a proxy that was not named, where everybody has one address, strangers use up its attempts and links;", () => {
+describe("behind an unnamed proxy, where all clients share one address and strangers use up its attempts and links,", () => {
   const post = (api: ApiServer, path: string, body: object): Promise<Reply> =>
     api.call(path, { method: "POST", body, headers: { origin: api.base } });
 
@@ -269,7 +269,7 @@ describe("behind a proxy that was not named, where everybody has one address, st
     return codes;
   }
 
-  test("the owner gets in by a reset link, which relay admin reset makes", async () => {
+  test("the owner signs in with a reset link from relay admin reset", async () => {
     await using api = await startApi();
     await withOwner(api);
     const token = await makeLink(api, "reset");
@@ -281,7 +281,7 @@ describe("behind a proxy that was not named, where everybody has one address, st
     expect((await post(api, "/api/session/reset", { token, password: "another good one" })).json.code).toBe("signin_capped");
   });
 
-  test("the first owner is made with the set-up link", async () => {
+  test("the set-up link creates the first owner", async () => {
     await using api = await startApi();
     await api.store.write("dashboard", async (tx) => {
       await tx.run("DELETE FROM session");
@@ -298,7 +298,7 @@ describe("behind a proxy that was not named, where everybody has one address, st
 test.each([
   [1_000, 400, "invalid_input"],
   [500_000, 413, "body_too_large"],
-])("an address of %d characters is refused before it is counted: what names a window is not as long as a body", async (length, status, code) => {
+])("an email address of %d characters is refused before it is counted, so no window has a name as long as a body", async (length, status, code) => {
   await using api = await startApi();
   const reply = await signIn(api, { address: "", email: `${"a".repeat(length)}@example.com` });
   expect([reply.status, reply.json.code]).toEqual([status, code]);
@@ -311,7 +311,7 @@ describe("a device's cookie", () => {
     ["with a later day", (cookie) => cookie.replace(/=\d+/, (time) => `=${Number(time.slice(1)) + 1}`)],
     ["without its signature", (cookie) => cookie.replace(/[\w-]{43}$/, "A".repeat(43))],
   ];
-  test.each(forged)("%s is nobody's", async (what, forge) => {
+  test.each(forged)("%s is not accepted", async (what, forge) => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const passwordHash = await hashPassword(PASSWORD);
@@ -323,7 +323,7 @@ describe("a device's cookie", () => {
     expect((await signIn(api, { address: "203.0.113.9", cookie })).json.code).toBe("signin_capped");
   });
 
-  test("gives ten guesses of its own and no more, and ends after 400 days", async () => {
+  test("gives ten guesses, no more, and expires after 400 days", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
@@ -338,7 +338,7 @@ describe("a device's cookie", () => {
 });
 
 describe("passwords that wait to be hashed", () => {
-  /** Work that ends when it is told to. */
+  /** Returns work that ends when the test says so. */
   const held = () => {
     let end = (): void => undefined;
     const done = new Promise<void>((resolve) => {
@@ -347,7 +347,7 @@ describe("passwords that wait to be hashed", () => {
     return { work: () => done, end: () => end() };
   };
 
-  test("are bounded: of 1,000 at once 17 are taken and the others told to come again", async () => {
+  test("are limited: 17 of 1,000 at once are accepted, and the others must come again", async () => {
     const queue = new PasswordQueue();
     const first = held();
     const codes: string[] = [];
@@ -385,7 +385,7 @@ describe("passwords that wait to be hashed", () => {
     expect([order, most]).toEqual([["first", "owner", "second", "third"], 1]);
   });
 
-  test("are refused over HTTP with a sentence, count nothing, and leave the loop and the owner alone", async () => {
+  test("are refused over HTTP with a message, count nothing, and do not delay the event loop or the owner", async () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));

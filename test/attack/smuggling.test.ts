@@ -1,6 +1,6 @@
 /**
- * Requests that two readers could take for different ones: two hosts, two lengths, a length and chunks, a path that a proxy reads another
- * way. Spoken over raw sockets, refused before any rule reads them, and nothing that hides behind one is ever answered.
+ * Requests that two readers can understand differently: two hosts, two lengths, a length and chunks, a path that a proxy reads in another way. The
+ * tests use raw sockets. The service refuses such a request before any rule reads it, and never answers a request that hides behind one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
@@ -23,10 +23,10 @@ afterAll(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** How long what may come behind an answer is waited for. */
+/** Time to wait for anything after a response. */
 const MORE_MS = 400;
 
-/** Everything that comes back, until a moment passes with nothing more. */
+/** Returns everything that comes back, until nothing more comes for a moment. */
 function speak(text: string, to = running): Promise<string> {
   return new Promise((resolve) => {
     let heard = "";
@@ -54,14 +54,14 @@ const statuses = (heard: string): number[] => [...heard.matchAll(/HTTP\/1\.1 (\d
 const codeOf = (heard: string): string | undefined => /"code":"([a-z_]+)"/.exec(heard)?.[1];
 
 let next = 0;
-/** A rightly signed call with these lines in the place of its Host and its length. */
+/** Returns a request with a valid signature and these lines instead of its Host and its length. */
 function call(lines: (length: number) => string, path = `/hooks/${APP}/orders`, body?: string): string {
   const signed = signedCall(body ?? { id: `smuggled-${next++}` });
   return `POST ${path} HTTP/1.1\r\n${lines(signed.body.length)}\r\nx-signature: ${signed.headers["x-signature"]}\r\n\r\n${signed.body}`;
 }
 
-describe("two hosts are one too many", () => {
-  test.each(["a.test", "b.test", ""])("another Host of %s", async (other) => {
+describe("a request with two hosts is refused", () => {
+  test.each(["a.test", "b.test", ""])("with another Host of %s", async (other) => {
     for (const target of [
       `GET /healthz HTTP/1.1\r\n`,
       `GET / HTTP/1.1\r\n`,
@@ -75,13 +75,13 @@ describe("two hosts are one too many", () => {
     const heard = await speak(call((length) => `host: a.test\r\nHOST: ${other}\r\ncontent-length: ${length}`));
     expect([statuses(heard), codeOf(heard)]).toEqual([[400], "ambiguous_request"]);
   });
-  test("and so are two in one line", async () => {
+  test("with two in one line", async () => {
     const heard = await speak("GET /healthz HTTP/1.1\r\nhost: a.test, b.test\r\n\r\n");
     expect([statuses(heard), codeOf(heard)]).toEqual([[400], "ambiguous_request"]);
   });
 });
 
-describe("a path that could be read another way is refused before any rule reads it", () => {
+describe("a path with two readings is refused before any rule reads it", () => {
   const paths = [
     "/hooks\\..\\healthz",
     "/hooks/..\\healthz",
@@ -133,7 +133,7 @@ describe("a path that could be read another way is refused before any rule reads
     expect([statuses(posted), codeOf(posted)]).toEqual([[400], "ambiguous_request"]);
   });
   test.each(["/healthz/", "/openapi.json/", "/hooks/..\\openapi.json/", `/x/%2e%2e/hooks/${APP}/orders/`])(
-    "nothing but a page answers a path that ends in a slash, where dots cannot be seen: %s",
+    "only a page answers a path that ends in a slash, which can hide dots: %s",
     async (path) => {
       const got = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
       expect([statuses(got), codeOf(got)]).toEqual([[404], "not_found"]);
@@ -141,7 +141,7 @@ describe("a path that could be read another way is refused before any rule reads
       expect([statuses(posted), codeOf(posted)]).toEqual([[404], "not_found"]);
     },
   );
-  test.each(["a", "ab", "abc", "", "x/y", "é"])("no part of the path is taken for the Host's: %s", async (host) => {
+  test.each(["a", "ab", "abc", "", "x/y", "é"])("no part of the path counts as part of the Host: %s", async (host) => {
     for (const part of ["e", "elsewhere"]) {
       const got = await speak(`GET /${part}/healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
       expect([part, statuses(got), codeOf(got)]).toEqual([part, [404], "not_found"]);
@@ -150,7 +150,7 @@ describe("a path that could be read another way is refused before any rule reads
       expect([part, statuses(posted), codeOf(posted)]).toEqual([part, [404], "not_found"]);
     }
   });
-  test("what is written plainly is served, dots and slashes in the query and a token's slash included", async () => {
+  test("a plain path is served, with dots and slashes in the query or an escaped slash in a token", async () => {
     for (const path of ["/healthz", "/healthz?a=..%2f..%5c", "/"]) {
       const heard = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
       expect(statuses(heard)).toHaveLength(1);
@@ -176,7 +176,7 @@ describe("a body has one end", () => {
       "a chunk's size with white space before it",
       `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n 1\r\n{\r\n0\r\n\r\n`,
     ],
-  ])("not with %s, and what is hidden behind it is not answered", async (_words, sent) => {
+  ])("a body with %s is refused, and a request hidden behind it gets no answer", async (_words, sent) => {
     const before = (await running.rows("SELECT seq FROM event")).length;
     const heard = await speak(sent + hidden);
     expect(statuses(heard)[0]).toBeGreaterThanOrEqual(400);
@@ -186,7 +186,7 @@ describe("a body has one end", () => {
   });
 });
 
-describe("on the network without a base URL no cookie is served", () => {
+describe("on the network without a base URL the service sets no cookie", () => {
   const start = (host: string, baseUrl: string | null): Promise<RunningService> =>
     startRunningService({
       config: { host, baseUrl, dataDir: mkdtempSync(join(tmpdir(), "relay-cookie-")) },
@@ -194,7 +194,7 @@ describe("on the network without a base URL no cookie is served", () => {
   const signIns = ["/api/session", "/api/session/link", "/api/setup", "/api/session/reset"];
   const secrets = { email: "owner@example.com", password: "a long password of mine", token: "x".repeat(32) };
 
-  test("the answer says so and how to fix it, and no guess is looked at", async () => {
+  test("the response says so and how to fix it, and no guess is checked", async () => {
     await using open = await start("0.0.0.0", null);
     for (const path of signIns) {
       const url = `http://127.0.0.1:${open.service.port}`;
@@ -216,7 +216,7 @@ describe("on the network without a base URL no cookie is served", () => {
   test.each<[string, string | null]>([
     ["127.0.0.1", null],
     ["0.0.0.0", "https://relay.example.test"],
-  ])("on %s with the base URL %s it is as ever", async (host, baseUrl) => {
+  ])("on %s with the base URL %s sign-in works as usual", async (host, baseUrl) => {
     await using open = await start(host, baseUrl);
     const url = `http://127.0.0.1:${open.service.port}`;
     const response = await fetch(`${url}/api/session`, {

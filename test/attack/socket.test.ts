@@ -1,6 +1,6 @@
 /**
- * What no client library would send: raw bytes on a socket. Whatever they are, the answer is a refusal or a success of HTTP, never a fault,
- * never a page of the framework, and the service goes on answering. `RELAY_FUZZ_RUNS=100000` for the long one.
+ * Raw bytes on a socket that no client library would send. The response is always an HTTP success or refusal, never a fault or a page of the
+ * framework, and the service continues to answer. `RELAY_FUZZ_RUNS=100000` makes a long run.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
@@ -49,12 +49,12 @@ afterAll(async () => {
 });
 
 interface Heard {
-  /** Status codes in the order they came. */
+  /** Status codes in order of arrival. */
   statuses: number[];
   text: string;
 }
 
-/** Sends the pieces and hears until as many answers came as are expected, the service closes, or, for the rest, a moment passed. */
+/** Sends the pieces. Resolves after the expected number of responses, when the service closes the connection, or after a time limit. */
 function speak(pieces: readonly (string | Uint8Array)[], answers = 1): Promise<Heard> {
   return new Promise((resolve) => {
     let text = "";
@@ -81,7 +81,7 @@ function speak(pieces: readonly (string | Uint8Array)[], answers = 1): Promise<H
   });
 }
 
-/** How many calls the relays' pages tell of as too large. */
+/** Counts the requests that the relays' pages report as too large. */
 async function countTooLarge(): Promise<number> {
   await running.clock.advance(2_000);
   return (await running.rows("SELECT * FROM recent_call WHERE code = 'body_too_large'")).length;
@@ -89,7 +89,7 @@ async function countTooLarge(): Promise<number> {
 
 let nextId = 0;
 
-/** A call whose signature is right, with other headers in the place of its length. */
+/** Returns a request with a valid signature and other headers instead of its length. */
 function call(headers: string, write: (body: string) => string = (body) => body): string {
   nextId += 1;
   const signed = signedCall({ id: `socket-${nextId}` });
@@ -101,7 +101,7 @@ function call(headers: string, write: (body: string) => string = (body) => body)
 const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
 const many = (count: number): string => Array.from({ length: count }, (_, at) => `x-${at}: 1`).join("\r\n");
 
-describe("a call is taken", () => {
+describe("a request is accepted", () => {
   test.each([
     ["with its length", () => call("LENGTH")],
     ["with its length twice, the same", () => call("LENGTH\r\nLENGTH")],
@@ -114,7 +114,7 @@ describe("a call is taken", () => {
   });
 });
 
-describe("a call is refused", () => {
+describe("a request is refused", () => {
   test.each([
     ["with two lengths", () => call("content-length: 5\r\nLENGTH")],
     ["with a list of lengths", () => call("content-length: 16, 16")],
@@ -145,7 +145,7 @@ describe("a call is refused", () => {
   });
 });
 
-test("a body over the limit in chunks is refused while it is read, and the connection ends", async () => {
+test("a chunked body over the limit is refused while it is read, and the connection ends", async () => {
   const piece = `10000\r\n${" ".repeat(65_536)}\r\n`;
   const before = `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: ${host}\r\ntransfer-encoding: chunked\r\n\r\n`;
   const { statuses, text } = await speak([before, ...Array.from({ length: 5 }, () => piece)]);
@@ -154,9 +154,9 @@ test("a body over the limit in chunks is refused while it is read, and the conne
 });
 
 test.each(["content-length: 500", "transfer-encoding: chunked"])(
-  "a sender that goes away in the middle of its body (%s) is no fault and no body too large",
+  "a sender that disconnects in the middle of its body (%s) causes no fault and is not too large",
   async (how) => {
-    // The calls before this one are told behind their answers.
+    // Earlier requests are reported after their responses.
     await running.clock.advance(2_000);
     const logged = running.logged.length;
     const tooLarge = await countTooLarge();
@@ -179,12 +179,12 @@ test("a stop does not wait for idle connections that clients keep open", async (
   await using own = await startRunningService();
   const socket = connect(own.service.port, "127.0.0.1");
   await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
-  // Its clock stands still: what it waited for by the clock would not come.
+  // The clock does not move, so a wait by the clock would never end.
   await own.restart();
   socket.destroy();
 });
 
-test("senders that never end their body hold neither the answer to others nor, longer than ten seconds, the stop", async () => {
+test("senders that never end their body do not delay other responses, and delay a stop for at most ten seconds", async () => {
   const own = await startRunningService();
   await saveRelay(own, receiverDefinition({ actions: [{ type: "call_url", url: "https://example.test/" }] }));
   const port = Number(new URL(own.service.url).port);
@@ -217,7 +217,7 @@ test("senders that never end their body hold neither the answer to others nor, l
   expect(own.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 });
 
-describe("without a usable Host an answer is an answer all the same", () => {
+describe("a request without a usable Host gets its normal response", () => {
   const paths: [string, number][] = [
     ["/healthz", 200],
     ["/api/session", 200],
@@ -230,13 +230,13 @@ describe("without a usable Host an answer is an answer all the same", () => {
       const { statuses, text } = await speak([Buffer.from(`GET ${path} HTTP/1.1\r\nhost: ${name}\r\n\r\n`, "latin1")]);
       expect({ statuses, page: text.includes("<!doctype") }).toEqual({ statuses: [status], page: false });
     });
-    test(`${path} by HTTP/1.0, which has none`, async () => {
+    test(`${path} by HTTP/1.0, which has no Host`, async () => {
       expect((await speak([`GET ${path} HTTP/1.0\r\n\r\n`])).statuses).toEqual([status]);
     });
   }
 });
 
-describe("a receiver URL that is signed takes nothing that was appended", () => {
+describe("a signed receiver URL accepts nothing that was appended", () => {
   const body = '{"id":"appended"}';
   const signed = (): string => {
     const text = `https://relay.example.test/hooks/${APP}/shop.${body}`;
@@ -248,12 +248,12 @@ describe("a receiver URL that is signed takes nothing that was appended", () => 
     const { statuses } = await send(`/hooks/${APP}/shop${appended}`);
     expect([400, 401, 404]).toContain(statuses[0] ?? 0);
   });
-  test.each(["relay.example.test", "hooks", `hooks:80`, "a", "", "é", "a:99999"])('and is taken as it is under the Host "%s"', async (named) => {
+  test.each(["relay.example.test", "hooks", `hooks:80`, "a", "", "é", "a:99999"])('and is accepted unchanged with the Host "%s"', async (named) => {
     expect((await send(`/hooks/${APP}/shop`, named)).statuses).toEqual([200]);
   });
 });
 
-test("random bytes, and random bytes where a request has something, never make a fault", async () => {
+test("random bytes, and random parts of a request, never cause a fault", async () => {
   const bytes = fc.uint8Array({ maxLength: 60 });
   const parts = fc.record({
     method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "X"),

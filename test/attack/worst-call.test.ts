@@ -1,6 +1,7 @@
 /**
- * No request may block the event loop for long, whatever it asks and however full the store is: every receiver waits meanwhile. Here each route's
- * worst calls are made once, and the work between two turns of the loop is counted. `npm run bench -- --only lag` measures their milliseconds.
+ * No request may block the event loop for long, whatever it asks and however full the store is, because every receiver waits meanwhile. These tests
+ * make each route's most expensive calls once, and count the work between two turns of the loop. `npm run bench -- --only lag` measures the
+ * milliseconds.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,12 +14,12 @@ import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 import { listWorstCalls, nameRoute, WORST_CALLS } from "../kit/worst-call.ts";
 import { type Caller, openCaller } from "../kit/worst-caller.ts";
 
-/** Of the rows of a store that years of use filled: several times what one turn may look at, in each table. */
+/** Fraction of the rows of a store that years of use filled. In each table this is several times what one turn may read. */
 const SHARE = 0.1;
-/** The most that one turn of the loop may do. A management body holds at most 25,000 values, which are read, checked and written. */
+/** The most work of one turn of the loop. A management body holds at most 25,000 values, which are read, checked and written. */
 const BOUND: TurnWork = { statements: 300, rows: 2_500, bytes: 700_000, values: 60_000 };
 
-/** Calls whose work is bounded by more, each with its reason. */
+/** Calls with a wider limit, each with its reason. */
 const WIDER: Readonly<Record<string, Partial<TurnWork>>> = {
   // The funnel reads the failed and dead events of a relay 10,000 at a time.
   "GET {E}/relays/:name/funnel, call 1": { rows: 10_100 },
@@ -56,19 +57,19 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("every route of the service has its worst calls", () => {
+test("every route of the service has its most expensive calls", () => {
   const routes = ROUTES.map((route) => nameRoute(route.method, route.path));
   const extra = ["GET /openapi.json", "GET /", "POST /hooks/:appId/:name"];
   expect(Object.keys(WORST_CALLS).sort()).toEqual([...routes, ...extra].sort());
 });
 
-test("a call with a wider bound is one of the calls", () => {
+test("a call with a wider limit is one of the calls", () => {
   const names = listWorstCalls().map(({ name }) => name);
   expect(Object.keys(WIDER).filter((name) => !names.includes(name))).toEqual([]);
 });
 
 for (const call of listWorstCalls()) {
-  test(`${call.name}, does bounded work in each turn of the loop`, async () => {
+  test(`${call.name}, does a limited amount of work in each turn of the loop`, async () => {
     const asked = call.ask(0);
     if (asked === undefined) throw new Error("there is no such call");
     const send = ask.prepare(asked);

@@ -1,7 +1,7 @@
 /**
- * Alerts and the end of the process that raises and mails them: the compiled executable, a real SMTP server, SIGKILL as a problem is raised, as its
- * mail is on its way, and as it is over. Each alert is raised once and mailed once, or its mail's end is unknown and shown. `RELAY_CRASH_KILLS`
- * makes the loop longer (60 at most), `RELAY_CRASH_SEED` repeats one.
+ * Kills the process that raises and emails alerts: the compiled executable with a real SMTP server. SIGKILL comes as a problem is raised, as its
+ * email is sent, or as the problem is resolved. Each alert is raised once. Each alert is emailed once, or its email is shown as unknown.
+ * `RELAY_CRASH_KILLS` makes the loop longer (60 at most), `RELAY_CRASH_SEED` repeats one.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -17,10 +17,12 @@ import { type Called, StagedServer, startCalled } from "../kit/staged-server.ts"
 
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 4, long: 10 }));
-/** A mail server that does not answer within a minute of the server's clock is given up, so it never goes far at once. */
+/** The service gives up on a mail server that does not answer within a minute of its clock, so one step must be shorter. */
 const STEP_MS = 20_000;
 const OTHER_SECRET = "anotherSecretOfTwentyFour1";
-/** As it is raised, as it is looked for, as its mail's recipient is told and its text begins, as it is over. */
+/**
+ * The moments of a kill: as the problem is raised, as the mail loop looks for it, at the email's recipient, at its text, as the problem is resolved.
+ */
 const PHASES = ["raised", "mailed", "recipient", "text", "over"] as const;
 
 let executable: Executable;
@@ -28,9 +30,9 @@ let mails: MailServer;
 let called: Called;
 let server: StagedServer;
 let stand: Stand;
-/** Where the next step is cut off, after so many milliseconds. */
+/** Kills the server this many milliseconds after the next step has begun. */
 let killAfterMs: number | null = null;
-/** Where the next mail is cut off. */
+/** The stage of the next email at which the server is killed. */
 let killAt: string | null = null;
 let killed: Promise<void> | null = null;
 
@@ -68,7 +70,7 @@ async function cutOff(at: string): Promise<void> {
   await killed;
 }
 
-/** Until no mail is on its way, from a server that was started again where one was cut off. */
+/** Waits until no email is being sent. It restarts the server if it was killed. */
 async function settle(): Promise<void> {
   const intended = async (): Promise<boolean> => {
     if (killed !== null) {
@@ -81,7 +83,7 @@ async function settle(): Promise<void> {
   expect(await poll(intended, (is) => !is)).toBe(false);
 }
 
-/** Time passes until `done`, or for so long; where a kill is due, in the middle of it. */
+/** Lets time pass until `done`, for at most `ms`. If a kill is due, it happens during the first step. */
 async function pass(ms: number, done: () => Promise<boolean> = async () => false): Promise<void> {
   for (let left = ms; left > 0 && !(await done()); left -= STEP_MS) {
     const moved = server.move("advance", STEP_MS).catch(() => undefined);
@@ -103,7 +105,7 @@ const stands = (name: string) => async () => (await listed("/problems?all=false"
 const isOver = (name: string) => async () => !(await stands(name)());
 const call = (name: string, secret: string) => stand.call({ id: `${name}-${server.nowMs}` }, secret, name).catch(() => null);
 
-/** mulberry32. */
+/** The random generator mulberry32. */
 function makeRandom(start: number): () => number {
   let state = start;
   return () => {
@@ -114,7 +116,7 @@ function makeRandom(start: number): () => number {
   };
 }
 
-test(`${kills} kills: every problem is raised once, is over once, and each alert is mailed once (seed ${seed})`, async () => {
+test(`the service raises and resolves each problem once and emails each alert once over ${kills} kills (seed ${seed})`, async () => {
   const random = makeRandom(seed);
   const names = Array.from({ length: kills }, (_, round) => `r${round}`);
   for (const [round, name] of names.entries()) {
@@ -130,7 +132,7 @@ test(`${kills} kills: every problem is raised once, is over once, and each alert
     const before = mails.taken.length;
     killAt = phase ?? null;
     await pass(20 * MINUTE, async () => {
-      // A look of the mailing loop is a step away at most; one of them is cut off.
+      // The mailing loop looks at every step. One of these looks is killed.
       if (phase === "mailed" && killAfterMs === null && random() < 0.2) killAfterMs = soon();
       return mails.taken.length > before;
     });
@@ -166,7 +168,7 @@ test(`${kills} kills: every problem is raised once, is over once, and each alert
       expect([name, code, told]).toEqual([name, code, Math.min(told, 1)]);
     }
   }
-  // One whose end is unknown holds at most the two alerts of a relay.
+  // An email with an unknown result contains at most the two alerts of a relay.
   expect(lost).toBeLessThanOrEqual(2 * unknown);
   expect(server.log.filter((line) => line.includes("a problem stands")).length).toBeGreaterThanOrEqual(kills - 3);
 });

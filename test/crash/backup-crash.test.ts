@@ -1,6 +1,6 @@
 /**
- * SIGKILL during a backup, a restore and a migration: old or new, never between. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test
- * test/crash` runs the long loop.
+ * SIGKILL during a backup, a restore and a migration leaves the old or the new state, never one in between. The default is some dozens of kills;
+ * `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -26,7 +26,7 @@ const clock = systemClock;
 const PROCESS = join(folder, "program", "backup-process.js");
 const OLD_SCHEMA = 3;
 
-/** A directory as a killed server leaves it, its last rows in the log alone, and a backup that differs from it. */
+/** A directory as a killed server leaves it, with its last rows only in the write-ahead log, and a backup that differs from it. */
 const template = join(folder, "template");
 const backup = join(folder, "backup.db");
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
   cpSync(crashed, template, { recursive: true });
 });
 
-/** Runs the process and kills it `afterMs` after it is ready; answers whether it was done before, and how long it worked. */
+/** Runs the process and kills it `afterMs` after it is ready. Returns whether it was done before, and how long it worked. */
 async function runAndKill(line: readonly string[], afterMs: number | null): Promise<{ done: boolean; tookMs: number }> {
   const child = Bun.spawn([process.execPath, PROCESS, ...line], { env: process.env, stdout: "pipe", stderr: "pipe" });
   const reader = child.stdout.getReader();
@@ -69,7 +69,7 @@ async function runAndKill(line: readonly string[], afterMs: number | null): Prom
   return { done: said.includes("done\n"), tookMs: clock.monotonicMs() - startedMs };
 }
 
-/** Moments spread over the whole of the work, and a little beyond. */
+/** Returns moments that are spread over the whole work and slightly beyond. */
 function momentsOver(workMs: number): number[] {
   return Array.from({ length: kills }, (_, index) => ((index + Math.random()) / kills) * workMs * 1.1);
 }
@@ -81,14 +81,14 @@ function copyOf(source: string): string {
   return copy;
 }
 
-/** `dumpTables` without what a look at the file changes. */
+/** Returns the tables of a file as one text. */
 function contentOf(file: string): string {
   return JSON.stringify(dumpTables(file));
 }
 
-describe("old or new, never between", () => {
+describe("a killed process leaves the old or the new state", () => {
   test(
-    `${kills} kills during a restore`,
+    `after ${kills} kills during a restore`,
     async () => {
       const oldContent = contentOf(join(copyOf(template), "relay.db"));
       const newContent = contentOf(backup);
@@ -114,16 +114,16 @@ describe("old or new, never between", () => {
         expect(readdirSync(dataDir).filter((name) => name.includes(".part"))).toEqual([]);
         rmSync(dataDir, { recursive: true });
       };
-      // The last second and a half only holds the new database.
+      // In its last second and a half the restore only waits, with the new database in place.
       for (const moment of momentsOver(tookMs - 1_500)) await killAt(moment);
-      // The work that was timed may have been kept from the processor, and these not.
+      // The measured run may have been slower than these runs, so none of them may have been killed early enough.
       while (seen.old === 0) await killAt(0);
     },
     timeout,
   );
 
   test(
-    `${kills} kills during a backup that replaces an older one`,
+    `after ${kills} kills during a backup that replaces an older one`,
     async () => {
       const dataDir = copyOf(template);
       const source = contentOf(join(dataDir, "relay.db"));
@@ -148,7 +148,7 @@ describe("old or new, never between", () => {
   );
 
   test(
-    `${kills} kills during a migration, which the next start ends`,
+    `after ${kills} kills during a migration, which the next start completes`,
     async () => {
       const old = newOldDirectory();
       const schemas = schemasByNumber();
@@ -175,7 +175,7 @@ describe("old or new, never between", () => {
   );
 });
 
-/** The real clock, but waiting costs nothing: who else would open these folders? */
+/** The real clock without waits, because no other process opens these folders. */
 const hastyClock = { ...systemClock, after: (_: number, work: () => void) => systemClock.after(0, work) };
 
 function listBackups(dataDir: string): string[] {
@@ -192,7 +192,7 @@ function newOldDirectory(): string {
   return dataDir;
 }
 
-/** A database with the first migrations alone. */
+/** Creates a database with only the first migrations. */
 function makeSchema(file: string, schema: number): Database {
   const database = new Database(file, { create: true, readwrite: true });
   database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");

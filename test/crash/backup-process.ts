@@ -1,6 +1,6 @@
 /**
- * One backup, restore or migration in a process of its own, to be killed: `bun backup-process.ts <backup|restore|migrate> <data folder> [file]`.
- * It says `ready` when all it needs is loaded, and `done` at the end.
+ * One backup, restore or migration in a separate process that a test kills: `bun backup-process.ts <backup|restore|migrate> <data folder> [file]`. It
+ * prints `ready` once everything is loaded, and `done` at the end.
  */
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * A bulk replay and the end of the process that carries it: `relay serve`, SIGKILL at random moments of it, a second server that takes over from one
- * that hangs. However often it is cut off, each event is replayed once, and its work is done once. `RELAY_CRASH_KILLS` makes the loop longer.
+ * Kills the process that runs a bulk replay: `relay serve` with SIGKILL at random moments, and a second server that takes over from one that hangs.
+ * Each event is replayed once and its work is done once, however often the process is killed. `RELAY_CRASH_KILLS` makes the loop longer.
  */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
@@ -40,7 +40,7 @@ async function api(method: string, path: string, body?: unknown) {
   return answer as any;
 }
 
-/** What the database holds, read beside the server. */
+/** Counts rows of the database while the server runs. */
 function count(sql: string): number {
   using database = new Database(join(home, ".relay", "relay.db"), { readonly: true });
   return database.query<{ count: number }, []>(`SELECT count(*) AS count FROM ${sql}`).get()?.count ?? 0;
@@ -80,7 +80,7 @@ function expectOnce(): void {
   }).toEqual({ done: EVENTS, once: EVENTS, audited: EVENTS, ended: 1, credits: EVENTS, records: 2 * EVENTS });
 }
 
-test(`each event is replayed once over ${KILLS} kills in the middle of it`, async () => {
+test(`a bulk replay replays each event once over ${KILLS} kills`, async () => {
   const { id } = (await api("POST", "/bulk-replays", { state: "dead", perSecond: 100 })).replay;
   const seen: number[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
@@ -88,7 +88,7 @@ test(`each event is replayed once over ${KILLS} kills in the middle of it`, asyn
     await server[Symbol.asyncDispose]();
     seen.push(count("event WHERE replays > 0"));
     server = await serve();
-    // What is asked for meanwhile goes beside it.
+    // The server answers other requests while the replay runs.
     expect((await api("GET", `/bulk-replays/${id}`)).replay.replayed).toBeGreaterThanOrEqual(seen.at(-1) ?? 0);
   }
   while ((await api("GET", `/bulk-replays/${id}`)).replay.state === "running") await Bun.sleep(200);
@@ -97,7 +97,7 @@ test(`each event is replayed once over ${KILLS} kills in the middle of it`, asyn
   expectOnce();
 });
 
-/** Stops it where it holds no lock of the database, which nobody could take from it. */
+/** Stops the process while it holds no database lock, because no other process could take the lock from it. */
 async function stopBetweenWrites(process: CliProcess): Promise<void> {
   using database = new Database(join(home, ".relay", "relay.db"));
   database.run("PRAGMA busy_timeout = 0");
@@ -115,7 +115,7 @@ async function stopBetweenWrites(process: CliProcess): Promise<void> {
   }
 }
 
-test("a second server takes over from one that hangs in the middle of it, and that one goes on to do nothing more", async () => {
+test("a second server takes over from one that hangs during a bulk replay, and the first one does nothing more", async () => {
   await api("POST", "/bulk-replays", { state: "dead", perSecond: 200 });
   await Bun.sleep(1_500);
   const hung = server;

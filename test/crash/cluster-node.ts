@@ -1,6 +1,6 @@
 /**
- * A node of a cluster in a process of its own, to be killed and stopped: `bun test/crash/cluster-node.ts <data folder> <database URL> <ms ahead> <sink URL>`.
- * Prints `{ port }` when it listens. It runs as a server, whose calls go to the sink on loopback whatever their address.
+ * A node of a cluster in a separate process that a test kills and stops: `bun test/crash/cluster-node.ts <data folder> <database URL> <ms ahead>
+ * <sink URL>`. It prints `{ port }` when it listens. It runs as a server, and all its calls go to the sink on loopback, whatever their URL.
  */
 import { systemClock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -12,7 +12,7 @@ const UNCAPPED = 1_000_000_000;
 const caller: OutboundCaller = {
   async call({ body }) {
     const answer = await fetch(sinkUrl, { method: "POST", body });
-    // Many are on their way when the node dies.
+    // The delay makes many calls pending when the node is killed.
     await Bun.sleep(Math.random() * 300);
     return { kind: "answered", ok: answer.ok, status: answer.status, body: await answer.text() };
   },

@@ -1,6 +1,6 @@
 /**
- * A cluster to be hurt: nodes in processes of their own, each on a road of its own to one PostgreSQL, and somebody who sends them events and tries
- * again elsewhere until one has recorded it. What is asked of it afterwards is read from the database and from the sink.
+ * A cluster for failure tests: nodes in separate processes, each with its own connection to one PostgreSQL, and a sender that retries each event on
+ * another node until one records it. Tests read the results from the database and the sink.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,11 +12,11 @@ import { signedCall } from "../kit/relay-definition.ts";
 const TRY_FOR_MS = 2_000;
 
 interface NodePlace {
-  /** Empty: it is on SQLite. */
+  /** An empty URL selects SQLite. */
   databaseUrl: string;
   aheadMs: number;
   sinkUrl: string;
-  /** One that outlives the node. */
+  /** A directory that outlives the node. */
   dataDir?: string;
 }
 
@@ -25,7 +25,7 @@ export class ClusterNode {
   readonly #dataDir: string;
   #child: Bun.Subprocess<"ignore", "pipe", "ignore"> | null = null;
   url = "";
-  /** What the database calls it. */
+  /** The node's id in the database. */
   id = "";
 
   constructor(place: NodePlace) {
@@ -33,7 +33,7 @@ export class ClusterNode {
     this.#dataDir = place.dataDir ?? mkdtempSync(join(tmpdir(), "relay-cluster-"));
   }
 
-  /** Resolves once it listens. */
+  /** Starts the node. Resolves once it listens. */
   async start(): Promise<void> {
     const { databaseUrl, aheadMs, sinkUrl } = this.#place;
     const script = join(import.meta.dir, "cluster-node.ts");
@@ -64,7 +64,7 @@ export class ClusterNode {
     await this.#child?.exited;
   }
 
-  /** Ends it in order. */
+  /** Stops the node gracefully. */
   async stop(): Promise<void> {
     this.#child?.kill("SIGTERM");
     await this.#child?.exited;
@@ -76,9 +76,9 @@ export class ClusterNode {
   }
 }
 
-/** Sends events of every app and relay, one after the other of each, until it is told to end. */
+/** Sends events of every app and relay until `end`. Each pair of app and relay sends one event after the other. */
 export class Sender {
-  /** By `<app> <relay>`, the ids that were recorded, in the order in which that was said. */
+  /** The recorded ids by `<app> <relay>`, in the order of their acknowledgments. */
   readonly recorded = new Map<string, string[]>();
   readonly #nodes: readonly ClusterNode[];
   #ends = false;
@@ -121,7 +121,7 @@ export class Sender {
   }
 }
 
-/** The database as it is, past every node. */
+/** A connection to the database that bypasses every node. */
 export class Ground implements AsyncDisposable {
   readonly #url: string;
   #sql: SQL;
@@ -143,7 +143,7 @@ export class Ground implements AsyncDisposable {
     }
   }
 
-  /** Milliseconds until all that the node ran has another one. */
+  /** Returns the milliseconds until other nodes have taken over everything that the node ran. */
   async timeTakeover(id: string): Promise<number> {
     const held = "SELECT environment_id FROM node_lease WHERE node = $1 AND until > 0";
     const begunMs = performance.now();
@@ -151,7 +151,7 @@ export class Ground implements AsyncDisposable {
     return performance.now() - begunMs;
   }
 
-  /** Once nothing waits to run. */
+  /** Waits until no event is queued or running. */
   async untilDone(): Promise<void> {
     const open = () =>
       this.rows<{ id: bigint; state: string; attempts: bigint; reason: string | null }>(

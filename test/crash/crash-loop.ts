@@ -1,7 +1,7 @@
 /**
- * Kills a loaded service again and again, restarts it, lets it come to rest, and holds what it did against a model made from the
- * acknowledged events alone. On the way the lock file is removed at random, and second servers are started on the same directory: each is
- * refused, or it has taken over from one that is dead or stopped, and that one changes nothing more.
+ * Kills a loaded service again and again, restarts it, waits until it is idle, and compares its work with a model made only from the acknowledged
+ * events. It removes the lock file at random, and starts second servers on the same directory. A second server is refused, or it takes over from one
+ * that is dead or stopped. The old server then changes nothing more.
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,12 +14,12 @@ import { type CrashEvent, makeCrashEvent, signCrashEvent } from "./crash-relay.t
 import { addCut, cutPower, makeCuttableDisk, type PowerCuts } from "./power-cut.ts";
 
 const SENDERS = 8;
-/** Past the longest wait between two attempts: what waits for a retry is due. */
+/** More than the longest wait between two attempts, so every retry is due. */
 const LATER_MS = 17 * 3_600_000;
-/** Every so many rounds another server is started beside the first, and every so many of these the first is stopped and let go on. */
+/** A second server starts in one round of RIVAL_EVERY. In one of STOPPED_EVERY such rounds, the first server is stopped and continued. */
 const RIVAL_EVERY = 9;
 const STOPPED_EVERY = 3;
-/** Beyond what a server that asks waits for an answer. */
+/** Longer than a server waits for the answer of the lock's holder. */
 const STOPPED_MS = 4_000;
 
 interface CrashReport {
@@ -29,7 +29,7 @@ interface CrashReport {
   locksRemoved: number;
   rivals: { refused: number; tookOver: number };
   cuts: PowerCuts;
-  /** One sentence each; empty when every promise was kept. */
+  /** Violations, each as one sentence; empty if the service kept every promise. */
   broken: string[];
 }
 
@@ -40,7 +40,7 @@ interface ServiceProcess {
   kill(signal: "SIGKILL" | "SIGTERM"): Promise<void>;
 }
 
-/** Where the services of one loop are, and what they reach. */
+/** The place where the services of one loop run, and what they can reach. */
 interface Place {
   executable: string;
   dataDir: string;
@@ -48,10 +48,10 @@ interface Place {
   mailPort: number;
 }
 
-/** Those that are ended where a loop fails. */
+/** Processes to end if a loop fails. */
 const running = new Set<Bun.Subprocess>();
 
-/** Compiles test/crash/service-process.ts, so that what is killed is an executable and starts as fast as one. */
+/** Compiles test/crash/service-process.ts, because an executable starts faster. */
 async function compileService(executable: string): Promise<void> {
   const script = join(import.meta.dir, "service-process.ts");
   const command = [process.execPath, "build", "--compile", "--minify", script, "--outfile", executable];
@@ -59,7 +59,7 @@ async function compileService(executable: string): Promise<void> {
   if ((await build.exited) !== 0) throw new Error(`The service did not compile: ${await new Response(build.stderr).text()}`);
 }
 
-/** Starts it and waits until it listens; null where it is refused because another server uses the directory or its database. */
+/** Starts the service and waits until it listens. Returns null if it is refused because another server uses the directory or its database. */
 async function startProcess(place: Place, aheadMs = 0): Promise<ServiceProcess | null> {
   const { executable, dataDir, sinkUrl, mailPort } = place;
   const child = Bun.spawn([executable, dataDir, sinkUrl, String(mailPort), String(aheadMs)], {
@@ -73,7 +73,7 @@ async function startProcess(place: Place, aheadMs = 0): Promise<ServiceProcess |
     const { value, done } = await reader.read();
     if (done) {
       const said = await new Response(child.stderr).text();
-      // One that is stopped in the middle of a transaction holds the database itself.
+      // A server that is stopped in the middle of a transaction holds a lock of the database.
       if (/is in use by|database is locked/.test(said)) return null;
       throw new Error(`The service did not start: ${said}`);
     }
@@ -103,8 +103,9 @@ async function requireProcess(place: Place, aheadMs = 0): Promise<ServiceProcess
 }
 
 /**
- * Runs `kills` rounds: start, load, SIGKILL at a random moment; then the last start, the rest, the comparison. With `power` the data is on a
- * disk of its own, and each round without another server ends with a power cut; every second one of them tears what was on its way.
+ * Runs `kills` rounds of start, load and SIGKILL at a random moment. Then it starts the service again, waits until it is idle, and compares the
+ * results. With `power` the data is on a separate disk, and each round without a second server ends with a power cut. Half of the cuts tear the
+ * writes in progress.
  */
 export async function runCrashLoop(
   kills: number,
@@ -114,7 +115,7 @@ export async function runCrashLoop(
   mailHooks: { onText: () => void },
 ): Promise<CrashReport> {
   const folder = mkdtempSync(join(tmpdir(), "relay-crash-"));
-  // Closed before the disk goes.
+  // Declared before the disk, because the database must be closed first.
   using opened = new DisposableStack();
   const disk = power ? await makeCuttableDisk(folder) : null;
   const dataDir = disk?.dataDir ?? join(folder, "data");
@@ -144,7 +145,7 @@ export async function runCrashLoop(
   const cuts: PowerCuts = { power: 0, torn: 0, arrived: 0, lost: 0 };
   let locksRemoved = 0;
   let number = 0;
-  /** Sends to the service until the answer is called; then it resolves once nothing is on its way. */
+  /** Sends events until the returned function is called, which resolves once no request is pending. */
   const load = (service: ServiceProcess): (() => Promise<unknown>) => {
     let over = false;
     const senders = Array.from({ length: SENDERS }, async () => {
@@ -185,7 +186,7 @@ export async function runCrashLoop(
         removeLock();
         const started = startProcess(place);
         if (Math.floor(round / RIVAL_EVERY) % STOPPED_EVERY === 1) {
-          // One that does not answer is taken for dead; when it goes on, nothing it had begun may come to be.
+          // A server that does not answer counts as dead. When it continues, none of the work that it had begun may take effect.
           service.signal("SIGSTOP");
           rival = await Promise.race([started, Bun.sleep(STOPPED_MS).then(() => null)]);
           service.signal("SIGCONT");
@@ -208,7 +209,8 @@ export async function runCrashLoop(
       await Promise.all([endLoad(), endRivalLoad()]);
       if (restore !== null) addCut(cuts, await restore(random));
     }
-    // Once as it is, and once so much later that a refund which came before its payment is tried again; then all is replayed.
+    // The first start runs at the real time. The second one runs so much later that a refund from before its payment is retried, and then replays
+    // everything.
     for (const aheadMs of [0, LATER_MS]) {
       const service = await requireProcess(place, aheadMs);
       await waitForRest(join(dataDir, "relay.db"), aheadMs);
@@ -237,10 +239,10 @@ export async function runCrashLoop(
   }
 }
 
-/** Who is told of alerts: a server that comes to rest for more than a minute mails them. */
+/** Address that receives alerts. A server that takes more than a minute to become idle emails them. */
 const OWNER = "owner@localhost";
 
-/** How often the mail server took the mail of each event. */
+/** Counts how often the mail server accepted the email of each event. */
 function countTaken({ taken }: MailServer): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { raw, to } of taken) {
@@ -266,8 +268,8 @@ async function send(port: number, event: CrashEvent): Promise<boolean> {
 }
 
 /**
- * Mostly any moment of the first second, early ones more often; every third time the moment a notice is out and its outcome is not
- * recorded, and every third the moment a mail's text has begun.
+ * Waits until the moment of a kill. A third of the rounds choose any moment of the first second, early ones more often. A third choose a moment at
+ * which a notice was sent and its outcome is not recorded. A third choose a moment at which an email's text has begun.
  */
 async function chooseMoment(
   round: number,

@@ -1,6 +1,6 @@
 /**
- * What a store must hold after the crash loop, worked out from the ids of its events alone, and every difference to what it does hold. It
- * reads the file directly and never asks the service.
+ * Computes what a store must contain after the crash loop from the ids of its events only, and lists every difference. It reads the database file
+ * directly and never asks the service.
  */
 import type { Database } from "bun:sqlite";
 import { EVENT_ID } from "../kit/event-sql.ts";
@@ -8,7 +8,7 @@ import { CRASH_PRODUCTS, type CrashEvent, type CrashRelay, readCrashEvent } from
 
 type Counts = Map<string, number>;
 
-/** How many unknown mails one alert names at most. */
+/** Largest number of unknown emails that one alert names. */
 const NAMED_MAILS = 20;
 
 interface StoredEvent {
@@ -17,7 +17,7 @@ interface StoredEvent {
   reason: string | null;
 }
 
-/** One sentence for each promise that was broken; empty when every one was kept. */
+/** Returns one sentence for each broken promise; empty if the service kept every promise. */
 export function compareStore(
   database: Database,
   acknowledged: ReadonlyMap<string, CrashEvent>,
@@ -40,7 +40,7 @@ export function compareStore(
   ];
 }
 
-/** A refund whose payment never came waits for it, or gives up; everything else is done. */
+/** A refund whose payment never arrived waits for it or fails permanently. Every other event is done. */
 function judgeState({ id, state, reason }: StoredEvent, model: Model): string[] {
   const { relay, payment } = readCrashEvent(id);
   const early = relay === "refunds" && !model.payments("sales").has(payment);
@@ -49,8 +49,8 @@ function judgeState({ id, state, reason }: StoredEvent, model: Model): string[] 
 }
 
 /**
- * Each mail that an event owes was taken by the mail server once and is told as sent, or it is unknown: then it was taken once or never,
- * and an alert counts it and names it (the newest twenty by their ids).
+ * The mail server accepted each event's email once and its state is sent, or its state is unknown. An unknown email was accepted at most once, and an
+ * alert counts it and names it (the newest twenty by id).
  */
 function judgeMails(database: Database, model: Model, taken: ReadonlyMap<string, number>): string[] {
   const rows = database
@@ -87,7 +87,7 @@ class Model {
     return this.#events.filter(({ relay }) => relays.includes(relay));
   }
 
-  /** Every payment a relay was told of, by who paid. */
+  /** Returns every payment that a relay received, with its payer. */
   payments(relay: CrashRelay): Map<string, string> {
     return new Map(this.of(relay).map(({ payment, email }) => [payment, email]));
   }
@@ -147,7 +147,7 @@ class Model {
 
 const OF_PERSON = (table: string): string => `JOIN person ON person.id = ${table}.person_id`;
 
-/** What is compared, the rows that say how it is, and what it should be. */
+/** Each comparison: its name, the SQL of the actual rows, and the expected rows. */
 const COMPARED: readonly (readonly [string, string, (model: Model) => Counts])[] = [
   [
     "record",

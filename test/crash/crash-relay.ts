@@ -1,4 +1,4 @@
-/** The relays of the crash loop, and the events that are sent to them. Each event's effects can be told from its id alone. */
+/** The relays of the crash loop and the events for them. The id of an event determines its effects. */
 import { createHmac } from "node:crypto";
 
 export const CRASH_SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
@@ -17,8 +17,8 @@ interface CrashDefinition {
 }
 
 /**
- * One relay a road: the database alone, a send between two writes, people with access and credits, a sale and its refund twin, a plan that
- * is renewed, everything given and taken back around a send, a mail.
+ * Returns one relay for each kind of work: only the database, a call between two writes, people with access and credits, a sale and its refund, a
+ * plan that is renewed, effects that are given and taken back around a call, and an email.
  */
 export function crashRelays(sinkUrl: string): CrashDefinition[] {
   const map = { event_id: "id" };
@@ -52,7 +52,7 @@ export function crashRelays(sinkUrl: string): CrashDefinition[] {
   ];
 }
 
-/** What is sold, by the relay that sells it. */
+/** What is sold, with the relay that sells it. */
 export const CRASH_PRODUCTS = { pack: { relay: "sales", credits: 10 }, box: { relay: "lapses", credits: 4 } };
 export const CRASH_PLANS = { gold: "plans", silver: "lapses" };
 
@@ -69,8 +69,8 @@ export interface CrashEvent {
 const PEOPLE = 7;
 
 /**
- * The nth event. Sixteen in a row share a payment, so that each kind is told of it twice under two ids, as providers do; every other payment
- * is never refunded. Those who buy gold or silver are people of their own, because a person has one plan.
+ * Returns the event with this number. Sixteen consecutive events share a payment, so each relay gets it twice under two ids, as providers do. Every
+ * second payment is never refunded. Buyers of gold and of silver are different people, because a person has one plan.
  */
 export function makeCrashEvent(number: number): CrashEvent {
   const payment = Math.floor(number / (2 * RELAYS.length));
@@ -85,12 +85,12 @@ export function makeCrashEvent(number: number): CrashEvent {
   };
 }
 
-/** The event of this id. */
+/** Returns the event with this id. */
 export function readCrashEvent(id: string): CrashEvent {
   return makeCrashEvent(Number(id.slice(1)));
 }
 
-/** The signed call of an event. */
+/** Returns the signed request of an event. */
 export function signCrashEvent(event: CrashEvent): { headers: Record<string, string>; body: string } {
   const body = JSON.stringify({ id: event.id, email: event.email, payment: event.payment });
   const signature = createHmac("sha256", CRASH_SECRET).update(body).digest("hex");

@@ -1,7 +1,7 @@
 /**
- * SIGKILL under load, every kind of action, mails to a real server, the lock file removed at random and second servers started beside the
- * first, then a replay of everything. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop, with `RELAY_CRASH_POWER=1`
- * (Linux, root) of power cuts, half of them with torn writes. `RELAY_CRASH_SEED` repeats one.
+ * SIGKILL under load with every kind of action, emails to a real server, a lock file that is removed at random, and second servers next to the first.
+ * At the end everything is replayed. The default is some dozens of kills. `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop.
+ * `RELAY_CRASH_POWER=1` (Linux, root) adds power cuts, half of them with torn writes. `RELAY_CRASH_SEED` repeats one.
  */
 import { expect, test } from "bun:test";
 import { makeAuthority } from "../kit/certificate.ts";
@@ -14,7 +14,7 @@ const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 3, soak: 1
 const power = process.env.RELAY_CRASH_POWER !== undefined;
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 
-/** mulberry32: small, seeded, good enough to choose moments. */
+/** The random generator mulberry32: small, seeded and good enough to choose moments. */
 function makeRandom(start: number): () => number {
   let state = start;
   return () => {
@@ -26,7 +26,7 @@ function makeRandom(start: number): () => number {
 }
 
 const random = makeRandom(seed);
-/** A mail takes a moment here, so that many are on their way when the process dies. */
+/** The delays make many emails pending when the process is killed. */
 const mailHooks: { onText: () => void } = { onText: () => undefined };
 const mailServer = await startMailServer({
   authority: makeAuthority("Nobody"),
@@ -39,10 +39,10 @@ const mailServer = await startMailServer({
 });
 
 test(
-  `${kills} kills under load: no acknowledged event is lost, none stuck, no effect applied twice, no mail silently unsent (seed ${seed})`,
+  `the service loses no acknowledged event, leaves none stuck, applies no effect twice and leaves no email silently unsent over ${kills} kills (seed ${seed})`,
   async () => {
     const report = await runCrashLoop(kills, power, random, mailServer, mailHooks);
-    // A long loop is run for its figures.
+    // A long loop prints its figures.
     if (process.env.RELAY_CRASH_KILLS !== undefined) console.log({ ...report, broken: report.broken.length });
     expect(report.broken).toEqual([]);
     expect(report.acknowledged).toBeGreaterThan(0);

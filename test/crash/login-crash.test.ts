@@ -1,6 +1,6 @@
 /**
- * `relay login` and the end of the server: SIGKILL while the command waits, as its login is allowed, as its key is fetched. It waits until the
- * server is there again; then it has a key that works, or none is live that nobody has. `RELAY_CRASH_KILLS` makes the loop longer.
+ * Kills the server during `relay login`: while the command waits, as the login is approved, and as the command fetches its key. The command waits
+ * until the server runs again. Then it has a key that works, or its key is revoked. `RELAY_CRASH_KILLS` makes the loop longer.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -53,7 +53,7 @@ const live = async (): Promise<string[]> => {
   return items.filter((one: { revokedAt: string | null }) => one.revokedAt === null).map(({ hint }: { hint: string }) => hint.slice(-4));
 };
 
-/** Signs in, and ends the server so many milliseconds after the login was allowed; before, where that is negative. */
+/** Signs in, and kills the server this many milliseconds after the approval. A negative number kills it before the approval. */
 async function signIn(killAfterMs: number): Promise<{ code: number; told: string; key: string | null }> {
   const cwd = mkdtempSync(join(home, "laptop-"));
   await using login = startCli(["login", "--url", base], { cwd });
@@ -73,13 +73,13 @@ async function signIn(killAfterMs: number): Promise<{ code: number; told: string
   return { code: ended, told: login.lines().join("\n"), key };
 }
 
-test("before it is allowed: the command waits, and has its key", async () => {
+test("login waits and gets its key when the server is killed before the approval", async () => {
   const { code, key } = await signIn(-1);
   expect(code).toBe(0);
   expect(await live()).toEqual([key?.slice(-4) ?? "none"]);
 });
 
-test(`${KILLS} times about the moment of the fetch: the key works, or it is nobody's and revoked`, async () => {
+test(`login gets a key that works, or one that is revoked, over ${KILLS} kills near the fetch`, async () => {
   const kept: string[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
     // The command asks five seconds after it began.

@@ -1,6 +1,7 @@
 /**
- * Mails and the end of the process that sends them: a real `relay serve`, a real SMTP server, real signals. A mail is taken once, or its end
- * is unknown and told; none is silently unsent, none doubled. `RELAY_CRASH_KILLS` makes the loop longer, `RELAY_CRASH_SEED` repeats one.
+ * Kills the process that sends emails: a real `relay serve`, a real SMTP server, real signals. The mail server accepts each email once, or the
+ * service reports its result as unknown. No email is silently unsent, and none is sent twice. `RELAY_CRASH_KILLS` makes the loop longer,
+ * `RELAY_CRASH_SEED` repeats one.
  */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
@@ -24,7 +25,7 @@ const ENV = {
 };
 const MAIL = { type: "email_person", subject: "{{mapped.event_id}}", text: "Thank you." };
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
-/** Fewer than an event's seven attempts, so that no event can be dead of being cut off. */
+/** Fewer than an event's seven attempts, so kills make no event dead. */
 const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 3, long: 6 }));
 
 let folder: string;
@@ -59,13 +60,13 @@ async function start(): Promise<void> {
   url = (await child.line("Listening")).split(/\s+/)[1] ?? "";
 }
 
-/** SIGKILL. */
+/** Kills the process with SIGKILL. */
 async function kill(): Promise<void> {
   await child?.[Symbol.asyncDispose]();
   child = null;
 }
 
-/** Sends the nth event; whether it was acknowledged. */
+/** Sends the event with this number. Returns whether it was acknowledged. */
 async function send(number: number): Promise<boolean> {
   const { headers, body } = signedCall({ id: `e${number}`, email: `p${number % 10}@example.com` });
   try {
@@ -87,7 +88,7 @@ function rows<Row>(sql: string): Row[] {
 const states = () => rows<{ state: string }>("SELECT DISTINCT state FROM email ORDER BY state").map(({ state }) => state);
 const alerts = () => rows<{ count: number; message: string }>("SELECT count, message FROM alert");
 
-/** Until no event is left; one that was cut off twice waits for minutes, and is retried at once. */
+/** Waits until no event is left. An event that was cut off twice waits for minutes, so it is retried now. */
 async function untilRest(): Promise<void> {
   const count = (where: string) => rows<{ count: number }>(`SELECT count(*) AS count FROM event WHERE ${where}`)[0]?.count ?? 0;
   const left = await untilNoneLeft(async () => {
@@ -102,7 +103,7 @@ function fetchApi(method: string, path: string): Promise<Response> {
   return fetch(`${url}/api/apps/${APP}/development${path}`, { method, headers, ...(method === "POST" ? { body: "{}" } : {}) });
 }
 
-/** How often the server took the mail of each event. */
+/** Counts how often the mail server accepted the email of each event. */
 function taken(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { raw } of server.taken) {
@@ -112,9 +113,9 @@ function taken(): Map<string, number> {
   return counts;
 }
 
-describe("a process that is killed while mails are on their way", () => {
+describe("a process that is killed while it sends emails", () => {
   for (const hold of ["greeting", "recipient"] as const) {
-    test(`at a server that holds them at the ${hold}: all are sent after the start, each once`, async () => {
+    test(`sends each of them once after the restart if the mail server held them at the ${hold}`, async () => {
       server.hold = hold;
       await start();
       for (let number = 0; number < 20; number++) expect(await send(number)).toBe(true);
@@ -124,12 +125,12 @@ describe("a process that is killed while mails are on their way", () => {
       await start();
       await untilRest();
       expect([...taken().values()]).toEqual(Array(20).fill(1));
-      // On a slow machine one may have been held for longer than the service waits for a mail server; it was sent by a later attempt.
+      // On a slow machine the service can give up on a held email and send it in a later attempt.
       expect([states().filter((state) => state !== "failed"), alerts()]).toEqual([["sent"], []]);
     });
   }
 
-  test("at a server that has the text and has not answered: not sent again by itself, told with count and ids, sent again by hand", async () => {
+  test("does not send a text again that the mail server got and did not answer; it alerts with count and ids, and a person sends it again", async () => {
     server.hold = "text";
     await start();
     for (let number = 0; number < 8; number++) expect(await send(number)).toBe(true);
@@ -159,7 +160,7 @@ describe("a process that is killed while mails are on their way", () => {
     expect(states()).toEqual(["sent"]);
   });
 
-  test(`${kills} times at any moment: every acknowledged mail is taken once, or unknown and told (seed ${seed})`, async () => {
+  test(`has sent every acknowledged email once, or reports it as unknown, over ${kills} kills at any moment (seed ${seed})`, async () => {
     const random = makeRandom(seed);
     const acknowledged: string[] = [];
     let number = 0;
@@ -173,7 +174,7 @@ describe("a process that is killed while mails are on their way", () => {
           await Bun.sleep(20);
         }
       });
-      // One round at least has something to lose, on a slow machine too.
+      // At least one round must have an event to lose, on a slow machine too.
       if (round === 0)
         await poll(
           () => acknowledged.length,
@@ -196,25 +197,25 @@ describe("a process that is killed while mails are on their way", () => {
   });
 });
 
-describe("a process that is asked to end while a mail server hangs", () => {
+describe("a process that is asked to stop while a mail server hangs", () => {
   test.each<[Hold, string, string[]]>([
     ["greeting", "queued", ["failed"]],
     ["recipient", "queued", ["failed"]],
     ["text", "done", ["unknown"]],
-  ])("at the %s: it ends in order all the same, and what became of event and mail is right afterwards", async (hold, event, mail) => {
+  ])("stops gracefully at the %s, with the right states of the event and the email", async (hold, event, mail) => {
     server.hold = hold;
     await start();
     expect(await send(1)).toBe(true);
     await server.untilHeld(1);
     child?.kill("SIGTERM");
-    // 1 where it had to end itself.
+    // The code is 1 if the service had to abort its stop.
     expect(await child?.exited).toBe(0);
     expect(rows("SELECT state FROM event")).toEqual([{ state: event }]);
     expect(states()).toEqual(mail);
   });
 });
 
-/** mulberry32: small, seeded, good enough to choose moments. */
+/** The random generator mulberry32: small, seeded and good enough to choose moments. */
 function makeRandom(start: number): () => number {
   let state = start;
   return () => {

@@ -1,26 +1,29 @@
 /**
- * A disk whose power can be cut: an ext4 image on a loop device that is shut down without writing its log, so that what was not synced is
- * gone, and mounted again as after a power cut. A write that was on its way may be torn: of what was not synced, some sectors have arrived and
- * some have not, in no order. Linux and root alone; the long crash loop uses it where `RELAY_CRASH_POWER` is set.
+ * A disk whose power a test can cut: an ext4 image on a loop device. The cut shuts the file system down without writing its log, so unsynced data is
+ * lost, and mounts it again. A cut can also tear a write in progress: of its unsynced sectors, some arrive and some do not, in any order. It needs
+ * Linux and root. The long crash loop uses it if `RELAY_CRASH_POWER` is set.
  */
 import { dlopen } from "bun:ffi";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-/** Takes no room until it is written to. A thousand kills leave about a hundred thousand events, and replaying them in one transaction a log as large as their database. */
+/**
+ * The image uses no space until data is written. A thousand kills leave about a hundred thousand events, and replaying them in one transaction needs
+ * a log as large as their database.
+ */
 const IMAGE_BYTES = 8 * 1024 * 1024 * 1024;
-/** ext4's own: EXT4_IOC_SHUTDOWN with "do not flush the log". */
+/** The ioctl EXT4_IOC_SHUTDOWN of ext4 with the flag "do not flush the log". */
 const SHUTDOWN = 0x8004_587d;
 const WITHOUT_LOG = new Uint32Array([2]);
 
-/** What a disk writes whole or not at all. */
+/** The unit that a disk writes atomically. */
 const SECTOR_BYTES = 512;
-/** A write and its sync are next to each other: how often one is looked for. */
+/** Number of tries to find a write before its sync, because the two are close together. */
 const TEAR_TURNS = 300;
-/** The files that are written in place; every other is there once it is synced. */
+/** Files that are written in place. Every other file is complete once it is synced. */
 const TORN_FILES = ["relay.db", "relay.db-wal"];
 
-/** What of a file is in memory, and of that what is not on its disk: Linux 6.5, the same number everywhere. */
+/** System call that tells which parts of a file are in memory and not yet on the disk: Linux 6.5, the same number on every platform. */
 const CACHESTAT = 451n;
 const WHOLE_FILE = new BigUint64Array([0n, 0n]);
 const DIRTY_PAGES = 1;
@@ -32,19 +35,19 @@ const libc = dlopen("libc.so.6", {
 });
 
 interface CuttableDisk extends AsyncDisposable {
-  /** A folder on it. */
+  /** A folder on the disk. */
   dataDir: string;
-  /** What its files hold as whoever writes them sees it, where some of it is not synced; nobody may write meanwhile. */
+  /** Returns the contents of the files as their writer sees them, or null if everything is synced. No process may write at the same time. */
   look(): Written | null;
-  /** Cuts the power: every write fails from here on. */
+  /** Cuts the power. Every later write fails. */
   cut(): void;
-  /** Mounts it again, once nobody uses it. */
+  /** Mounts the disk again. No process may use it. */
   restore(): Promise<void>;
-  /** Lets some of what was written and not synced have arrived; answers how many sectors did, and how many did not. */
+  /** Makes some of the unsynced data arrive. Returns how many sectors arrived and how many did not. */
   tear(written: Written, random: () => number): { arrived: number; lost: number };
 }
 
-/** By file. */
+/** Contents by file. */
 type Written = ReadonlyMap<string, Buffer>;
 
 export async function makeCuttableDisk(folder: string): Promise<CuttableDisk> {
@@ -87,7 +90,7 @@ function isDirty(path: string): boolean {
   return pages[DIRTY_PAGES] !== 0n || pages[PAGES_BEING_WRITTEN] !== 0n;
 }
 
-/** How many there were, how many of them tore what was on its way, and how many sectors of it had arrived or had not. */
+/** Number of power cuts, how many of them tore a write in progress, and how many of its sectors arrived and were lost. */
 export interface PowerCuts {
   power: number;
   torn: number;
@@ -95,7 +98,7 @@ export interface PowerCuts {
   lost: number;
 }
 
-/** Cuts the power under the service; what it answers brings the disk back, once the service is dead. */
+/** Cuts the power under the service. The returned function restores the disk once the service is dead. */
 export async function cutPower(disk: CuttableDisk, pid: number, tears: boolean): Promise<(random: () => number) => Promise<PowerCuts>> {
   const written = tears ? await stopInWrite(disk, pid) : null;
   disk.cut();
@@ -106,7 +109,7 @@ export async function cutPower(disk: CuttableDisk, pid: number, tears: boolean):
   };
 }
 
-/** Stops the service where something is written and not synced; null where that was not met with in time. */
+/** Stops the service while some data is written but not synced. Returns null if no such moment was found. */
 async function stopInWrite(disk: CuttableDisk, pid: number): Promise<Written | null> {
   for (let turn = 0; turn < TEAR_TURNS; turn++) {
     process.kill(pid, "SIGSTOP");
@@ -119,10 +122,10 @@ async function stopInWrite(disk: CuttableDisk, pid: number): Promise<Written | n
   return null;
 }
 
-/** Whether none of its threads runs any more. */
+/** Returns whether all threads of the process are stopped. */
 function areStopped(pid: number): boolean {
   const threads = `/proc/${pid}/task`;
-  // What follows the name in brackets is the state.
+  // The state follows the name in brackets.
   return readdirSync(threads).every((thread) => /.*\) T/s.test(readFileSync(join(threads, thread, "stat"), "utf8")));
 }
 

@@ -1,7 +1,7 @@
 /**
- * A whole service in a process of its own, to be killed: `bun test/crash/service-process.ts <data folder> <sink url> <mail port> [ms ahead]`.
- * Prints `{ port }` when it listens. With its clock ahead it first replays every event that has ended. It runs in local mode, where
- * call_url may reach the loopback sink; its mails leave all the same, as a server's do, to the mail server on loopback.
+ * A complete service in a separate process that a test kills: `bun test/crash/service-process.ts <data folder> <sink url> <mail port> [ms ahead]`. It
+ * prints `{ port }` when it listens. With its clock ahead it first replays every finished event. It runs in local mode, where call_url can reach the
+ * loopback sink. It still sends its emails as a server does, to the mail server on loopback.
  */
 
 import { type Clock, systemClock } from "../../src/base/clock.ts";
@@ -44,7 +44,7 @@ const config = serviceConfig(dataDir, {
   clock,
 });
 const allowPrivate = ["localhost"];
-/** There is no store to send from before the service has started, and events may run before that is told. */
+/** The mailer needs the store of the started service, and events can run before the start returns. */
 const opened = Promise.withResolvers<Mailer>();
 const mailer: Mailer = { send: async (mail, options) => (await opened.promise).send(mail, options) };
 const service = await startService(config, { printRun: () => undefined, mailer });
@@ -54,7 +54,7 @@ if (Number(aheadMs) > 0) await replayAll(service);
 console.log(JSON.stringify({ port: service.port }));
 process.on("SIGTERM", () => void service[Symbol.asyncDispose]().then(() => process.exit(0)));
 
-/** Makes what the relays act on; all of it in one transaction, so that a kill leaves all or nothing. */
+/** Creates what the relays act on in one transaction, so a kill leaves all of it or nothing. */
 async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void> {
   await store.write("app", async (tx) => {
     if ((await tx.get("SELECT 1 FROM relay")) !== null) return;
@@ -91,7 +91,7 @@ async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void>
   refresh();
 }
 
-/** As an owner would, one by one, all at once: also those that were cut off so often that they are dead. */
+/** Replays each finished event as an owner does, in one transaction. This includes events that are dead because they were cut off too often. */
 async function replayAll({ store, refresh }: Service): Promise<void> {
   await store.write("dashboard", async (tx) => {
     const environment = await requireEnvironment(tx, LOCAL_APP, "local");

@@ -1,6 +1,6 @@
 /**
- * The command line with a step at which it is killed, counted from when STEP_FILE exists: each statement that writes to the database, before it
- * runs and, of a COMMIT, also behind it; and each call to a server, before it is made and behind its answer. Otherwise it is as released.
+ * The command line that kills itself at a chosen step. It counts steps from the moment that STEP_FILE exists. A step comes before each statement that
+ * writes to the database, after each COMMIT, and before and after each call to a server. In all else it is the released program.
  */
 import { Database, type Statement } from "bun:sqlite";
 import { existsSync } from "node:fs";

@@ -1,26 +1,26 @@
-/** An HTTP scenario is a table row: the request, the answer, the rows that changed, and that nothing else happened. */
+/** An HTTP scenario is one table row: a request, its expected response and the rows that it changes. Nothing else may change. */
 import { expect, test } from "bun:test";
 import { type ApiServer, type Call, changesBetween, startApi } from "./api-server.ts";
 
 export interface Scenario {
-  /** The rule's sentence. */
+  /** The rule that the scenario checks, as a sentence. */
   name: string;
-  /** What must be there first. */
+  /** Creates the data that the request needs. */
   given?: (api: ApiServer) => Promise<unknown>;
-  /** `POST /relays`; a path that does not start with /api is below the development environment. */
+  /** `POST /relays`: a path that does not start with /api or /docs is relative to the development environment. */
   request: string | ((api: ApiServer) => string);
-  /** By default the development environment's secret key. */
+  /** By default, the request carries the development environment's secret key. */
   call?: Call | ((api: ApiServer) => Call);
   status: number;
-  /** Fields the answer holds, deeply. */
+  /** Fields that the response must contain, compared deeply. */
   answer?: unknown;
-  /** Rows gained by table; 0: changed in place. Every table that is not named must be untouched. */
+  /** Number of rows that each table gains; 0 means that rows changed in place. Every table that is not listed must stay unchanged. */
   changes?: Record<string, number>;
-  /** What else must be true. */
+  /** Checks further conditions after the request. */
   also?: (api: ApiServer, reply: Awaited<ReturnType<ApiServer["call"]>>) => unknown;
 }
 
-/** Runs each row as a test of its own, on a service of its own. */
+/** Runs each scenario as a separate test with a new service. */
 export function runScenarios(scenarios: readonly Scenario[]): void {
   for (const scenario of scenarios) test(scenario.name, () => runScenario(scenario));
 }

@@ -1,4 +1,4 @@
-/** A whole service for the HTTP face's tests, with an app of two environments, another app, a key of each kind and a signed-in owner. */
+/** A complete service for tests of the HTTP API: an app with two environments, another app, a key of each kind and a signed-in owner. */
 
 import type { ServiceConfig } from "../../src/base/config.ts";
 import { type Json, parseJson } from "../../src/base/json.ts";
@@ -18,13 +18,13 @@ import { START_MS } from "./virtual-clock.ts";
 
 export interface Call {
   method?: string;
-  /** Sent as JSON text; a string is sent as it is. */
+  /** A value is sent as JSON text; a string is sent unchanged. */
   body?: unknown;
-  /** Sent as they are. */
+  /** Bytes that are sent unchanged. */
   bytes?: Uint8Array<ArrayBuffer>;
   /** A bearer token. */
   key?: string;
-  /** Carries the owner's session; writes also carry the dashboard's Origin unless `headers.origin` says otherwise. */
+  /** Sends the owner's session. Writes also send the dashboard's Origin unless `headers.origin` sets another one. */
   session?: boolean;
   headers?: Record<string, string>;
 }
@@ -33,7 +33,7 @@ export interface Reply {
   status: number;
   headers: Headers;
   text: string;
-  /** The answer's JSON, bigints kept; null when it is not JSON. */
+  /** The response's JSON with bigints, or null when it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
   json: any;
 }
@@ -41,23 +41,23 @@ export interface Reply {
 export interface ApiServer extends BareService {
   readonly base: string;
   readonly store: Store;
-  /** How often each of these had something to do. */
+  /** Counts the writes that gave each of these something to do. */
   woken: { runner: number; relays: number; capture: number };
   environments: Record<"development" | "production", Environment>;
   other: Environment;
   keys: { dev: string; live: string; app: string; other: string };
-  /** Mails handed over so far, and what the mail server says to the next ones. */
+  /** Emails sent so far, and the mail server's response to the next ones. */
   mail: { sent: OutgoingMail[]; outcome: MailOutcome };
   ownerId: string;
   readonly cookie: string;
-  /** `{E}` of the development environment. */
+  /** Path of the development environment (`{E}` in the documentation). */
   E: string;
   call(path: string, call?: Call): Promise<Reply>;
-  /** Every table's rows as text, to say what a call changed and that nothing else happened. */
+  /** Reads every table's rows as text, to show what a request changed and that nothing else changed. */
   snapshot(): Promise<Snapshot>;
 }
 
-/** Starts the service; dispose it to stop. */
+/** Starts the service. Dispose it to stop it. */
 export async function startApi(config: Partial<ServiceConfig> = {}, ports: ServicePorts = {}): Promise<ApiServer> {
   const mail: ApiServer["mail"] = { sent: [], outcome: { kind: "sent" } };
   const mailer = {
@@ -118,7 +118,7 @@ async function seed(store: Store) {
       app: await mint(development, "app"),
       other: await mint(other, "secret"),
     };
-    // A key notes its first use of a minute in the background; used just now, it leaves the rows alone.
+    // A key records its first use of a minute in the background. A key that was just used does not change during the test.
     await tx.run("UPDATE api_key SET last_used_at = ?1", nowMs);
     return { environments: { development, production }, other, keys, ownerId: owner.id, token };
   });
@@ -144,10 +144,10 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
   return { status: response.status, headers: response.headers, text, json };
 }
 
-/** The databases' and the nodes' own tables, and what is kept by SQL triggers whoever writes. */
+/** Internal tables of the databases and the nodes, and tables that SQL triggers fill on any write. */
 const OTHERS = /^(sqlite_|node|writer_|capture|record_|stored_)|change/;
 
-/** Table name to its rows, each as text. */
+/** Maps a table's name to its rows, each as text. */
 type Snapshot = Map<string, string[]>;
 
 async function readSnapshot(store: Store): Promise<Snapshot> {
@@ -161,7 +161,7 @@ async function readSnapshot(store: Store): Promise<Snapshot> {
   });
 }
 
-/** How many rows each changed table gained or lost; a table with changed rows alone stands with 0. */
+/** Counts the rows that each changed table gained or lost. A table with changed rows of the same number has 0. */
 export function changesBetween(before: Snapshot, after: Snapshot): Record<string, number> {
   const changes: Record<string, number> = {};
   for (const [name, rows] of after) {

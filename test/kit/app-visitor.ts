@@ -1,4 +1,4 @@
-/** Someone at an app's door: calls below /client with an app key, and signing in with the code that was mailed. */
+/** A client of an app: it sends requests below /client with an app key, and signs people in with the emailed code. */
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import type { ApiServer, Reply } from "./api-server.ts";
@@ -9,7 +9,7 @@ interface Visitor {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
 }
 
-/** Calls with this app key, and as the person of this session. */
+/** Sends requests with this app key and, if given, as the person of this session. */
 export function visitor(api: ApiServer, key: string, session: string | null = null): Visitor {
   const who = session === null ? {} : { authorization: `Bearer ${session}` };
   return {
@@ -22,7 +22,7 @@ export function visitor(api: ApiServer, key: string, session: string | null = nu
   };
 }
 
-/** The code of the newest mail to an address. */
+/** Returns the code in the newest email to an address. */
 export function mailedCode(api: ApiServer, email: string): string {
   const mail = api.mail.sent.findLast(({ to }) => to === email);
   const code = /^\d{6}/.exec(mail?.text ?? "")?.[0];
@@ -35,7 +35,7 @@ export interface SignedIn extends Visitor {
   token: string;
 }
 
-/** Signs in to the development environment (in mode local: mail needs no sender domain). */
+/** Signs a person in to the development environment. It needs mode local, where email needs no sender domain. */
 export async function signIn(api: ApiServer, email: string, key = api.keys.app): Promise<SignedIn> {
   const stranger = visitor(api, key);
   await stranger.call("POST", "/auth/code", { email });
@@ -46,7 +46,7 @@ export async function signIn(api: ApiServer, email: string, key = api.keys.app):
   return { id: person.id, token, ...visitor(api, key, token) };
 }
 
-/** Mints an app key. */
+/** Creates an app key that counts as used now. */
 export async function mintAppKey(api: ApiServer, name: EnvironmentName & keyof ApiServer["environments"], origins: string[] = []): Promise<string> {
   const environment = api.environments[name];
   const { token } = await api.store.write("app", async (tx) => {
@@ -58,7 +58,7 @@ export async function mintAppKey(api: ApiServer, name: EnvironmentName & keyof A
   return token;
 }
 
-/** A management call with the development environment's secret key; throws unless it is taken. */
+/** Sends a management request with the development environment's secret key. Throws unless the API accepts it. */
 export async function manage(api: ApiServer, method: string, path: string, body?: unknown) {
   const reply = await api.call(api.E + path, {
     method,

@@ -1,4 +1,4 @@
-/** What axe-core finds on a page that a person with a screen reader, poor sight or no mouse would stumble over. */
+/** Finds accessibility barriers on a page with axe-core: for screen readers, poor sight or use without a mouse. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -11,9 +11,9 @@ interface Found {
   nodes: { target: string[]; failureSummary: string }[];
 }
 
-/** One line a finding: the rule, the element, and what is wrong. */
+/** Returns one line for each finding: the rule, the element, and what is wrong. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  // Evaluated by the browser itself, which the page's policy does not touch.
+  // The page's content security policy does not apply to scripts that the test evaluates.
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(SOURCE);
   const found = (await page.evaluate(
     `axe.run(document, ${JSON.stringify({ runOnly: { type: "tag", values: TAGS }, resultTypes: ["violations"] })}).then(({ violations }) => violations)`,

@@ -1,13 +1,13 @@
 /**
- * A receiver and the health that it tells, on a store, with nobody behind them: no runner, no terminal, no metrics. By hand, for it stands beside
- * a service on its store, or begins again on one, and what it tells is read with no event taken up.
+ * A receiver and its health state on a store, without a runner, a terminal or metrics. Tests create it next to a service on the same store, or again
+ * on one. They can then read the health state while no event runs.
  */
 import { Health } from "../../src/engine/health/health.ts";
 import { SharedHealth } from "../../src/engine/health/shared-health.ts";
 import { SilenceCheck } from "../../src/engine/health/silence-check.ts";
 import { Receiver } from "../../src/engine/receiver/receive.ts";
 
-/** `shared`: others stand beside it on its store. */
+/** `shared` means that other nodes use the same store. */
 type Deps = ConstructorParameters<typeof Receiver>[0] & { shared?: boolean } & Pick<ConstructorParameters<typeof SilenceCheck>[0], "looks">;
 
 export interface BareReceiver {
@@ -17,7 +17,7 @@ export interface BareReceiver {
   stop(): Promise<void>;
 }
 
-/** Not begun: what an earlier one knew is read, and looked at now and then, after `start`. */
+/** Returns a receiver that has not started. `start` reads the health that an earlier process stored, then checks it regularly. */
 export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" | "runner" | "metrics">): BareReceiver {
   const health = deps.shared === true ? new SharedHealth(deps) : new Health(deps);
   const watch = new SilenceCheck({ ...deps, health });

@@ -1,4 +1,4 @@
-/** A store of each database, with the same schema and no rows. */
+/** Opens a store on each database, with the same schema and no rows. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The definition's editor as a person's hands and eyes meet it: a page in its shadow root, which is read line by line and written over whole. */
+/** Operates the definition editor as a person does: it reads the lines that the page shows and replaces the whole text. */
 import type { Locator, Page } from "playwright-core";
 
 export function editorOf(page: Page): Locator {
@@ -11,7 +11,7 @@ export async function readEditor(page: Page): Promise<string> {
   return (await lines.evaluateAll((all) => all.map((line) => line.textContent ?? ""))).join("\n");
 }
 
-/** As a paste over all of it. */
+/** Replaces the whole text, as a paste does. */
 export async function writeEditor(page: Page, text: string): Promise<void> {
   await editorOf(page).click();
   await page.keyboard.press("ControlOrMeta+a");

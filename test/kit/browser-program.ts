@@ -1,6 +1,6 @@
 /**
- * Which browser the browser tests drive: CHROMIUM's, one that people have, else the one that the npm package carries, made ready once and
- * shared by every process. A browser counts once it has started here; where none does, the answer says why for each.
+ * Chooses the browser for the browser tests: CHROMIUM's, then an installed one, then the one in the npm package. All processes share the npm
+ * package's browser, which is unpacked once. A browser counts only if it starts here. Otherwise the result says why each candidate failed.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -11,7 +11,7 @@ import { PATIENCE_MS } from "./patience.ts";
 
 interface BrowserProgram {
   path: string;
-  /** Variables that it needs beside this process's own. */
+  /** Variables that the browser needs in addition to this process's own. */
   env: Record<string, string>;
 }
 
@@ -27,13 +27,13 @@ export const BROWSER_ARGS = [
   "--disable-sync",
 ];
 
-/** Hands a browser that was found on to the processes that are started with it. */
+/** Passes the browser to child processes, so they do not search for it. */
 export const BROWSER_VARIABLE = "TEST_BROWSER";
-/** What CHROMIUM holds where no browser is wanted. */
+/** Value of CHROMIUM that asks for no browser. */
 const NONE = "none";
 const CARRIED = join(import.meta.dir, "..", "..", "node_modules", "@sparticuz", "chromium");
 
-/** The browser that was handed on, else the first that starts. */
+/** Returns the browser that the parent process passed, or the first one that starts. */
 export async function findBrowser(): Promise<FoundBrowser> {
   const handed = process.env[BROWSER_VARIABLE];
   if (handed !== undefined) return { ok: true, browser: JSON.parse(handed) as BrowserProgram };
@@ -74,7 +74,7 @@ function listUsual(): string[] {
   return [...new Set([...found, "/opt/google/chrome/chrome", "/opt/microsoft/msedge/msedge"])];
 }
 
-/** The npm package's own browser; it carries the libraries and the fonts that a bare system lacks. */
+/** Finds the npm package's browser. It includes the libraries and the fonts that a bare system lacks. */
 async function findCarried(): Promise<FoundBrowser> {
   if (process.platform !== "linux" || process.arch !== "x64") return { ok: false, why: "the one from npm is for Linux on x64 alone" };
   if (!existsSync(CARRIED)) return { ok: false, why: "the one from npm is not installed" };
@@ -95,7 +95,7 @@ async function findCarried(): Promise<FoundBrowser> {
   return { ok: false, why: `the one from npm does not start (${tried.join("; ")})` };
 }
 
-/** Unpacked beside its place and put there in one step: of two processes that do it at once, the second uses the first one's. */
+/** Unpacks into a draft folder and then renames it in one step. If two processes do so at once, the second one uses the first one's folder. */
 async function unpackCarried(): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(CARRIED, "package.json"), "utf8")) as { version: string };
   const cache = join(import.meta.dir, "..", "..", "node_modules", ".cache");
@@ -120,7 +120,7 @@ async function unpackCarried(): Promise<string> {
   return folder;
 }
 
-/** Null when it starts, else why not in one line. */
+/** Returns null if the browser starts, otherwise the reason in one line. */
 async function tryStart({ path, env }: BrowserProgram): Promise<string | null> {
   try {
     const browser = await chromium.launch({

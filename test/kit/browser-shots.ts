@@ -1,11 +1,11 @@
-/** Pictures of what a browser test stands before, kept where RELAY_SHOTS names a folder: for somebody's eyes, compared with nothing. */
+/** Saves screenshots of browser tests in the folder that RELAY_SHOTS names. A person looks at them; no test compares them. */
 import type { Page } from "playwright-core";
 
 const FOLDER = process.env.RELAY_SHOTS;
-/** As openDashboard opens its page. */
+/** Size of the page that openDashboard opens, in px. */
 const USUAL = { width: 1280, height: 860 };
 
-/** A picture of the page in light and in dark at each width (px), `<name>-<scheme>-<width>.png`; the page has its usual size afterwards. */
+/** Saves the page in light and dark at each width (px) as `<name>-<scheme>-<width>.png`, then restores the usual size. */
 export async function shoot(page: Page, name: string, { widths = [390, 1280], fullPage = false } = {}): Promise<void> {
   if (FOLDER === undefined) return;
   for (const colorScheme of ["light", "dark"] as const)

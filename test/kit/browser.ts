@@ -1,6 +1,6 @@
 /**
- * A dashboard in a real browser, against a whole service in this process. One browser for the process; every page keeps what its console said,
- * so that a test can hold that nothing was refused by the page's policy and nothing broke.
+ * Opens the dashboard in a real browser, against a complete service in this process. All tests of the process share one browser. Every page collects
+ * its console messages, so a test can check that nothing broke and that the page's policy blocked nothing.
  */
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { systemClock } from "../../src/base/clock.ts";
@@ -13,15 +13,15 @@ interface Dashboard extends AsyncDisposable {
   running: RunningService;
   context: BrowserContext;
   page: Page;
-  /** Errors of the console, of the page and of its policy, so far; an answer's status alone is none. */
+  /** Errors so far of the console, the page and its policy. An error status of a response is not one of them. */
   complaints: string[];
-  /** The address of a page of the environment, such as `relays/order-paid`. */
+  /** Returns the URL of a page of the environment, for a path such as `relays/order-paid`. */
   at(path: string): string;
 }
 
 /**
- * A service whose clock is the machine's, in local development with the test's app beside it unless told otherwise, and a browser signed
- * in by a one-time link.
+ * Starts a service on the machine's clock and signs a browser in with a one-time link. By default the service runs in local development, with the
+ * test's app in it.
  */
 export async function openDashboard(options: RunningOptions & { timeZone?: string; locale?: string } = {}): Promise<Dashboard> {
   await using stack = new AsyncDisposableStack();
@@ -38,7 +38,7 @@ export async function openDashboard(options: RunningOptions & { timeZone?: strin
   const link = await running.service.makeSigninLink();
   if (link !== null) {
     await page.goto(link);
-    // The page signs in after it has loaded: a test that goes elsewhere before would cut that off and stay signed out.
+    // The page signs in after it has loaded. Navigating away earlier would cancel the sign-in.
     await page.waitForURL((url) => url.pathname !== "/signin");
   }
   const environment = options.environments?.[0] ?? "local";
@@ -53,7 +53,7 @@ export async function openDashboard(options: RunningOptions & { timeZone?: strin
   };
 }
 
-/** One for all files of this process; it ends with the process. */
+/** All files of this process share this browser. It ends with the process. */
 let launched: Promise<Browser> | null = null;
 
 async function launchBrowser(): Promise<Browser> {
@@ -68,7 +68,7 @@ async function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** A context of its own, with nothing stored; the stack closes it. */
+/** Opens a new browser context with nothing stored. The stack closes it. */
 export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UTC", locale = "en-GB"): Promise<BrowserContext> {
   launched ??= launchBrowser();
   const browser = await launched;
@@ -80,8 +80,8 @@ export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UT
 }
 
 /**
- * Lets no request to these addresses through until what it answers is called. The route stays there: to take a page's last one away changes how the
- * browser loads and keeps files, under requests that are on their way.
+ * Blocks requests to these URLs until the returned function is called. The route stays registered, because removing a page's last route changes how
+ * the browser loads and caches files, even for requests in progress.
  */
 export async function cutOff(page: Page, url: string | RegExp): Promise<() => void> {
   let isMended = false;

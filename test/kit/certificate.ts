@@ -1,4 +1,4 @@
-/** Makes a certificate authority and server certificates in memory (ECDSA P-256, X.509 v3), so that TLS tests need no files and no tools. */
+/** Creates a certificate authority and server certificates in memory (ECDSA P-256, X.509 v3), so TLS tests need no files and no tools. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 
 export interface Issued {
@@ -9,7 +9,7 @@ export interface Issued {
 }
 
 export interface Authority extends Issued {
-  /** A server certificate for these DNS names; `validUntil` as YYYYMMDDHHMMSSZ. */
+  /** Issues a server certificate for these DNS names. `validUntil` has the form YYYYMMDDHHMMSSZ. */
   issue(names: readonly string[], validUntil?: string): Issued;
 }
 
@@ -18,7 +18,7 @@ const VALID_UNTIL = "20991231235959Z";
 const ECDSA_SHA256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
 let serial = 1;
 
-/** A new authority; its certificate is its own. */
+/** Creates an authority with a self-signed certificate. */
 export function makeAuthority(name: string): Authority {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const extensions = [

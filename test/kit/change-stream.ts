@@ -1,6 +1,6 @@
-/** The stream of changes as a program reads it. */
+/** Reads the stream of changes as a client program does. */
 
-/** A whole answer as text; of one that goes on, its first message, after which its reader leaves. */
+/** Returns a whole response as text. For an event stream it returns the first message and then disconnects. */
 export async function readWhole(response: Response): Promise<string> {
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return await response.text();
   const reader = response.body?.getReader();
@@ -11,11 +11,11 @@ export async function readWhole(response: Response): Promise<string> {
 
 interface FollowedChanges extends AsyncDisposable {
   status: number;
-  /** What each message said had changed, so far; an empty one for each sign of life. */
+  /** The kinds that each message reported as changed, so far. A heartbeat is an empty list. */
   messages: string[][];
-  /** Whether the service ended it. */
+  /** Resolves once the stream has ended. */
   ended: Promise<void>;
-  /** Resolves once a message said so. */
+  /** Resolves once a message reports this kind as changed. */
   until(kind: string): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which database the kits open. `npm test` runs the suites of the rooms above the store on both: the second time TEST_STORE names PostgreSQL.
- * A test of what only a database file has says so with `testOfFile`.
+ * Chooses the database that the kits open. `npm test` runs the suites above the store on both: the second time TEST_STORE names PostgreSQL. A test of
+ * something that only a database file has uses `testOfFile`.
  */
 import { test } from "bun:test";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
@@ -9,23 +9,23 @@ import { takeDatabase } from "./database-pool.ts";
 
 export const ON_POSTGRES = process.env.TEST_STORE === "postgres";
 
-/** Of what SQLite alone has: its file, its locks, its plans. */
+/** Defines a test of something that only SQLite has: its file, its locks, its query plans. */
 export const testOfFile = (name: string, work: () => void | Promise<void>, timeoutMs?: number): void => {
   if (!ON_POSTGRES) test(name, work, timeoutMs);
 };
 
-/** How often a model's property is tried: PostgreSQL answers each question of a try from another process, and has fewer of them. */
+/** Number of runs of a model's property. PostgreSQL gets fewer, because each query there is a round trip to another process. */
 export const roundsOf = (ofFile: number): number => (ON_POSTGRES ? Math.ceil(ofFile / 4) : ofFile);
 
-/** The schema's columns, as rows of `tableName` and `columnName`; what requests count for a limit is no row that one of them writes. */
+/** The schema's columns, as rows of `tableName` and `columnName`. `limit_window` is left out, because it holds only the counters of limits. */
 export const COLUMNS = ON_POSTGRES
   ? "(SELECT table_name AS tableName, column_name AS columnName FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'limit_window') AS columns"
   : "(SELECT m.name AS tableName, c.name AS columnName FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table') AS columns";
 
-/** Every table, by name. */
+/** Names of all tables, sorted. */
 export const TABLES = `SELECT DISTINCT tableName AS name FROM ${COLUMNS} ORDER BY tableName`;
 
-/** A database on the tests' server that no other test uses meanwhile, with the schema in it. */
+/** Takes a database with the schema on the tests' server. No other test uses it until `dispose`. */
 export async function chooseDatabase(): Promise<{ url: string; database: DatabaseUrl; dispose: () => Promise<void> }> {
   const fresh = await takeDatabase();
   return { url: fresh.url, database: fresh.place, dispose: async () => fresh[Symbol.asyncDispose]() };
@@ -34,7 +34,10 @@ export async function chooseDatabase(): Promise<{ url: string; database: Databas
 const opening = new Set<Promise<unknown>>();
 const open = new Set<PostgresConnection>();
 
-/** Resolves once a PostgreSQL has answered all that it was asked: who waits for it is not at rest, however often the loop turns. Whether there was anything. */
+/**
+ * Resolves once PostgreSQL has answered every pending query. Returns whether there was one. Turns of the event loop do not show whether the service
+ * is idle while it waits for PostgreSQL.
+ */
 export async function untilAnswered(): Promise<boolean> {
   const waits: Promise<unknown>[] = [...opening];
   for (const connection of open) {
@@ -45,7 +48,7 @@ export async function untilAnswered(): Promise<boolean> {
   return waits.length > 0;
 }
 
-/** For how many milliseconds each PostgreSQL that has not answered yet was silent. */
+/** Returns for how many milliseconds each PostgreSQL connection with a pending query has been silent. */
 export function listSilences(): number[] {
   return [...open].map(({ silentMs }) => Math.round(silentMs)).filter((ms) => ms > 0);
 }

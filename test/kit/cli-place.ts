@@ -1,4 +1,4 @@
-/** The two places where a command of the owner works alike: in the data directory of a server, and over the network with a key. */
+/** The two places where an owner's command works the same: in a server's data directory, and over the network with a key. */
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { type CommandResult, runCommand } from "./cli-world.ts";
 import type { RunningService } from "./running-service.ts";
@@ -6,7 +6,7 @@ import type { RunningService } from "./running-service.ts";
 export const COMMAND_PLACES = ["beside the server", "at the server"] as const;
 type CommandPlace = (typeof COMMAND_PLACES)[number];
 
-/** Runs one command line there, by the service's own clock. */
+/** Runs one command there, on the service's clock. */
 export function runAt(
   place: CommandPlace,
   { dataDir, service, keys, clock, commandEnv }: RunningService,

@@ -1,26 +1,26 @@
-/** The real command line as a process of its own, compiled as it is released; its lines are awaited, never a time. */
+/** Runs the compiled command line as a separate process. Tests wait for its lines, never for a time. */
 import { join } from "node:path";
 import { requireExecutable } from "./executable-build.ts";
 
 export interface CliProcess extends AsyncDisposable {
-  /** Resolves with the first line (of either stream, seen or to come) that holds the text; rejects when the process ends before. */
+  /** Resolves with the first line of either stream that contains the text, past or future. Rejects if the process ends first. */
   line(text: string): Promise<string>;
-  /** Every line so far. */
+  /** All lines so far, of both streams. */
   lines(): readonly string[];
   kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void;
   pid: number;
   /** The exit code. */
   exited: Promise<number>;
-  /** Resolves once neither it nor a process that it started can say anything more. */
+  /** Resolves once the process and its child processes have closed their output. */
   silent: Promise<unknown>;
 }
 
-/** Starts `relay <line>`, or with `command` another program in its place. */
+/** Starts `relay <line>`, or another program if `command` is set. */
 export function startCli(line: readonly string[], options: { cwd: string; env?: Record<string, string>; command?: readonly string[] }): CliProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("RELAY_"));
   const child = Bun.spawn([...(options.command ?? [requireExecutable("relay")]), ...line], {
     cwd: options.cwd,
-    // Nobody's own profiles are looked at.
+    // The profiles of the person who runs the tests must not affect them.
     env: { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: join(options.cwd, ".config"), ...options.env },
     stdin: "ignore",
     stdout: "pipe",
@@ -85,7 +85,7 @@ class Lines {
   }
 }
 
-/** A port of this machine that nobody listens on now. */
+/** Returns a local port that no process listens on now. */
 export async function findFreePort(): Promise<number> {
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const { port } = server;

@@ -1,16 +1,16 @@
-/** The real command line in a pseudo-terminal of a given size, run until it ends. */
+/** Runs the compiled command line to its end in a pseudo-terminal of a given size. */
 import { join } from "node:path";
 import { requireExecutable } from "./executable-build.ts";
 
 interface Shown {
   code: number;
-  /** All that the terminal was sent. */
+  /** Everything that the terminal received. */
   raw: string;
-  /** Its lines without colours. */
+  /** The lines without colors. */
   lines: string[];
 }
 
-/** Runs `relay <line>` in a terminal of so many columns and rows. */
+/** Runs `relay <line>` in a terminal of this size. */
 export async function runInTerminal(
   line: readonly string[],
   { cwd, columns, rows = 50, env = {} }: { cwd: string; columns: number; rows?: number; env?: Record<string, string> },
@@ -30,7 +30,7 @@ export async function runInTerminal(
   const all = { ...Object.fromEntries(inherited), TERM: "xterm-256color", XDG_CONFIG_HOME: join(cwd, ".config"), ...env };
   const child = Bun.spawn([requireExecutable("relay"), ...line], { cwd, env: all, terminal });
   const code = await child.exited;
-  // What it wrote comes before what is written after it.
+  // The terminal receives this text after everything that the command wrote.
   Bun.spawn([process.execPath, "-e", `process.stdout.write(${JSON.stringify(END)})`], { terminal });
   await ended.promise;
   const shown = raw.slice(0, raw.indexOf(END));

@@ -1,4 +1,4 @@
-/** A world for commands in a test: what they say is kept, their input is given, and no service is started unless the test hands one. */
+/** Runs commands in a test. It collects their output, provides their input, and starts a service only if the test passes one. */
 
 import { readManual } from "../../src/boot/documentation.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
@@ -13,7 +13,7 @@ export interface CommandResult {
   told: string;
 }
 
-/** Runs one command line in `cwd`. */
+/** Runs one command in `cwd`. */
 export async function runCommand(
   line: readonly string[],
   given: { cwd: string; input?: string | Uint8Array; hear?: (text: string) => void } & Partial<

@@ -1,4 +1,4 @@
-/** A data directory with something of everything in it, and what its tables hold, to be compared after a backup or a restore. */
+/** A data directory with data of every kind, and the rows of its tables to compare after a backup or a restore. */
 import { Database } from "bun:sqlite";
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,12 +11,15 @@ import { Sealer } from "../../src/platform/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
-/** A new folder for one test file; remove it after the last test. */
+/** Creates a folder for one test file. Remove it after the last test. */
 export function makeFolder(): string {
   return mkdtempSync(join(tmpdir(), "relay-data-"));
 }
 
-/** Opens the directory's store, making its key, an app, a key, a sealed relay secret and `events` events the first time. */
+/**
+ * Opens the directory's store and adds `events` events. The first time, it also creates the master key, an app, API keys and relays with sealed
+ * secrets.
+ */
 export async function openFilled(dataDir: string, clock: Clock, events = 20): Promise<Store> {
   const sealer = new Sealer(await loadMasterKey(dataDir, null));
   const store = await openSqlite(join(dataDir, "relay.db"), { clock });
@@ -47,7 +50,7 @@ export async function openFilled(dataDir: string, clock: Clock, events = 20): Pr
   return store;
 }
 
-/** One event, with text enough to fill pages. */
+/** Adds one event with enough text to fill database pages. */
 export async function addEvent(store: Store, number: number, nowMs: number, more: { state?: string; finishedAt?: number } = {}): Promise<void> {
   const { state = "done", finishedAt = nowMs } = more;
   await store.write("app", (tx) =>
@@ -63,7 +66,7 @@ export async function addEvent(store: Store, number: number, nowMs: number, more
   );
 }
 
-/** Every table's rows as text, read by SQLite itself. */
+/** Reads every table's rows as text, with SQLite itself. */
 export function dumpTables(file: string): Record<string, string[]> {
   if (!existsSync(file)) return {};
   using database = new Database(file, { readwrite: true, create: false });
@@ -80,7 +83,7 @@ export function dumpTables(file: string): Record<string, string[]> {
   );
 }
 
-/** Whether SQLite finds the file whole. */
+/** Returns whether SQLite's integrity check of the file passes. */
 export function isWhole(file: string): boolean {
   using database = new Database(file, { readwrite: true, create: false });
   const rows = database.query<Record<string, string>, []>("PRAGMA integrity_check").all();

@@ -1,26 +1,27 @@
 /**
- * Databases on the tests' PostgreSQL that one test after another uses: to make one copies 600 files and takes some thirty times as long as to empty one.
- * A database is cleaned when it is taken: other sessions end, every row goes, the rows of a new database come back, sequences begin again. One whose
- * schema or settings a test changed is dropped. A session-level lock says who holds it, so that processes share the databases, killed ones too.
+ * Pools databases on the tests' PostgreSQL server. Creating a database copies 600 files and takes about thirty times as long as emptying one. Taking
+ * a database ends other sessions, deletes every row, restores the rows of a new database and resets the sequences. A database whose schema or
+ * settings a test changed is dropped. A session-level lock marks the holder, so processes can share the pool and a killed process releases its
+ * databases.
  */
 import { SQL } from "bun";
 import { type FreshDatabase, freshDatabase, urlOf, usePostgres } from "./postgres.ts";
 
 const POOLED = "relay_pool_";
-/** The first key of the advisory locks; the second is the database's number. */
+/** First key of the advisory locks. The second key is the database's number. */
 const POOL_LOCK = 0x72706f;
 
-/** What a new database looks like. */
+/** The state of a new database. */
 interface Pattern {
   schema: string;
   tables: string[];
-  /** The rows of each table that has some, as JSON. */
+  /** Rows of each table that has any, as JSON. */
   rows: [table: string, rows: string][];
   /** Statements that set each sequence as in a new database. */
   sequences: string;
 }
 
-/** Everything that a test could change besides rows, as one text. A copied database has the object ids of its template; 16384 is the first of a user's. */
+/** Hashes everything except rows that a test could change. A copied database has the object ids of its template; user objects start at 16384. */
 const SCHEMA_QUERY = `
   SELECT md5(string_agg(part, '|' ORDER BY part)) AS schema FROM (
     SELECT concat_ws(' ', 'column', attrelid, attnum, attname, atttypid, attnotnull, attisdropped) AS part FROM pg_attribute WHERE attrelid >= 16384
@@ -34,10 +35,10 @@ const SCHEMA_QUERY = `
   ) AS parts`;
 
 let pattern: Promise<Pattern> | null = null;
-/** A session to each database that this process cleaned: the next time it knows the tables. */
+/** Sessions to the databases that this process cleaned. A reused session already knows the tables. */
 const sessions = new Map<string, SQL>();
 
-/** A database with the schema and no rows of a test before; given back when it is disposed. */
+/** Takes a database that has the schema and no rows of an earlier test. Disposal returns it to the pool. */
 export async function takeDatabase(): Promise<FreshDatabase> {
   const { server, sql } = await usePostgres();
   pattern ??= readPattern();
@@ -60,10 +61,10 @@ export async function takeDatabase(): Promise<FreshDatabase> {
   }
 }
 
-/** The lowest number that no other test holds. */
+/** Locks the lowest number that no other test holds. */
 async function lockFree(sql: SQL): Promise<number> {
   for (let number = 0; ; number++) {
-    // The same session may take a lock twice: one that it holds is not free.
+    // A session can take the same lock twice, so a lock that this session holds does not count as free.
     const [row] = await sql`SELECT NOT EXISTS (
         SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${POOL_LOCK} AND objid = ${number} AND pid = pg_backend_pid()
       ) AND pg_try_advisory_lock(${POOL_LOCK}, ${number}) AS locked`;
@@ -103,7 +104,7 @@ async function listTables(sql: SQL): Promise<string[]> {
   return rows.map(({ name }: { name: string }) => name);
 }
 
-/** Empties the database; false where it is not as a new one is. */
+/** Empties the database. Returns false if its schema differs from a new one's. */
 async function clean(server: string, name: string, expected: Pattern): Promise<boolean> {
   const sql = sessions.get(name) ?? new SQL(urlOf(server, name).url, { max: 1, idleTimeout: 0 });
   sessions.set(name, sql);
@@ -111,7 +112,7 @@ async function clean(server: string, name: string, expected: Pattern): Promise<b
     await sql.unsafe(`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`);
     const [{ schema }] = await sql.unsafe(SCHEMA_QUERY);
     if (schema !== expected.schema) throw new Error("A test changed the schema.");
-    // No trigger and no foreign key runs.
+    // This role disables triggers and foreign keys.
     const steps = ["SET session_replication_role = replica", ...expected.tables.map((table) => `DELETE FROM ${table}`), expected.sequences];
     await sql.unsafe(steps.filter((step) => step !== "").join("; "));
     for (const [table, text] of expected.rows) {

@@ -1,7 +1,7 @@
 /**
- * A steady day of a small shop, and what must have come of it: signed webhooks to two environments with repeats, ones the filter ignores and
- * ones nobody signed; record changes by API; notices whose target refuses the first tries. It sends and keeps count; it asserts only what
- * each call is answered.
+ * Sends the traffic of a steady day of a small shop and records what must result. It sends signed webhooks to two environments, with duplicates,
+ * ignored events and forged ones. It also changes records by the API, and sends notices whose target refuses the first attempts. It asserts only the
+ * response to each request.
  */
 import { expect } from "bun:test";
 import type { CallOutcome, CallRequest, OutboundCaller } from "../../src/platform/outbound/caller.ts";
@@ -26,9 +26,9 @@ const WATCHER = {
 const PAID = { event_type: "order.paid" };
 const ORDER_MAP = { event_id: "id", event_type: "type", amount: "amount", person_email: "buyer" };
 
-/** Refuses the first tries of a notice as its event's number says; `never` for ever. */
+/** Refuses the first attempts of a notice, as its event's number says. It refuses every attempt of the notice `never`. */
 export class StubbornTarget implements OutboundCaller {
-  /** How often each event was posted. */
+  /** Number of requests for each event. */
   readonly posts = new Map<string, number>();
 
   async call({ body }: CallRequest): Promise<CallOutcome> {
@@ -40,19 +40,19 @@ export class StubbornTarget implements OutboundCaller {
   }
 }
 
-/** None, one or two tries are refused. */
+/** Returns how many attempts of a notice are refused: 0, 1 or 2. */
 export function refusalsOf(noticeId: string): number {
   return Number(noticeId.slice(1)) % 3;
 }
 
-/** What was sent, in order. */
+/** Sends the traffic and lists what it sent, in order. */
 export class DayTraffic {
   readonly #running: RunningService;
   readonly orders: string[] = [];
   readonly live: string[] = [];
   readonly notices: string[] = [];
   readonly changes: string[] = [];
-  /** What the sender of orders signs with; the last one where two verify. */
+  /** Secrets that the sender of orders signs with, in turn. */
   secrets: string[] = [HOOK_SECRET];
   #lastId = "";
 
@@ -60,7 +60,7 @@ export class DayTraffic {
     this.#running = running;
   }
 
-  /** Collections and relays of both environments. */
+  /** Creates the collections and the relays of both environments. */
   async open(): Promise<void> {
     const { api } = this.#running;
     const order = { order: { type: "text" }, amount: { type: "text" } };
@@ -82,7 +82,7 @@ export class DayTraffic {
     await this.#made(api("POST", "/relays", { definition: WATCHER }));
   }
 
-  /** One order for each environment, the last one again, one that the filter ignores, one signed by nobody. */
+  /** Sends one order to each environment, a duplicate, an order that the filter ignores and a forged order. */
   async sendOrders(number: number): Promise<void> {
     const secret = this.secrets[number % this.secrets.length] ?? HOOK_SECRET;
     const buyer = `${PEOPLE[number % PEOPLE.length]}@example.com`;
@@ -110,7 +110,7 @@ export class DayTraffic {
     return sent.body.eventId;
   }
 
-  /** A task is made, changed, saved once more as it is, and every other one deleted. */
+  /** Creates a task, changes it, saves it again unchanged, and deletes every second task. */
   async changeTask(number: number): Promise<void> {
     const { api } = this.#running;
     const made = await this.#made(api("POST", "/collections/tasks/records", { data: { text: `t${number}` } }));

@@ -10,22 +10,25 @@ import { followBlocks } from "../../src/store/sqlite/index-hint.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 export interface DirectDatabase {
-  /** A statement of another process, of which the store, where it is open, has heard then as of any other's. */
+  /** Runs a statement as another process does. An open store has received its change notification once this resolves. */
   run(sql: string, ...values: SqlValue[]): Promise<void>;
   /** Opens the store as another process does. */
   open(clock: Clock): Promise<Store>;
-  /** How the database would find the rows, each step of it behind a `; `. */
+  /** Returns the query plan, its steps separated by `; `. */
   explain(sql: string): Promise<string>;
-  /** The tables, each with its columns that are written. */
+  /** Returns the tables, each with the columns that a statement can write. */
   tables(): Promise<ReadonlyMap<string, readonly Column[]>>;
-  /** Statements in one transaction, of which nothing is checked but that keys are unique. */
+  /** Runs statements in one transaction, in which the database checks only unique keys. */
   runUnchecked(statements: readonly (readonly [sql: string, values: readonly SqlValue[]])[]): Promise<void>;
-  /** Every `INSERT` into the table, or `DELETE` from it, fails with this message until `mend`. `where`: of the rows for which this holds. */
+  /** Makes every `INSERT` into the table, or `DELETE` from it, fail with this message until `mend`. `where` limits this to matching rows. */
   breakWrites(what: "INSERT" | "DELETE", table: string, message: string, where?: string): Promise<void>;
   mend(table: string): Promise<void>;
-  /** Leaves room on the store's disk for about so many more rows of 4 kB; in PostgreSQL of this table, whose later ones the server has no room for. */
+  /**
+   * Leaves space on the store's disk for about this many rows of 4 kB. On PostgreSQL only inserts into this table fail after that. The returned
+   * function frees the disk again.
+   */
   fillDisk(store: Store, more: { table: string; rows: number }): Promise<{ freeLoginSlot: () => Promise<void> }>;
-  /** No write of the store succeeds while `work` runs. */
+  /** Makes every write of the store fail while `work` runs. */
   whileUnwritable(work: () => Promise<void>): Promise<void>;
 }
 
@@ -65,7 +68,7 @@ function besideFile(file: string): DirectDatabase {
         for (const [sql, values] of statements) connection.query(sql).run(...values);
       })();
     },
-    // On a connection of its own: an EXPLAIN leaves a Bun connection's next reads on an old snapshot.
+    // An EXPLAIN leaves a Bun connection's next reads on an old snapshot, so it gets a separate connection.
     async explain(sql) {
       using connection = new Database(file);
       const steps = connection.query<{ detail: string }, []>(followBlocks(`EXPLAIN QUERY PLAN ${sql}`)).all();
@@ -78,7 +81,7 @@ function besideFile(file: string): DirectDatabase {
     mend: (table) => exec(`DROP TRIGGER broken_${table}`),
     async fillDisk(store, { rows }) {
       const [pages] = await store.read((tx) => tx.all<{ page_count: number }>("PRAGMA page_count"));
-      // Of the store's own connection.
+      // The limit applies only to the connection that sets it, so the store's own connection sets it.
       const limit = (count: number) => store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
       await limit((pages?.page_count ?? 0) + rows);
       return { freeLoginSlot: async () => void (await limit(1_000_000)) };
@@ -103,7 +106,7 @@ function groupColumns(rows: readonly { tbl: string; name: string; type: string }
   return tables;
 }
 
-/** What is told on one connection is heard in its order. */
+/** Waits until the store has received the notifications of this connection. PostgreSQL delivers them in order. */
 async function untilHeard(connection: PostgresConnection, store: Store): Promise<void> {
   const isOpen = await store.read(async () => true).catch((error) => !(error instanceof StoreUnavailable));
   if (!isOpen) return;
@@ -127,7 +130,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
   const script = async (sql: string): Promise<void> => {
     await use((connection) => connection.script(sql));
   };
-  /** A trigger that fails; one of statements where no row is looked at. */
+  /** Creates a trigger that raises an error. A `when` that is not empty limits it to matching rows. */
   const refuse = (name: string, on: string, { message, state, when }: { message: string; state: string; when: string }) =>
     script(
       `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${when} RAISE EXCEPTION '${message}' USING ERRCODE = '${state}'; ${when === "" ? "" : "END IF;"} RETURN NEW; END $$;
@@ -164,9 +167,9 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
       }),
     explain: (sql) =>
       use(async (connection) => {
-        // Of tables that are as small as a test's it would read every row.
+        // Tests have small tables, for which the planner would read every row.
         await connection.script("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off");
-        // Tests before this one filled pages of the pooled database that a new one does not have.
+        // Earlier tests filled pages of the pooled database that a new one does not have.
         await connection.script("VACUUM (ANALYZE)");
         const steps = await connection.all<Record<string, string>>(`EXPLAIN (COSTS OFF) ${sql}`);
         return steps.map((step) => Object.values(step)[0]?.trim()).join("; ");
@@ -189,7 +192,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
       return { freeLoginSlot: () => mend("disk_is_full") };
     },
     async whileUnwritable(work) {
-      // Each of its transactions takes its turn in this table, from another's.
+      // A transaction updates this table only when it takes the writer lock over from another node.
       await script("UPDATE writer_turn SET node = ''");
       await refuse("unwritable", "UPDATE ON writer_turn FOR EACH STATEMENT", { message: "the disk is full", state: "53100", when: "" });
       try {

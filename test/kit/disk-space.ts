@@ -7,7 +7,7 @@ export const NO_DISK_SPACE = ["/bin/sh", "-c", 'ulimit -S -f 0 && trap "" XFSZ &
 /** The words before a command that start it so that `setDiskSpace` can limit it later. */
 export const LIMITED_DISK_SPACE = ["/bin/sh", "-c", 'trap "" XFSZ && exec "$@"', "sh"];
 
-/** Lets a process write nothing, anything, or files of at most so many bytes. */
+/** Lets a process write nothing, anything, or files of at most this many bytes. */
 export function setDiskSpace(pid: number, space: "none" | "any" | number): void {
   const RLIMIT_FSIZE = 1;
   const libc = dlopen("libc.so.6", {

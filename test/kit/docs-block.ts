@@ -1,8 +1,8 @@
-/** The examples of the documentation as the tests run them: fenced blocks by their tags, and lines of a shell read without one. */
+/** Reads the documentation's examples for tests that run them: fenced blocks by their tags, and shell lines without a shell. */
 
 export interface Block {
   page: string;
-  /** The words behind the fence: `json relay`, `sh curl 201`. */
+  /** The words after the opening fence, such as `json relay` or `sh curl 201`. */
   tag: string;
   language: string;
   kind: string;
@@ -10,7 +10,7 @@ export interface Block {
   text: string;
 }
 
-/** Every fenced block of a page's Markdown. */
+/** Lists every fenced block of a Markdown page. */
 export function listBlocks(page: string, markdown: string): Block[] {
   return [...markdown.matchAll(/^```([^\n]*)\n([\s\S]*?)^```$/gm)].map(([, tag = "", text = ""]) => {
     const [language = "", kind = "", ...more] = tag.split(" ");
@@ -18,16 +18,19 @@ export function listBlocks(page: string, markdown: string): Block[] {
   });
 }
 
-/** One command: its words, where its input comes from, and whose output it takes. */
+/** One command: its words, its input file and its piped input. */
 interface ShellCommand {
   words: string[];
-  /** `< file`. */
+  /** The file after `<`. */
   inputFile?: string;
-  /** `echo text |`. */
+  /** The text that `echo text |` pipes in. */
   input?: string;
 }
 
-/** The commands of a block, as a shell would read them: quotes, variables, a line that goes on, `|` and `<`. Throws at what it does not know. */
+/**
+ * Parses the commands of a block as a shell does: quotes, variables, continued lines, `|` and `<`. Throws for an unknown variable and for a pipe from
+ * anything but echo.
+ */
 export function readShell(text: string, variables: Readonly<Record<string, string>>): ShellCommand[] {
   const commands: ShellCommand[] = [];
   let words: string[] = [];
@@ -89,7 +92,9 @@ interface CurlAnswer {
   text: string;
 }
 
-/** Runs a line of curl: by curl where there is one, else the same request by fetch, for the options that the examples use. */
+/**
+ * Runs a curl command: with curl if it is installed, otherwise as the same request by fetch. Fetch supports only the options that the examples use.
+ */
 export async function runCurl(words: readonly string[]): Promise<CurlAnswer> {
   if (words[0] !== "curl") throw new Error(`${words.join(" ")} is no line of curl.`);
   const curl = Bun.which("curl");
@@ -129,7 +134,7 @@ export async function fetchAs(words: readonly string[]): Promise<CurlAnswer> {
   return { status: answer.status, text: await answer.text().catch(() => "") };
 }
 
-/** Whether every line that an example shows stands in the output, in this order; `…` stands for anything. */
+/** Returns the first line of an example that the output does not contain in this order, or null. `…` matches anything. */
 export function findUnshown(shown: string, output: string): string | null {
   const lines = output.split("\n");
   let from = 0;

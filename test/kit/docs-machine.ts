@@ -1,6 +1,6 @@
 /**
- * A machine for the lines of a shell that pages show. Its files lie below a folder, sudo decides who does what, and systemctl and docker do what the unit, the compose
- * file and the Dockerfile say, with the program itself. What a real machine would refuse throws.
+ * A simulated machine that runs the shell lines of the documentation. Its files are below a temporary folder, and sudo decides which user acts.
+ * systemctl and docker run the real program as the unit, the compose file and the Dockerfile say. The machine throws where a real one would refuse.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { runCommand } from "./cli-world.ts";
 import { readShell, runCurl } from "./docs-block.ts";
 
 const REPOSITORY = join(import.meta.dir, "..", "..");
-/** Where a stranger's call comes from, as the proxy before the service writes it. */
+/** Address of a caller, as the proxy in front of the service writes it. */
 export const CALLER = "198.51.100.7";
 
 interface Running {
@@ -26,7 +26,7 @@ const readVariables = (lines: readonly string[]): Record<string, string> =>
 
 export class DocsMachine {
   readonly #root = mkdtempSync(join(tmpdir(), "relay-machine-"));
-  /** Where the lines are typed: the repository's packaging files and the executable lie there. */
+  /** Working directory of the shell lines, with the repository's packaging files and the executable. */
   readonly #desk = join(this.#root, "home/admin");
   readonly #users = new Set(["root", "admin"]);
   readonly #modes = new Map<string, string>();
@@ -44,7 +44,7 @@ export class DocsMachine {
     writeFileSync(join(this.#desk, "relay"), "the executable");
   }
 
-  /** Runs one line as the administrator types it, and answers what it says. */
+  /** Runs one line as the administrator types it and returns its output. */
   async run(line: string): Promise<string> {
     const [, said, file] = /^echo (\S+) > (\S+)$/.exec(line) ?? [];
     if (said !== undefined && file !== undefined) {
@@ -85,13 +85,13 @@ export class DocsMachine {
     docker: (words) => this.#docker(words),
     curl: async (words) => {
       const toServer = words.map((word) => word.replace("https://relay.example.com", this.#server?.base ?? "http://nobody.invalid"));
-      // The proxy writes the header anew, whatever the caller says in it.
+      // The proxy replaces the header, whatever the caller sends in it.
       const { status, text } = await runCurl(["curl", "-s", ...toServer.map((word) => word.replace(/^(X-Forwarded-For: ).*$/, `$1${CALLER}`))]);
       return `${status} ${text}`;
     },
   };
 
-  /** The path below the machine's folder, where this user may do so. */
+  /** Returns the path below the machine's folder. Throws if this user does not have the permission. */
   #at(path: string, as: string, act: "read" | "write"): string {
     if (!path.startsWith("/")) return join(this.#desk, path);
     const owner = this.#ownerOf(path);
@@ -167,7 +167,7 @@ export class DocsMachine {
     return await this.#serve(line, this.#below(readVariables(lines)), "relay");
   }
 
-  /** Paths of variables below the machine's folder. */
+  /** Maps absolute paths in variables to the machine's folder. */
   #below(env: Record<string, string>): Record<string, string> {
     return Object.fromEntries(Object.entries(env).map(([key, value]) => [key, value.startsWith("/") ? join(this.#root, value) : value]));
   }

@@ -12,7 +12,7 @@ import { FakeCaller } from "./fake-caller.ts";
 
 interface DocsShop extends AsyncDisposable {
   api: ApiServer;
-  /** What stands for `$BASE` and the others; sessions and plans are made anew each time, as an example may end them. */
+  /** Returns the values of `$BASE` and the other placeholders. It creates sessions and plans each time, because an example can end them. */
   readVariables(): Promise<Readonly<Record<string, string>>>;
 }
 

@@ -1,13 +1,13 @@
 /**
- * An independent model of one event's life through edits of its relay's actions: the sentence of decisions section 3 ("same work on retry and
- * replay") spelled out over plain lists of texts. It knows nothing of keys, fingerprints or rows.
+ * An independent model of one event through edits of its relay's actions. It implements decisions section 3 ("same work on retry and replay") with
+ * plain lists of texts. It uses no keys, fingerprints or rows.
  */
 
-/** An action of the model: what it is of (type and target), and its text. */
+/** An action of the model. `of` is its type and target. */
 export interface ModelAction {
   of: string;
   text: string;
-  /** Sent again each time, whatever was done before. */
+  /** Whether the action sends again each time, whatever was done before. */
   repeats?: boolean;
 }
 
@@ -21,23 +21,23 @@ interface Slot {
   work: Work | null;
 }
 
-/** What an action has to do: its work is new, is done, or was done under another text. */
+/** The state of an action's work: new, done, or done under another text. */
 type Fate = "runs" | "done" | { was: string };
 
 export class EditModel {
   readonly works: Work[] = [];
-  /** Texts of repeating actions that were sent, in order. */
+  /** Texts that repeating actions sent, in order. */
   readonly sent: string[] = [];
   #slots: Slot[] = [];
 
-  /** The fate of every action of the list, before any is chosen to run all the same. */
+  /** Returns the fate of every action of the list, before an operator chooses any to run anyway. */
   foresee(list: readonly ModelAction[]): Fate[] {
     return this.#lay(list).map(({ fate }) => fate);
   }
 
   /**
-   * An attempt at the list that ends before action `stopAt` does its work (the list's length: it ends well). `chosen`: indexes that run
-   * although their work was done under another text. Answers what each action that was come to said.
+   * Runs an attempt that ends before action `stopAt` does its work. If `stopAt` is the list's length, the attempt succeeds. `chosen` has the indexes
+   * of actions that run although their work was done under another text. Returns the result of each action that the attempt reached.
    */
   attempt(list: readonly ModelAction[], stopAt: number, chosen: ReadonlySet<number> = new Set()): ("done" | "skipped" | "edited")[] {
     const laid = this.#lay(list);
@@ -48,7 +48,7 @@ export class EditModel {
         return { action, work: slot?.work ?? null };
       }
       if (index >= stopAt) {
-        // What was not come to keeps the work that stands for it.
+        // An action that the attempt did not reach keeps the work that is assigned to it.
         return { action, work: fate === "runs" ? null : (slot?.work ?? null) };
       }
       told.push("done");
@@ -78,13 +78,13 @@ export class EditModel {
         if (at >= 0) one.slot = free.splice(at, 1)[0] ?? null;
       }
     };
-    // Equal ones first: work of that very text (such as stands for an edited action last), what stood under that text for other work, and
-    // what had not done its work.
+    // Equal texts match first: work of exactly this text (work of an edited action last), then an action of this text that did other work, then an
+    // action of this text without work.
     take((slot, action) => slot.work?.text === action.text && slot.action.text === action.text);
     take((slot, action) => slot.work?.text === action.text);
     take((slot, action) => slot.work !== null && slot.action.text === action.text);
     take((slot, action) => slot.action.text === action.text);
-    // Then the rest in order: what had not done its work before what had.
+    // The rest matches in order, actions without work first.
     take((slot) => slot.work === null);
     take(() => true);
     return laid.map(({ action, slot }) => {

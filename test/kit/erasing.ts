@@ -1,4 +1,4 @@
-/** An erasure in tests: the person is nobody, then their own rows go, as a request does it; and all of it, as the sweep does. */
+/** Erases a person in tests as a request does it, then all rows as the sweep does. */
 
 import { Sealer } from "../../src/platform/secret/seal.ts";
 import { type EraseCursor, type Erasure, type ErasureCount, erasePerson, eraseRows } from "../../src/shop/people/person-erase.ts";
@@ -6,7 +6,7 @@ import type { Store } from "../../src/store/port.ts";
 
 export const eraseSealer = new Sealer(new Uint8Array(32).fill(7));
 
-/** Answers how many rows of each kind went. */
+/** Returns how many rows of each kind were erased. */
 export async function erase(store: Store, erasure: Erasure): Promise<Partial<ErasureCount>> {
   await store.write("erasure", (tx) => erasePerson(tx, erasure, eraseSealer));
   const count: Partial<ErasureCount> = {};

@@ -1,4 +1,4 @@
-/** What tests of the runner do over and over: send events, put rows in directly, and read how they stand. */
+/** Helpers for tests of the runner: send events, store events directly, and read their state. */
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/engine/event/insert.ts";
 import { relayOf } from "./event-sql.ts";
 import { poll } from "./patience.ts";
@@ -25,14 +25,14 @@ export interface EventView {
   runs: { attempt: number; startedAt: string; finishedAt: string; outcome: string; results: any[] }[];
 }
 
-/** Posts a signed event to a receiver; answers the event row's id. */
+/** Posts a signed event to a receiver and returns the event's id. */
 export async function sendEvent(running: RunningService, id: string, more: object = {}, name = "orders"): Promise<string> {
   const answer = await running.hook(name, signedCall({ id, type: "order.paid", amount: 4200, ...more }));
   if (answer.status !== 200) throw new Error(`The receiver refused: ${JSON.stringify(answer.body)}`);
   return answer.body.eventId;
 }
 
-/** Puts receiver events into the store as the receiver would, past its caps; wakes the runner. */
+/** Stores receiver events as the receiver does, without its caps, and wakes the runner. */
 export async function putEvents(
   running: RunningService,
   ids: readonly string[],
@@ -77,7 +77,7 @@ export function replay(running: RunningService, id: string) {
   return running.api("POST", `/events/${id}/replay`);
 }
 
-/** Saves another definition over a relay. */
+/** Replaces a relay's definition. */
 export async function editRelay(running: RunningService, definition: Record<string, unknown>): Promise<void> {
   const name = definition.name as string;
   const { relay } = (await running.api("GET", `/relays/${name}`)).body;
@@ -85,7 +85,7 @@ export async function editRelay(running: RunningService, definition: Record<stri
   if (saved.status !== 200) throw new Error(`The edit was refused: ${JSON.stringify(saved.body)}`);
 }
 
-/** Lets the service work until `done`, without moving the clock. What another process works on is better asked about seldom. */
+/** Lets the service work until `done`, without moving the clock. Poll less often while another process does the work. */
 export async function until(what: string, done: () => boolean | Promise<boolean>, everyMs = 1): Promise<void> {
   if (!(await poll(done, Boolean, everyMs))) throw await pendingWorkError(`It never came about: ${what}.`);
 }
@@ -94,7 +94,7 @@ export function alertsOf(running: RunningService) {
   return running.rows<{ code: string; target: string; message: string; count: number }>("SELECT code, target, message, count FROM alert ORDER BY id");
 }
 
-/** No event runs in the transaction that stores it: each goes to the ready buffer. */
+/** Prevents events from running in the transaction that stores them. Each event goes to the ready buffer. */
 export function runNothingInline({ service: { runner } }: RunningService): void {
   runner.startInline = () => ({ run: async () => null, finalize: async () => undefined });
 }

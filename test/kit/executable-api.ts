@@ -1,4 +1,4 @@
-/** Calls to a started executable: the management API with a key, and what an environment holds. */
+/** Requests to a started executable: to the management API with a key, and to its receivers. */
 import type { Executable, StartedExecutable } from "./executable.ts";
 
 interface ApiAnswer {
@@ -11,19 +11,19 @@ interface ApiAnswer {
 export interface SentRequest {
   headers: Record<string, string>;
   body: string;
-  /** After the receiver's URL, its question mark included. */
+  /** The query string of the receiver's URL, with its question mark. */
   search?: string;
 }
 
 export interface Environment {
-  /** A management call below `/api/apps/{app}/{environment}`. */
+  /** Sends a management request below `/api/apps/{app}/{environment}`. */
   call(method: string, path: string, body?: unknown): Promise<ApiAnswer>;
-  /** Everything a list holds, up to 200, newest first. */
+  /** Returns up to 200 items of a list, newest first. */
   // biome-ignore lint/suspicious/noExplicitAny: items of any shape
   list(path: string): Promise<any[]>;
 }
 
-/** Makes a key beside the running service, the way its operator does, and calls with it. */
+/** Creates a key next to the running service, as its operator does, and sends requests with it. */
 export async function openEnvironment(
   executable: Executable,
   service: StartedExecutable,

@@ -1,6 +1,6 @@
 /**
- * The compiled executable for tests, made by the project's own build and kept while nothing it is made of changes, so that a run of
- * the suite compiles once however many files and workers ask; and the same program with a clock that a test moves. It never runs what it built.
+ * Builds the compiled executable for tests with the project's own build, and the same program with a clock that a test moves. It rebuilds only when a
+ * source has changed, so a run of the suite compiles once for all files and workers. It never runs the result.
  */
 import { Database } from "bun:sqlite";
 import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ const MADE_OF = [
   "package.json",
   "package-lock.json",
 ];
-/** `relay`: as it is released. `staged`: the same with staged-main.ts's clock. `stepped`: the same, to be killed at a step (stepped-main.ts). */
+/** `relay`: the released program. `staged`: the same with staged-main.ts's clock. `stepped`: the same, to be killed at a step (stepped-main.ts). */
 export type Program = keyof typeof PROGRAMS;
 const PROGRAMS = {
   relay: { command: [join(PROJECT, "scripts/build.ts")], madeOf: MADE_OF },
@@ -45,22 +45,22 @@ function compile(script: string, name: string): string[] {
 
 const placed = new Map<Program, string>();
 
-/** Where the executable of the present sources is, to be run there: it starts in a quarter of the time that the sources need. */
+/** Returns the path of the executable of the current sources. It starts in a quarter of the time that the sources need. */
 export function requireExecutable(program: Program): string {
   const file = placed.get(program) ?? makeExecutable(program);
   placed.set(program, file);
   return file;
 }
 
-/** Copies the executable of the present sources to `file`, for what is to be alone in a folder. */
+/** Copies the executable of the current sources to `file`, for tests that need it without any other file. */
 export function copyExecutable(file: string, program: Program): void {
   copyFileSync(requireExecutable(program), file, constants.COPYFILE_FICLONE);
 }
 
-/** Builds it where the one that is there is of older sources. Throws with the build's own words. */
+/** Builds the executable if the existing one has older sources. Throws with the build's own output. */
 function makeExecutable(program: Program): string {
   mkdirSync(DIST, { recursive: true });
-  // The operating system lets go of this lock with the process, so that a killed run blocks no later one.
+  // The operating system releases this lock with the process, so a killed run blocks no later one.
   using lock = new Database(join(DIST, "build.lock"), { create: true });
   lock.exec(`PRAGMA busy_timeout = ${TEST_MS}; BEGIN EXCLUSIVE`);
   const built = join(DIST, `${program}${SUFFIX}`);
@@ -73,7 +73,7 @@ function makeExecutable(program: Program): string {
   return built;
 }
 
-/** What a compile that is killed leaves behind stands where it worked. */
+/** Runs the build. A test program compiles in a temporary folder, because a killed compile leaves files in its working directory. */
 function build(program: Program): void {
   const folder = mkdtempSync(join(DIST, "compile-"));
   const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, ...PROGRAMS[program].command], {
@@ -85,7 +85,7 @@ function build(program: Program): void {
   if (exitCode !== 0) throw new Error(`The executable did not compile: ${stdout}${stderr}`);
 }
 
-/** Which sources, and which file came of them: another build since, of other sources, is not this one. */
+/** Identifies the sources and the file built from them. A later build of other sources changes the file, and then the stamp does not match. */
 function writeStamp(sources: string, built: string): string {
   if (!existsSync(built)) return "";
   const { size, mtimeMs } = statSync(built);

@@ -1,4 +1,4 @@
-/** What a process prints, as it prints it: kept whole, and awaited by a part of a line. */
+/** Collects what a process prints, and lets a test wait for a part of a line. */
 
 interface Waiter {
   part: string;
@@ -23,17 +23,17 @@ export class ProcessOutput {
     return this.#text;
   }
 
-  /** The whole lines so far. */
+  /** The complete lines so far. */
   get lines(): string[] {
     return this.#text.split("\n").slice(0, -1);
   }
 
-  /** The first line that holds `part`, now or later; rejects when the process closes its output before. */
+  /** Resolves with the first line that contains `part`, past or future. Rejects if the process closes its output first. */
   waitFor(part: string): Promise<string> {
     return this.waitForCount(part, 1);
   }
 
-  /** As `waitFor`, of the line that is the `count`th to hold `part`. */
+  /** Waits like `waitFor`, for the `count`th line that contains `part`. */
   waitForCount(part: string, count: number): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#waiters.push({ part, count, resolve, reject });

@@ -1,6 +1,6 @@
 /**
- * Five providers as their own npm packages sign, or, where a package only verifies, as it confirms. The relay of each is the recorded
- * requests' definition, so that recipe and sender come from different hands.
+ * Five providers that sign with their own npm packages. If a package only verifies, the test signs and the package confirms. Each relay uses the
+ * definition of the recorded requests, so the recipe and the signer have different authors.
  */
 import { createHmac } from "node:crypto";
 import { sign as signGithub, verify as verifyGithub } from "@octokit/webhooks-methods";
@@ -17,17 +17,17 @@ export interface PackageSender {
   package: string;
   secret: string;
   contentType: string;
-  /** The mapped name that `makeBody` fills with what it is given. */
+  /** The mapped name that contains the reference given to `makeBody`. */
   reference: string;
   signatureHeader: string;
-  /** What parts one signature from the next in the header; null: the header is one signature. */
+  /** The text between two signatures in the header, or null if the header is one signature. */
   separator: string | null;
   /** Whether the sender signs a timestamp. */
   timestamped: boolean;
-  /** The body of an event that the relay's `when` lets through. */
+  /** Returns the body of an event that passes the relay's `when`. */
   makeBody(reference: string): string;
   sign(body: string, secret: string, atSeconds: number): Promise<Record<string, string>>;
-  /** Verifies by the package, now; rejects or resolves with false where it refuses. */
+  /** Verifies with the package at the current time. Rejects or resolves with false if the package refuses the request. */
   verify(sent: SentRequest): Promise<boolean>;
 }
 
@@ -111,7 +111,7 @@ export const PACKAGE_SENDERS: readonly PackageSender[] = [
     signatureHeader: "X-Shopify-Hmac-Sha256",
     separator: null,
     timestamped: false,
-    // An order's number is an integer; this one is beyond what a double holds.
+    // An order's number is an integer without quotes, which can exceed what a double holds.
     makeBody: (reference) =>
       `{"id":${reference},"admin_graphql_api_id":"gid://shopify/Order/${reference}","financial_status":"paid","total_price":"42.00"}`,
     sign: async (body, secret) => ({
@@ -177,7 +177,7 @@ export const PACKAGE_SENDERS: readonly PackageSender[] = [
   },
 ];
 
-/** The relay a user writes for the sender: the recipe, one record, one notice to `noticeUrl`. */
+/** Returns the relay that a user writes for the sender: the recipe, one record, and one notice to `noticeUrl`. */
 export function makeSenderRelay(sender: PackageSender, noticeUrl: string): Record<string, unknown> {
   const recorded = PROVIDERS.find(({ provider }) => provider === sender.provider);
   if (recorded === undefined) throw new Error(`No definition is recorded for ${sender.provider}.`);
@@ -195,7 +195,7 @@ export function makeSenderRelay(sender: PackageSender, noticeUrl: string): Recor
   };
 }
 
-/** The request the provider makes now. */
+/** Returns the request that the provider sends now. */
 export async function signNow(sender: PackageSender, body: string): Promise<SentRequest> {
   const signed = await sender.sign(body, sender.secret, Math.floor(Date.now() / 1000));
   return { headers: { "content-type": sender.contentType, ...signed }, body };

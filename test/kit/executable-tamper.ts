@@ -1,4 +1,4 @@
-/** What may become of a signed request on its way or in other hands: each form must be refused, and leave nothing behind. */
+/** Ways to tamper with a signed request. The service must refuse each form and store nothing for it. */
 import type { SentRequest } from "./executable-api.ts";
 import type { PackageSender } from "./executable-sender.ts";
 
@@ -8,7 +8,7 @@ interface TamperedForm {
   /** Whether the form exists for this sender. */
   exists(sender: PackageSender): boolean;
   make(good: SentRequest, sender: PackageSender, nowSeconds: number): SentRequest | Promise<SentRequest>;
-  /** Whether every sender's own package refuses it as well; some look only at stale requests, or take any number of signatures. */
+  /** Whether every sender's own package refuses the form as well. Some check only for stale requests, or accept any number of signatures. */
   refusedByPackages: boolean;
 }
 
@@ -24,7 +24,7 @@ async function signAt(good: SentRequest, sender: PackageSender, secret: string, 
   return withHeaders(good, await sender.sign(good.body, secret, atSeconds));
 }
 
-/** Another first character of the signature itself, after `v1=` or whatever stands before it. */
+/** Changes the first character of the signature itself, after `v1=` or another prefix. */
 function changeSignature(value: string): string {
   const start = Math.max(value.lastIndexOf("=", value.length - 4), value.lastIndexOf(",")) + 1;
   return `${value.slice(0, start)}${value[start] === "0" ? "1" : "0"}${value.slice(start + 1)}`;

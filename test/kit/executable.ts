@@ -1,6 +1,6 @@
 /**
- * The compiled executable as a stranger has it: alone in a folder, with an empty PATH, a home elsewhere and none of this machine's
- * variables. It runs commands, starts the service, and waits for what they print, never for a time to pass.
+ * The compiled executable in a bare environment: the only file in its folder, with an empty PATH, a separate home and none of this machine's
+ * variables. It runs commands, starts the service, and waits for output, never for a time.
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,37 +20,37 @@ interface RunOptions {
   cwd: string;
   input?: string;
   env?: Record<string, string>;
-  /** `usual`: the service chooses its port itself; else a free one, unless the line names one. */
+  /** `usual`: the service chooses its port itself. Otherwise it gets a free port, unless the line names one. */
   port?: "usual";
-  /** Starts it by this command, the executable and its words after it. */
+  /** Command that starts the executable. The executable and its arguments follow it. */
   through?: readonly string[];
 }
 
 export interface Executable extends Disposable {
   file: string;
-  /** A new empty folder, gone with the executable. */
+  /** Creates an empty folder, which is removed with the executable. */
   makeFolder(): string;
   /** Runs one command to its end. */
   run(line: readonly string[], options: RunOptions): Promise<Ran>;
-  /** Starts `dev` or `serve` and resolves once it listens. */
+  /** Starts `dev` or `serve`. Resolves once the service listens. */
   start(line: readonly string[], options: RunOptions): Promise<StartedExecutable>;
 }
 
 export interface StartedExecutable extends AsyncDisposable {
-  /** Where it listens: `http://127.0.0.1:3000`. */
+  /** Base URL of the service, such as `http://127.0.0.1:3000`. */
   url: string;
   pid: number;
-  /** A line on its standard input. */
+  /** Writes a line to the service's standard input. */
   write(line: string): void;
   said: ProcessOutput;
   told: ProcessOutput;
-  /** Sends the signal and resolves with the exit code, null where the signal ended it. */
+  /** Sends the signal. Resolves with the exit code, or with null if the signal ended the process. */
   end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<number | null>;
-  /** Resolves with the exit code once it has ended by itself. */
+  /** Resolves with the exit code once the process has ended. */
   ended: Promise<number>;
 }
 
-/** Builds where that is needed, and puts the executable alone into a folder of its own. */
+/** Builds the executable if needed, and copies it into a new folder that has no other files. */
 export function placeExecutable(program: Program = "relay"): Executable {
   const place = mkdtempSync(join(tmpdir(), "relay-executable-"));
   for (const name of ["bin", "home", "path"]) mkdirSync(join(place, name));

@@ -1,4 +1,4 @@
-/** The tables that migrations/tables.json holds for each database; UPDATE_GOLDEN writes a part of it anew. */
+/** Reads the expected tables of each database from migrations/tables.json. UPDATE_GOLDEN rewrites the part of one database. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SchemaShape } from "../../src/store/migrate/schema-difference.ts";
@@ -6,14 +6,14 @@ import { PROJECT_ROOT } from "../house/source-tree.ts";
 
 const FILE = join(PROJECT_ROOT, "migrations/tables.json");
 
-/** The part of one database as the file has it, after it was written where UPDATE_GOLDEN is set. */
+/** Returns the file's part for one database. If UPDATE_GOLDEN is set, it first writes the part. */
 export function readExpected(part: "sqlite" | "postgres", found: SchemaShape): SchemaShape {
   const read = () => JSON.parse(readFileSync(FILE, "utf8")) as Record<typeof part, SchemaShape>;
   if (process.env["UPDATE_GOLDEN"] !== undefined) writeFileSync(FILE, write({ ...read(), [part]: found }));
   return read()[part];
 }
 
-/** A line for each table, so that a change of one shows as such. */
+/** Formats one line for each table, so that a diff shows which table changed. */
 function write(parts: Record<string, SchemaShape>): string {
   const lines = (shape: SchemaShape) => Object.entries(shape).map(([table, is]) => `    ${JSON.stringify(table)}: ${JSON.stringify(is)}`);
   const written = Object.entries(parts).map(([part, shape]) => `  ${JSON.stringify(part)}: {\n${lines(shape).join(",\n")}\n  }`);

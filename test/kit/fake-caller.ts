@@ -1,4 +1,6 @@
-/** The door of call_url in tests: it keeps what was asked, and answers as the test says, at once or when it is let go. */
+/**
+ * Replaces the outbound caller of call_url in tests. It records the requests and answers as the test says, at once or when the test releases them.
+ */
 import type { CallOutcome, CallRequest, OutboundCaller } from "../../src/platform/outbound/caller.ts";
 
 export const OK: CallOutcome = { kind: "answered", ok: true, status: 200, body: "fine" };
@@ -8,7 +10,7 @@ export type Reply = CallOutcome | "hang" | "throw";
 
 export class FakeCaller implements OutboundCaller {
   readonly requests: CallRequest[] = [];
-  /** What the next calls are answered; told by URL. */
+  /** Chooses the response to a request by its URL. */
   reply: (url: string) => Reply;
   #hanging: { url: string; resolve: (outcome: CallOutcome) => void }[] = [];
 
@@ -24,17 +26,17 @@ export class FakeCaller implements OutboundCaller {
     return new Promise((resolve) => this.#hanging.push({ url: request.url, resolve }));
   }
 
-  /** Calls without an answer yet, to this URL or to any. */
+  /** Counts the calls without a response yet, to this URL or to any. */
   hanging(url?: string): number {
     return this.#hanging.filter((one) => url === undefined || one.url === url).length;
   }
 
-  /** Answers the oldest `count` hanging calls. */
+  /** Answers the oldest `count` pending calls. */
   letGo(count = Number.POSITIVE_INFINITY, outcome: CallOutcome = OK): void {
     for (const one of this.#hanging.splice(0, Math.min(count, this.#hanging.length))) one.resolve(outcome);
   }
 
-  /** The ids of the notices, in the order they were posted. */
+  /** Ids of the notices, in the order of their requests. */
   get ids(): string[] {
     return this.requests.map((request) => (JSON.parse(request.body) as { id: string }).id);
   }

@@ -1,4 +1,4 @@
-/** A service on a filled store, and what a caller needs to call each of its routes. */
+/** A service on a filled store, with the tokens that a caller needs for each of its routes. */
 import { join } from "node:path";
 import type { Clock } from "../../src/base/clock.ts";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
@@ -11,7 +11,7 @@ import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { fillStore, firstEventMs, rowId } from "./filled-store.ts";
 import { RAISED_LIMITS, serviceConfig } from "./service-config.ts";
 
-/** The tokens of each kind of caller, and the time that filled events' ids begin at. */
+/** The tokens of each kind of caller, and the time at which the ids of filled events begin. */
 export interface FilledAccess {
   url: string;
   session: string;
@@ -26,7 +26,7 @@ export interface FilledService {
   access: FilledAccess;
 }
 
-/** `share`: of the rows of a store that years of use filled. */
+/** Starts a service. `share` is the fraction of the rows that years of use bring. */
 export async function startFilledService(dataDir: string, { clock, share }: { clock: Clock; share: number }): Promise<FilledService> {
   const file = join(dataDir, "relay.db");
   const nowMs = clock.now();
@@ -40,7 +40,7 @@ export async function startFilledService(dataDir: string, { clock, share }: { cl
   return { service, access: { url: service.url, person: person.token, firstMs: firstEventMs(nowMs), ...seeded } };
 }
 
-/** The app `shop` with two environments, its owner and its keys. */
+/** Creates the app `shop` with two environments, its owner and its keys. */
 async function seed(file: string, clock: Clock): Promise<Pick<FilledAccess, "session" | "secret" | "app">> {
   const nowMs = clock.now();
   const store = await openSqlite(file, { clock });

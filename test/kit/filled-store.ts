@@ -1,41 +1,43 @@
-/** A store as full as years of use make it, for the worst calls of every route. */
+/** Fills a store as years of use do, for the most expensive calls of every route. */
 import { Database } from "bun:sqlite";
 import { numberedId } from "../../src/base/id.ts";
 
-/** Ids of the filled rows: `rowId("per", 3)`; the higher the number, the newer the row. */
+/** Returns the id of a filled row, such as `rowId("per", 3)`. A higher number means a newer row. */
 export function rowId(prefix: string, number: number): string {
   return `${prefix}_${number.toString(16).padStart(32, "0")}`;
 }
 
-/** The id of a filled event. Events' ids carry their time, so that lists by time look at what they would. */
+/** Returns the id of a filled event. An event's id contains its time, because lists by time read it. */
 export function eventId(number: number, firstMs: number): string {
   return numberedId("evt", firstMs + number, number);
 }
 
 const ID = (prefix: string, number = "i"): string => `'${prefix}_' || printf('%032x', ${number})`;
 
-/** Large events: 31 KB each. */
+/** Number of the last large event. Large events have 31 KB each. */
 export const LAST_WIDE_EVENT = 1_003_000;
-/** Large records: 250 KB each. */
+/** Number of the first large record. Large records have 250 KB each. */
 export const FIRST_WIDE_RECORD = 9_000_001;
-/** Rows that some calls name. */
+/** Least number of rows of a kind, because some calls name specific rows. */
 const LEAST_ROWS = 20;
 
-/** Person 1 has much of everything. Persons 2 to 7 are there to be erased. */
+/** Records of each of the persons 1 to 7. Person 1 also has many rows of other kinds, and persons 2 to 7 exist to be erased. */
 const RECORDS_OF_A_PERSON = 20_000;
 export const COLLECTIONS_TO_DELETE = ["gone1", "gone2", "gone3"];
 
-/** Rows are filled as of now, the events' ids one a millisecond until then. */
+/** Returns the time of the first filled event. Each later event's id is one millisecond later. */
 export const firstEventMs = (nowMs: number): number => nowMs - 1_100_000;
 
-/** Fills a new file with what years of use bring, in SQL. `share`: of those rows. Environment 1 of the file's first app gets most of them. */
+/**
+ * Fills a new file with SQL. `share` is the fraction of the rows that years of use bring. Environment 1 of the file's first app gets most of them.
+ */
 export function fillStore(file: string, { nowMs, share }: { nowMs: number; share: number }): void {
   const database = new Database(file);
   for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "foreign_keys = OFF"]) {
     database.exec(`PRAGMA ${pragma}`);
   }
   const scale = (count: number): number => Math.max(LEAST_ROWS, Math.round(count * share));
-  // `WITH … INSERT` takes the rows of n.
+  // Inserts `count` rows. `select` reads the row's number from `i`.
   const insertAll = (count: number, into: string, select: string): void => {
     database
       .query(
@@ -65,7 +67,7 @@ export function fillStore(file: string, { nowMs, share }: { nowMs: number; share
   );
   const crowd = {
     trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", note: "data.note" } },
-    // As many as a relay may have, which name the catalog throughout.
+    // A relay with the largest number of actions, most of which name catalog items.
     actions: [
       { type: "write_record", collection: "notes", data: { note: "{{mapped.note}}" } },
       { type: "call_url", url: "https://example.com/notice" },

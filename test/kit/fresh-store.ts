@@ -1,4 +1,4 @@
-/** A real SQLite file of its own for one test file, with an app and its environments, under a virtual clock. */
+/** A real store on its own database for one test file, with an app and its environments, under a virtual clock. */
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,27 +18,27 @@ import { START_MS, VirtualClock } from "./virtual-clock.ts";
 export interface FreshStore {
   store: Store;
   clock: VirtualClock;
-  /** The environment of app `app_test` as it is now. */
+  /** Reads the current state of an environment of the app `app_test`. */
   environment(name: EnvironmentName): Promise<Environment>;
-  /** How many rows of a table. */
+  /** Counts the rows of a table. */
   count(table: string): Promise<number>;
-  /** Its database, past the store. */
+  /** Access to the store's database that bypasses the store. */
   beside: DirectDatabase;
 }
 
-/** Opens a store with the app `app_test` (development, production, local); removed after the file's last test. */
+/** Opens a store with the app `app_test` (development, production, local). It is removed after the file's last test. */
 export async function openFreshStore(): Promise<FreshStore> {
   const opened = await openTestStore();
   afterAll(() => opened[Symbol.asyncDispose]());
   return opened;
 }
 
-/** A store that its test closes, with what the rooms over it are handed. */
+/** A store that its test closes, with what the layers above the store need. */
 export interface TestStore extends FreshStore, AsyncDisposable {
   file: string;
   log: Log;
   logged: string[];
-  /** Relays whose events were told to be waiting, in their order. */
+  /** Relays that have waiting events according to the store's notifications, in order. */
   woken: string[];
 }
 
@@ -72,7 +72,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
   };
 }
 
-/** The Refusal a work ends with; an error where it ends well or with something else. */
+/** Returns the Refusal that the work throws. Throws if the work succeeds or fails with something else. */
 export async function refusalOf(work: () => unknown): Promise<Refusal> {
   try {
     await work();

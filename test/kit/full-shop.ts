@@ -1,6 +1,6 @@
 /**
- * A shop as it is after eight days in production: people who bought, relays that sell, a called URL that was down, events that died of a
- * missing collection, a sender whose secret was rotated, a schedule and a record change. For those who look at what people see.
+ * A shop after eight days in production. It has people who bought, relays that sell, a called URL that was down, events that died because a
+ * collection is missing, a sender whose secret was rotated, a schedule and a record change. Tests use it to check what a user sees.
  */
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { type DashboardVisit, openDashboardVisit } from "./dashboard-visit.ts";
@@ -34,7 +34,7 @@ const OTHERS = [
   { name: "order-made", trigger: { kind: "data_change", collection: "orders", on: ["created"] }, actions: [call("https://chat.example.com/order")] },
 ];
 
-/** Production of the shop, shortly before now; nobody has signed in. */
+/** Opens the shop in production, shortly before now. No owner has signed in. */
 export async function openFullShop(): Promise<DashboardVisit> {
   const caller = new FakeCaller();
   const txt: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Loaded before every test file: the property tests draw the same cases in every run, so that a red run can be repeated. `RELAY_FUZZ_SEED=random`
- * draws new ones, another number draws those; the flags of each file raise how many.
+ * Runs before every test file. The property tests draw the same cases in every run, so a failed run can be repeated. `RELAY_FUZZ_SEED=random` draws
+ * new cases, and a number draws the cases of that seed. The flags of each file raise the number of cases.
  */
 import fc from "fast-check";
 

@@ -8,7 +8,7 @@ export interface HeavyBurst {
   relays: readonly string[];
   actions: unknown[];
   trigger: object;
-  /** The calls of a try. Their ids differ for each try. */
+  /** Lists the calls of a try. Their ids differ for each try. */
   listAsks(turn: number): Ask[];
 }
 

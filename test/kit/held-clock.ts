@@ -1,8 +1,8 @@
-/** A real clock that a test moves, so that what waits for a process or a socket gets all the time that a slow machine needs. */
+/** A real clock that a test moves. A wait for a process or a socket then gets all the time that a slow machine needs. */
 import { systemClock } from "../../src/base/clock.ts";
 
 interface HeldClock extends Disposable {
-  /** Moves the clock forward by so many milliseconds. */
+  /** Moves the clock forward by this many milliseconds. */
   pass(ms: number): void;
 }
 

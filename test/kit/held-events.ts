@@ -1,4 +1,4 @@
-/** Events of several relays that are stored together, in one order of arrival: what a sender brings while nothing runs. */
+/** Stores events of several relays together, in one order of arrival, as senders deliver them while nothing runs. */
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/engine/event/insert.ts";
 import { relayOf } from "./event-sql.ts";
 import type { RunningService } from "./running-service.ts";
@@ -9,10 +9,10 @@ export interface Arriving {
   ref?: string;
 }
 
-/** Where they are stored. */
+/** The running service that stores the events. */
 type Place = { service: Pick<RunningService["service"], "store">; clock: Pick<RunningService["clock"], "now">; rows: RunningService["rows"] };
 
-/** Stores them as receivers would, past their caps, in one transaction; answers their ids. It wakes no runner. */
+/** Stores the events in one transaction as receivers do, without their caps, and returns their ids. It wakes no runner. */
 export async function storeEvents(running: Place, arriving: readonly Arriving[]): Promise<string[]> {
   const relays = await running.rows<{ id: string; name: string; environmentId: number }>(
     "SELECT id, name, environment_id AS environmentId FROM relay",

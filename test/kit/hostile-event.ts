@@ -30,7 +30,7 @@ export async function sendHostileEvent(running: RunningService): Promise<string>
   return sent.body.eventId;
 }
 
-/** The event as the API shows it, with nothing in it that plain JSON cannot hold. */
+/** Returns the event as the API shows it, without the payload, which plain JSON cannot hold. */
 export async function readHostileEvent(running: RunningService, id: string): Promise<object> {
   const { event } = (await running.api("GET", `/events/${id}`, undefined, "local")).body;
   return { ...event, payload: null };

@@ -1,4 +1,4 @@
-/** A payload that a stranger made to break the page that shows it. */
+/** A payload that an attacker made to break the page that shows it. */
 
 export const HOSTILE = {
   html: '<img src=x onerror="globalThis.broken=1"><script>globalThis.broken=2</script>',
@@ -10,11 +10,11 @@ export const HOSTILE = {
 };
 
 /**
- * Run in the page, which then answers for the service without the wire: markup in names and values, 5 MB, 10,000 keys, deep nesting, text that
- * runs the other way.
+ * Runs in the page and answers instead of the service, without the network: markup in names and values, 5 MB, 10,000 keys, deep nesting and
+ * right-to-left text.
  */
 export function answerHostile({ id, event, texts }: { id: string; event: string; texts: Record<string, string> }): void {
-  // It is opened from the list alone, and takes a page longer to make than to load.
+  // Only the list opens the event, and creating the response takes longer than loading a page.
   if (!location.pathname.endsWith("/events")) return;
   const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`<b onclick=alert(1)>key ${at}`, `\u202e${at} مرحبا بالعالم`]));
   const long = `<svg onload="globalThis.broken=4">${"y".repeat(5_000_000)}`;

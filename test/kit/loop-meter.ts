@@ -4,7 +4,7 @@
  */
 import { SqliteConnection } from "../../src/store/sqlite/connection.ts";
 
-/** The most of one turn, each since the meter was reset. */
+/** The largest count of one turn since the meter was reset, for each kind of work. */
 export interface TurnWork {
   statements: number;
   rows: number;
@@ -12,11 +12,11 @@ export interface TurnWork {
   values: number;
 }
 
-/** Some work continues a few turns later, such as a group that waits for others. */
+/** Number of turns without work after which the loop counts as idle. Some work continues a few turns later, such as a group that waits for others. */
 const IDLE_TURNS = 20;
 const NONE: TurnWork = { statements: 0, rows: 0, bytes: 0, values: 0 };
 
-/** One at a time: it wraps the connection's methods and JSON until it is disposed. */
+/** Wraps the connection's methods and JSON until disposal. Use only one meter at a time. */
 export class LoopMeter implements Disposable {
   #turn: TurnWork = { ...NONE };
   #most: TurnWork = { ...NONE };
@@ -41,7 +41,7 @@ export class LoopMeter implements Disposable {
     this.#idleTurns = 0;
   }
 
-  /** Waits until the loop has turned several times without any work, then returns the most since the reset, each of one turn. */
+  /** Waits until the loop has turned several times without work, then returns the largest count of one turn since the reset. */
   async rest(): Promise<TurnWork> {
     while (this.#idleTurns < IDLE_TURNS) await new Promise((resolve) => setImmediate(resolve));
     return this.#most;

@@ -1,4 +1,4 @@
-/** A real SMTP server in this process, on loopback only, that keeps what it takes; a row of a test says where it refuses or hangs up. */
+/** A real SMTP server in this process, on loopback only. It stores the emails that it accepts. The options say where it refuses or hangs up. */
 import { afterAll } from "bun:test";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { Authority } from "./certificate.ts";
@@ -7,37 +7,37 @@ import { poll } from "./patience.ts";
 interface Taken {
   from: string;
   to: string[];
-  /** The message as it came, dots unstuffed. */
+  /** The message as received, with dots unstuffed. */
   raw: string;
   secure: boolean;
   user: string | null;
 }
 
 export interface MailServerOptions {
-  /** What is offered: TLS from the first byte, STARTTLS, or neither. */
+  /** The security that the server offers: TLS from the first byte, STARTTLS, or neither. */
   security: "tls" | "starttls" | "none";
   authority: Authority;
-  /** Names on the certificate; `localhost` when absent. */
+  /** Names on the certificate, `localhost` by default. */
   names?: string[];
-  /** The password everybody has; null: nobody signs in. */
+  /** The password of every user. With null, no client can sign in. */
   password?: string | null;
-  /** Answers RCPT TO, or the text, with this. */
+  /** Answers MAIL FROM, RCPT TO or the text with this error. */
   refuse?: { at: "sender" | "recipient" | "text"; code: number; message: string };
   /** Hangs up at RCPT TO, or after the whole text. */
   hangUp?: "recipient" | "text";
-  /** Done before RCPT TO is answered, and when the first byte of a text has come. */
+  /** Callbacks before RCPT TO is answered, and when the first byte of a text has arrived. */
   onRecipient?: () => Promise<void>;
   onText?: () => Promise<void>;
 }
 
-/** Where a server answers nothing any more. */
+/** The stage at which the server stops answering. */
 export type Hold = "none" | "greeting" | "recipient" | "text";
 
 export interface MailServer {
   port: number;
-  /** Mails whose text came whole and was not refused, also while its answer is held. */
+  /** Emails whose whole text arrived and was not refused, even while the response is held. */
   taken: Taken[];
-  /** From now on holds every mail there; `letGo` answers what is held and holds nothing more. */
+  /** Holds every later email at this stage. `letGo` answers the held ones and holds no more. */
   hold: Hold;
   held(): number;
   untilHeld(count: number): Promise<void>;

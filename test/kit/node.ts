@@ -1,4 +1,4 @@
-/** Whole services side by side on one PostgreSQL, each over real HTTP and with the real clock; what leaves them is a fake caller of each. */
+/** Complete services that share one PostgreSQL. Each has real HTTP, the real clock and a fake outbound caller. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,18 +12,18 @@ import { FakeCaller } from "./fake-caller.ts";
 import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
 import { serviceConfig } from "./service-config.ts";
 
-/** 32 bytes; every node has the same. */
+/** 32 bytes in hex. Every node has the same key. */
 const MASTER_KEY = "5a".repeat(32);
 
 export interface Node extends AsyncDisposable {
   service: Service;
   caller: FakeCaller;
-  /** The lines of every run so far. */
+  /** The printed lines of every run so far. */
   lines: string[];
   logged: string[];
 }
 
-/** `given`: a data directory that outlives the node. Without a database's URL it is on SQLite. */
+/** Starts a node. `given` is a data directory that outlives the node. An empty `databaseUrl` selects SQLite. */
 export async function startNode(databaseUrl: string, given?: string): Promise<Node> {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), "relay-node-")));
   const caller = new FakeCaller();
@@ -38,7 +38,7 @@ export async function startNode(databaseUrl: string, given?: string): Promise<No
   return { service, caller, lines, logged, [Symbol.asyncDispose]: () => (ended ??= end()) };
 }
 
-/** What a node runs, whichever process that is. */
+/** Starts a node's service, in this process or in a separate one. */
 export function serveNode(
   { dataDir, databaseUrl, config }: { dataDir: string; databaseUrl: string; config?: Partial<ServiceConfig> },
   ports: ServicePorts,
@@ -48,7 +48,7 @@ export function serveNode(
   return startService(serviceConfig(dataDir, { database, masterKey: MASTER_KEY, ...config }), ports);
 }
 
-/** An environment with a secret key, which any node takes. */
+/** An environment with a secret key that every node accepts. */
 export interface Tenant {
   app: string;
   name: EnvironmentName;
@@ -69,7 +69,7 @@ export async function makeTenants(node: Pick<Node, "service">, app: string, name
   return tenants;
 }
 
-/** A management call below `{E}` by way of this node; its answer's body. */
+/** Sends a management request below `{E}` to this node and returns the response's body. */
 export async function callApi(node: { service: { url: string } }, tenant: Tenant, method: string, path: string, body?: unknown): Promise<unknown> {
   const response = await fetch(`${node.service.url}/api/apps/${tenant.app}/${tenant.name}${path}`, {
     method,
@@ -82,12 +82,12 @@ export async function callApi(node: { service: { url: string } }, tenant: Tenant
   return answer;
 }
 
-/** A receiver with a name that its tenant has alone. */
+/** Saves a receiver. Its name must be unique in the app, because these receivers share one secret. */
 export async function saveReceiver(node: Pick<Node, "service">, tenant: Tenant, definition: Record<string, unknown>): Promise<void> {
   await callApi(node, tenant, "POST", "/relays", { definition, secret: HOOK_SECRET });
 }
 
-/** Posts a signed event to a receiver by way of this node. Throws unless it is recorded. */
+/** Posts a signed event to a receiver on this node. Throws unless the event is recorded. */
 export async function post(node: Pick<Node, "service">, tenant: Tenant, relay: string, id: string): Promise<void> {
   const response = await fetch(`${node.service.url}/hooks/${tenant.app}/${relay}`, {
     method: "POST",

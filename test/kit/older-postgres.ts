@@ -1,11 +1,11 @@
-/** A PostgreSQL database as an earlier version left it. */
+/** Creates a PostgreSQL database as an earlier version left it. */
 import { SQL } from "bun";
 import { POSTGRES_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { type FreshDatabase, freshDatabase } from "./postgres.ts";
 
 const TABLE = 'CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL)';
 
-/** With the tables of that schema, and what these statements wrote. */
+/** Creates the tables of that schema and runs these statements. */
 export async function olderDatabase(schema: number, statements: readonly string[] = []): Promise<FreshDatabase> {
   const fresh = await freshDatabase({ empty: true });
   await using old = new SQL(fresh.url, { max: 1 });

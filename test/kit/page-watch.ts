@@ -1,14 +1,14 @@
 /**
- * A wait in a browser that runs out tells what the page showed then: where it was, its visible text, what its console said, and which
- * requests were refused or still under way. A red run explains itself by it, on a machine that nobody can look at.
+ * Explains timeouts of browser tests. The error shows the page's URL, its visible text, its console messages, and the requests that failed or are
+ * pending. A failed run then explains itself, even on a machine that no person can look at.
  */
 import { errors, type Locator, type Page, type Request } from "playwright-core";
 import { PATIENCE_MS } from "./patience.ts";
 
 interface Watched {
-  /** The last of what the console, the page's policy and refused requests said. */
+  /** The last messages of the console, the page's policy and failed requests. */
   said: string[];
-  /** When each request that has no end yet began. */
+  /** Start time of each pending request. */
   underWay: Map<Request, number>;
 }
 
@@ -19,7 +19,7 @@ const watched = new WeakMap<Page, Watched>();
 const explained = new WeakSet<Error>();
 const wrapped = new WeakSet<object>();
 
-/** Follows the page from now on; its acts and those of its locators explain themselves where they wait in vain. */
+/** Watches the page from now on. Timeouts of its methods and of its locators' methods explain themselves. */
 export function watchPage(page: Page): void {
   if (watched.has(page)) return;
   const { said, underWay }: Watched = { said: [], underWay: new Map() };
@@ -44,7 +44,7 @@ export function watchPage(page: Page): void {
   explainWaits(Object.getPrototypeOf(page.locator("html")));
 }
 
-/** Puts the explanation around each act of one of playwright's classes, once for all of its objects. */
+/** Wraps each method of a Playwright class once, for all of its objects. */
 function explainWaits(prototype: Record<string, unknown>): void {
   if (wrapped.has(prototype)) return;
   wrapped.add(prototype);
@@ -81,7 +81,7 @@ async function describe(page: Page): Promise<string> {
   return [...list("What the page showed", shown), ...list("What it said, the last", said), ...list("Requests under way", waiting)].join("\n");
 }
 
-/** The title, and the visible text of its main part and of what is open above it. */
+/** Returns the title, and the visible text of the main part and of open dialogs and alerts. */
 async function look(page: Page): Promise<string[]> {
   const { title, texts } = await page.evaluate(() => {
     const parts = [...document.querySelectorAll<HTMLElement>("main, dialog[open], [role=alert]")];

@@ -1,12 +1,12 @@
-/** How long tests wait for what has to come about. A machine may be slow or busy: time is no part of what a test asserts, and no wait ends early for it. */
+/** Time limits of waits in tests. A machine can be slow or busy, so no test asserts a duration and no wait ends early. */
 
-/** A wait gives up after this: what has not come by then does not come. */
+/** A wait gives up after this time. */
 export const PATIENCE_MS = 120_000;
 
-/** A test or a hook ends after this, so that a wait in it runs out before and says what it waited for. */
+/** A test or a hook ends after this time. A wait in it gives up earlier, and then says what it waited for. */
 export const TEST_MS = 5 * PATIENCE_MS;
 
-/** Waits until nothing is left; gives up where it has not become less for so long. Resolves with what is left. */
+/** Waits until nothing is left. Gives up once the count has not decreased for PATIENCE_MS. Resolves with the last count. */
 export async function untilNoneLeft(countLeft: () => number | Promise<number>, everyMs = 50): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let lessAtMs = performance.now(); ; await Bun.sleep(everyMs)) {
@@ -17,7 +17,7 @@ export async function untilNoneLeft(countLeft: () => number | Promise<number>, e
   }
 }
 
-/** Asks again and again until the answer is so; resolves with the last answer, which is the wrong one where it never came about. */
+/** Asks until `isSo` accepts the answer, or the wait gives up. Resolves with the last answer in both cases. */
 export async function poll<Value>(ask: () => Value | Promise<Value>, isSo: (value: Value) => boolean, everyMs = 20): Promise<Value> {
   const endMs = performance.now() + PATIENCE_MS;
   for (;;) {

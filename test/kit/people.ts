@@ -1,4 +1,4 @@
-/** People, catalogs and action runs for rule tests: each call commits on its own, as a request would. */
+/** People, catalogs and action runs for rule tests. Each call commits separately, as a request does. */
 
 import type { JsonObject } from "../../src/base/json.ts";
 import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/base/limit.ts";
@@ -16,13 +16,13 @@ export interface Town extends FreshStore {
   environmentId: number;
   /** Another environment of the same app. */
   otherEnvironmentId: number;
-  /** A new person with a made-up address. */
+  /** Creates a person with a made-up address. */
   newPerson(options?: { environmentId?: number; suspended?: boolean }): Promise<PersonRow>;
   newCollection(name: string, kind: string, fields: unknown): Promise<void>;
   product(name: string, input?: ProductInput): Promise<void>;
   plan(name: string, input?: PlanInput): Promise<void>;
   makeRun(person: PersonRow | null, occurrence?: Occurrence): ActionRun;
-  /** Runs an action once for a person, as the runner does: in a transaction of origin `relay`. */
+  /** Runs an action once for a person as the runner does, in a transaction of origin `relay`. */
   act<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow | null, payload?: JsonObject): Promise<ActionOutcome>;
 }
 
@@ -73,17 +73,17 @@ export async function openTown(): Promise<Town> {
 }
 
 export interface Occurrence {
-  /** The relay that runs; `shop` when absent. */
+  /** The relay that runs, `shop` by default. */
   relay?: string;
   event?: string;
-  /** The event's number; by itself each event arrives after those before it. */
+  /** The event's number. By default each event arrives after the earlier ones. */
   arrival?: number;
   payload?: JsonObject;
   local?: boolean;
   limits?: RaisableLimits;
 }
 
-/** What an action is handed of a receiver's event, as the runner makes it; templates read the payload and the person. */
+/** Returns what the runner passes to an action for a receiver's event. Templates read the payload and the person. */
 function makeRun(environmentId: number, nowMs: number, person: PersonRow | null, occurrence: Occurrence): ActionRun {
   const { relay = "shop", event = "evt_test", arrival = ++arrived, payload = {}, local = false, limits = DEFAULT_LIMITS } = occurrence;
   const trigger = { kind: "receiver" as const, verify: { scheme: "hooks" }, map: {} };

@@ -1,4 +1,4 @@
-/** A named pipe that nobody writes to, made by the system's own call: a bare PATH has no command for it. */
+/** Creates a named pipe that no process writes to. It uses a system call, because a bare PATH has no command for it. */
 import { dlopen } from "bun:ffi";
 
 const libc = dlopen(process.platform === "darwin" ? "libSystem.dylib" : "libc.so.6", {

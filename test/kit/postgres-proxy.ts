@@ -9,7 +9,7 @@ type Loss = "unsent" | "unheard";
 
 interface PostgresProxy extends Disposable {
   url: string;
-  /** Passes nothing on and closes nothing, on all connections or on those with this application name. */
+  /** Silences all connections, or those with this application name: passes nothing on and closes nothing. */
   cut(name?: string): void;
   /** Drops the connections with this application name. */
   drop(name: string): void;
@@ -41,12 +41,12 @@ interface Way {
   rest: Buffer;
   said: string;
   isLost: boolean;
-  /** The client's name of its prepared COMMIT, and the messages held back until that runs. */
+  /** The client's name for its prepared COMMIT, and the messages that wait until it runs. */
   commit: string | null;
   held: Buffer[];
 }
 
-/** `near`: the port that it begins at; 0: a free one. */
+/** Opens the proxy. `near` is its port; 0 selects a free one. */
 export async function openPostgresProxy(databaseUrl: string, { near: nearPort = 0 }: { near?: number } = {}): Promise<PostgresProxy> {
   const { hostname, port } = new URL(databaseUrl);
   const ways = new Set<Way>();
@@ -114,7 +114,7 @@ export async function openPostgresProxy(databaseUrl: string, { near: nearPort = 
 
 const BEGIN_VERSION = 196_608;
 
-/** Whole messages go on as they are; answers how the connection is lost with the last of them. */
+/** Passes complete messages on unchanged. Returns how the connection is lost with the last of them. */
 function passOn(way: Way, chunk: Buffer, loseCommit: PostgresProxy["loseCommit"]): Loss | null {
   way.rest = way.rest.length === 0 ? chunk : Buffer.concat([way.rest, chunk]);
   for (;;) {

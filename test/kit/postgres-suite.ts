@@ -1,11 +1,11 @@
 /**
- * The suites that run a second time with their stores on PostgreSQL. `npm test` runs those that need the other database most: the statements of the
- * store, leases, order, dedupe, change capture, and one suite of each module. `npm run test:soak` and `npm test -- --postgres` also run the others. A
- * suite over a kit's store is in one of these lists or, with its reason, among those that do not (`test/house/postgres-suite.test.ts`). One suite runs
- * there by `npm test -- --postgres <file>`.
+ * Lists the suites that run a second time with their stores on PostgreSQL. `npm test` runs those that need the other database most: the statements of
+ * the store, leases, order, dedupe, change capture, and one suite of each module. `npm run test:soak` and `npm test -- --postgres` also run the
+ * others. A suite over a kit's store must be in one of these lists, or in the list of exceptions with a reason (`test/house/postgres-suite.test.ts`).
+ * `npm test -- --postgres <file>` runs one suite on PostgreSQL.
  */
 const RULES: readonly string[] = [
-  // What one row or one list of the store says.
+  // Single rows and lists of the store.
   ...["dedupe", "event-number", "event-list", "walk", "effect", "erasure", "recent-call-retention", "audit", "metric", "health-standing"],
   // Several nodes and transactions.
   ...["runner-ready-buffer", "runner-claim", "runner-warm-up", "live-relay", "overlap", "arrival-order"],
@@ -18,7 +18,7 @@ const RULES: readonly string[] = [
 
 const FLOWS: readonly string[] = ["receiver", "capture", "replay", "change-stream", "hold-at-once", "store-purchase", "app-delete"];
 
-/** These move a clock by hours or days, where each timer asks its database, or repeat a story that a suite above tells. */
+/** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */
 const LONG_RULES: readonly string[] = [
   ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "fruitless", "silence", "health-nodes", "action-time"],
   ...["event-row", "event-state", "relay-view", "save-warning", "capture", "client-signin", "app-removal"],
@@ -38,11 +38,11 @@ const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] =
   ...flows.map((name) => `test/flow/${name}.test.ts`),
 ];
 
-/** These run on PostgreSQL only in the soak and where the database is named. */
+/** Suites that run on PostgreSQL only in the soak, or when the command names the database. */
 export const LONG_POSTGRES_SUITES: readonly string[] = pathsOf(LONG_RULES, LONG_FLOWS);
 export const POSTGRES_SUITES: readonly string[] = [...pathsOf(RULES, FLOWS), ...LONG_POSTGRES_SUITES];
 
-/** Why a suite over a kit's store does not run there again, and which. */
+/** Suites over a kit's store that do not run on PostgreSQL, with the reason. */
 export const FILE_ALONE: readonly (readonly [why: string, suites: readonly string[]])[] = [
   ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup"]],
   ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],

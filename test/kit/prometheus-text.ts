@@ -1,9 +1,9 @@
-/** Reads Prometheus' text format strictly enough to say that an answer is one: each line by its grammar, each sample under its TYPE. */
+/** Reads Prometheus' text format strictly: each line must match the grammar, and each sample must follow its TYPE. */
 
 interface MetricFamily {
   type: string;
   help: string;
-  /** `name{label="value"}` as written, to its value. */
+  /** Maps `name{label="value"}` as written to its value. */
   samples: Map<string, number>;
 }
 
@@ -12,7 +12,7 @@ const TYPE = /^# TYPE ([a-zA-Z_:][\w:]*) (counter|gauge|histogram|summary|untype
 const SAMPLE =
   /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"(?:,(?=[a-zA-Z_])|(?=\})))*\})? ([+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN)$/i;
 
-/** The families by name. Throws at the first line that is not in the format. */
+/** Returns the families by name. Throws at the first line that is not in the format. */
 export function parsePrometheus(text: string): Map<string, MetricFamily> {
   if (!text.endsWith("\n")) throw new Error("The text does not end with a newline.");
   const families = new Map<string, MetricFamily>();
@@ -41,7 +41,7 @@ export function parsePrometheus(text: string): Map<string, MetricFamily> {
   return families;
 }
 
-/** One sample's value; 0 where it is not there yet. */
+/** Returns the value of one sample, or 0 if it does not exist yet. */
 export function sampleOf(text: string, key: string): number {
   const family = parsePrometheus(text).get(key.replace(/\{.*$|_(bucket|sum|count)$/g, ""));
   return family?.samples.get(key) ?? 0;

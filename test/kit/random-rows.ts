@@ -1,11 +1,11 @@
-/** Rows that no version of the service wrote, in every table of a SQLite database: what any column may hold, as far as its table takes it. */
+/** Fills every table of a SQLite database with rows that no version of the service wrote. A column gets any value that its table accepts. */
 import { Database } from "bun:sqlite";
 import { SqliteEnd } from "../../src/store/sqlite/transfer.ts";
 
 const TEXTS = ["", " ", "a", "Ünïcödé ẞ", "😀 \u{10ffff}", "'\"\\\\\n\r\t\u0001\u2028\ufffd", '{"a":"\\u0000"}', "%s $1 ?1 null", "é", "e\u0301"];
 const INTEGERS = [0n, 1n, -1n, 255n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n + 1n, 2n ** 62n, -(2n ** 63n)];
 
-/** Its one row is there; what every command reads has to be readable. */
+/** Tables that get no rows: one has exactly one row already, and every command must be able to read the others. */
 const LEFT = new Set(["event_last", "app", "environment"]);
 
 export function addRandomRows(file: string, { rows, random }: { rows: number; random: () => number }): void {

@@ -1,4 +1,4 @@
-/** Reads every page and list of the OpenAPI document: each path with what its lists name, each filter with what it may hold. */
+/** Reads every page and list of the OpenAPI document: each path with the items that its lists name, each filter with its possible values. */
 import type { ApiServer, Reply } from "./api-server.ts";
 
 interface Schema {
@@ -14,15 +14,15 @@ interface Operation {
 }
 
 interface ReadOptions {
-  /** A signed-in person's token, for what is read as a person. */
+  /** Token of a signed-in person, for the routes that a person reads. */
   personSession: string;
   /** Values of path parameters that no list names, by the path up to them or by name. */
   named: Readonly<Record<string, readonly string[]>>;
-  /** Values of filters, by name, besides those that the schema lists. */
+  /** Values of filters by name, in addition to those that the schema lists. */
   filters: Readonly<Record<string, readonly string[]>>;
 }
 
-/** How an operation answered. */
+/** The response of an operation. */
 interface Read {
   operation: string;
   asked: string;
@@ -51,7 +51,7 @@ export async function readAll(api: ApiServer, options: ReadOptions): Promise<Rea
     return asked;
   };
 
-  /** What the list at this path names, by id where it has one. */
+  /** Returns the items that the list at this path names, by id if they have one. */
   const listedAt = async (template: string, path: string): Promise<string[]> => {
     const operation = paths[template]?.get;
     if (operation === undefined) return [];
@@ -60,7 +60,7 @@ export async function readAll(api: ApiServer, options: ReadOptions): Promise<Rea
     return (items ?? []).map(({ id, name, slug }) => String(id ?? name ?? slug)).slice(0, MAX_NAMED);
   };
 
-  /** The paths that a path of the document stands for. */
+  /** Returns the paths for a path template of the document. */
   const fill = async (template: string): Promise<string[]> => {
     let filled = [""];
     let upTo = "";
@@ -102,7 +102,7 @@ function hasPages({ parameters }: Operation): boolean {
   return parameters.some(({ name }) => name === "cursor");
 }
 
-/** The values that a schema lists. */
+/** Returns the values that a schema lists. */
 function valuesOf(schema: Schema): string[] {
   const own = schema.enum ?? (schema.const === undefined ? [] : [schema.const]);
   return [...own.map(String), ...(schema.type === "boolean" ? ["true", "false"] : []), ...(schema.anyOf ?? []).flatMap(valuesOf)];

@@ -1,8 +1,11 @@
-/** Rows that the database refuses, as a fault of the service would have it: a trigger in the words of either. */
+/** Makes the database refuse rows, as if the service had a fault. It uses a trigger in the SQL of either database. */
 import type { Store } from "../../src/store/port.ts";
 import { ON_POSTGRES } from "./chosen-store.ts";
 
-/** In a write of the store itself, behind what was written before: `on` is such as `BEFORE INSERT ON run`, `when` is asked of the row as NEW. */
+/**
+ * Refuses rows from now on. `on` is an event such as `BEFORE INSERT ON run`, and `when` is a condition on the row NEW. The store creates the trigger
+ * itself, after the writes that came before.
+ */
 export async function refuseRows(store: Store, on: string, when: string): Promise<void> {
   await store.write("erasure", async (tx) => {
     if (!ON_POSTGRES) {
@@ -14,10 +17,10 @@ export async function refuseRows(store: Store, on: string, when: string): Promis
   });
 }
 
-/** The end of every transaction that stored an event, behind all of its work, until `takeRowsAgain`. */
+/** Makes every transaction that stored an event fail at its end, after all of its work, until `takeRowsAgain`. */
 export async function refuseCommits(store: Store): Promise<void> {
   if (!ON_POSTGRES) {
-    // The keys of its events are the last that a transaction writes.
+    // A transaction writes the keys of its events last.
     await store.write("erasure", async (tx) => {
       for (const [name, on] of Object.entries({ boom: "INSERT", boom_too: "UPDATE" }))
         await tx.run(`CREATE TRIGGER ${name} BEFORE ${on} ON key_recent BEGIN SELECT RAISE(ABORT, 'boom'); END`);

@@ -1,4 +1,4 @@
-/** Definitions and senders that many tests share: a receiver with a plain HMAC recipe, and calls that verify against it. */
+/** Definitions and senders that many tests share: a receiver with a plain HMAC recipe, and requests that it verifies. */
 import { createHmac } from "node:crypto";
 import type { Store } from "../../src/store/port.ts";
 import type { RunningService } from "./running-service.ts";
@@ -21,7 +21,7 @@ export const writeOrder: ActionLike = {
   data: { order: "{{mapped.event_id}}", amount: "{{mapped.amount}}" },
 };
 
-/** A receiver named `orders` unless said otherwise; its sender signs the body with HMAC-SHA256 in hex. */
+/** Returns a receiver, named `orders` by default. Its sender signs the body with HMAC-SHA256 in hex. */
 export function receiverDefinition(change: {
   name?: string;
   actions?: readonly ActionLike[];
@@ -48,21 +48,21 @@ export function receiverDefinition(change: {
   };
 }
 
-/** Headers and body of a call signed the way `receiverDefinition` verifies. */
+/** Returns headers and body of a request that is signed the way `receiverDefinition` verifies. */
 export function signedCall(event: unknown, secret = HOOK_SECRET): { headers: Record<string, string>; body: string } {
   const body = typeof event === "string" ? event : JSON.stringify(event);
   const signature = createHmac("sha256", secret).update(body).digest("hex");
   return { headers: { "content-type": "application/json", "x-signature": signature }, body };
 }
 
-/** The collection that `writeOrder` writes to. */
+/** Creates the collection that `writeOrder` writes to. */
 export async function makeOrders(running: RunningService): Promise<void> {
   const fields = { order: { type: "text" }, amount: { type: "text" } };
   const made = await running.api("POST", "/collections", { name: "orders", kind: "shared", fields });
   if (made.status !== 201) throw new Error(`The collection was refused: ${JSON.stringify(made.body)}`);
 }
 
-/** Saves a relay that must be accepted; answers what the save answered. */
+/** Saves a relay that the API must accept, and returns the response's body. */
 export async function saveRelay(
   running: RunningService,
   definition: Record<string, unknown>,
@@ -81,7 +81,7 @@ export async function saveRelay(
   return saved.body;
 }
 
-/** As no save would leave it: written into the database itself. */
+/** Changes a stored definition in the database itself, to something that no save accepts. */
 export async function breakRelay(store: Store, name: string, spoil: (definition: Stored) => void): Promise<void> {
   await store.write("app", async (tx) => {
     const row = await tx.get<{ definition: string }>("SELECT definition FROM relay WHERE name = ?1", name);
@@ -101,7 +101,7 @@ export const TOKEN_RECIPE = {
   encoding: "hex",
 };
 
-/** A call of a sender that signs by it. */
+/** Returns a request that is signed by TOKEN_RECIPE. */
 export function tokenCall(token: string, more: object, atSeconds = 1_768_478_400): { headers: Record<string, string>; body: string } {
   const signature = createHmac("sha256", HOOK_SECRET).update(`${atSeconds}${token}`).digest("hex");
   return {

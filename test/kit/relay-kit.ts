@@ -1,6 +1,6 @@
 /**
- * Relays in tests: definitions of each kind, a sealer, and the calls that save them as an owner would. By hand, for a save into a store takes a
- * fraction of a service's start; what the API adds to it is tested on a service.
+ * Relays in tests: definitions of each kind, a sealer, and functions that save relays as an owner does. They save into a store, which takes a
+ * fraction of a service's start. Tests with a service check what the API adds.
  */
 
 import { recordDue } from "../../src/engine/schedule/schedule.ts";
@@ -21,7 +21,7 @@ export const WRITE = { type: "write_record", collection: "orders", data: { id: "
 export const CALL = { type: "call_url", url: "https://example.com/notice" };
 export const GRANT = { type: "grant_credits", amount: 5 };
 
-/** Schemes as `verify` says them. */
+/** Schemes in the form that `verify` takes. */
 export const HMAC = {
   scheme: "signature",
   header: "x-signature",

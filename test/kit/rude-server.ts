@@ -1,16 +1,16 @@
 /**
- * An HTTP server with bad manners, in a process of its own: `bun rude-server.ts <manner>` prints its port and reads notices over connections
- * that stay open. Every notice is counted by its id when it was read whole; GET answers the counts.
+ * An HTTP server that misbehaves, in a separate process. `bun rude-server.ts <manner>` prints its port and reads notices over connections that stay
+ * open. It counts every complete notice by its id, and GET returns the counts.
  *
- * - closes: closes a connection some random milliseconds after an answer, whatever arrives meanwhile
- * - half-closes: says that it ends, in the same way, and goes on reading
- * - resets: reads every fifth notice and breaks the connection off without a word
- * - drips: answers in pieces some milliseconds apart, and breaks every tenth answer off in its middle
+ * - closes: closes a connection some random milliseconds after a response, whatever arrives meanwhile
+ * - half-closes: closes its side of the connection in the same way, but continues to read
+ * - resets: reads every notice, but resets the connection without a response for one in five
+ * - drips: answers in pieces some milliseconds apart, and breaks off one response in ten in its middle
  */
 import { createServer, type Socket } from "node:net";
 
 const [manner = "closes"] = process.argv.slice(2);
-/** How often each notice was read, and how often it was left without an answer. */
+/** Counts how often each notice was read, and how often it got no complete response. */
 const read: Record<string, number> = {};
 const dropped: Record<string, number> = {};
 let connections = 0;

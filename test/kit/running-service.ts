@@ -1,7 +1,4 @@
-/**
- * A whole service in this process, over real HTTP and a real SQLite file in a folder of its own, with a clock the test moves.
- * Time is advanced, never slept.
- */
+/** A complete service in this process, with real HTTP, a real database and a clock that the test moves. Tests advance the time and never sleep. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,11 +31,11 @@ export interface Answer {
 export interface RunningService extends BareService {
   /** Secret keys by environment. */
   keys: Readonly<Record<string, string>>;
-  /** A management call below `{E}` of the environment (default development). */
+  /** Sends a management request below `{E}` of the environment (default development). */
   api(method: string, path: string, body?: unknown, environment?: EnvironmentName): Promise<Answer>;
-  /** A call to a receiver's path; `at` defaults to `/hooks/app_test/<name>`. */
+  /** Sends a request to the receiver at `/hooks/app_test/<name>`. */
   hook(name: string, init: { headers: Record<string, string>; body: string | Uint8Array; search?: string }): Promise<Answer>;
-  /** Waits until no event that may run now is queued or running. */
+  /** Waits until no event that can run now is queued or running. */
   drain(): Promise<void>;
 }
 
@@ -48,27 +45,27 @@ export interface RunningOptions {
   environments?: readonly EnvironmentName[];
 }
 
-/** A service with no app yet, and the clock and the ports it runs with. */
+/** A service without an app, and the clock and the ports that it uses. */
 export interface BareService extends AsyncDisposable {
   readonly service: Service;
   dataDir: string;
-  /** What a command in that folder needs to work on this service's database. */
+  /** Variables with which a command in that folder uses this service's database. */
   commandEnv: Record<string, string>;
   clock: VirtualClock;
-  /** The lines of every run so far. */
+  /** The printed lines of every run so far. */
   lines: string[];
   /** The lines of the log so far. */
   logged: string[];
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
-  /** Its database, past the service. */
+  /** Access to the database that bypasses the service. */
   beside: DirectDatabase;
-  /** Stops it and starts another on the same data; `onStopped` is called in between. */
+  /** Stops the service and starts another one on the same data. `onStopped` runs in between. */
   restart(onStopped?: () => void): Promise<void>;
 }
 
 export async function startBareService(options: Omit<RunningOptions, "environments"> = {}): Promise<BareService> {
   const dataDir = options.config?.dataDir ?? (await mkdtemp(join(tmpdir(), "relay-test-")));
-  // A test that gives a folder is about what is in it.
+  // A test that passes a folder uses the database file in it.
   const chosen = ON_POSTGRES && options.config?.dataDir === undefined ? await chooseDatabase() : null;
   if (chosen === null && options.config?.dataDir === undefined) await placeSchema(join(dataDir, "relay.db"));
   const clock = new VirtualClock(START_MS);
@@ -115,7 +112,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
       const ended = Promise.resolve(service[Symbol.asyncDispose]()).finally(() => {
         isOpen = false;
       });
-      // A call without an answer and a body that no client reads hold the service open until its clock passes their limits.
+      // A request without a response, or a body that no client reads, holds the service open until its clock passes the limits.
       while (isOpen) {
         await Promise.race([ended, Bun.sleep(1_000)]);
         if (isOpen) await clock.advance(10_000);
@@ -152,16 +149,16 @@ export async function startRunningService(options: RunningOptions = {}): Promise
     async drain() {
       const deadline = performance.now() + PATIENCE_MS;
       for (let turn = 0; performance.now() < deadline; turn++) {
-        // What waits for something outside of this process, such as a name that is looked up, takes time and not turns.
+        // Work outside of this process, such as looking up a name, takes time and not turns of the event loop.
         if (turn > BUSY_TURNS) await Bun.sleep(1);
-        // Where its store failed it tries again by the clock, which stands still.
+        // After a failure of its store, the runner retries by the clock, which does not move here.
         if (turn > BUSY_TURNS && !bare.service.runner.alive) bare.service.runner.wake();
         await settle();
         const [waiting] = await bare.rows<{ count: number }>(
           "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_key IN (SELECT key FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id WHERE state = 'active' AND held_at IS NULL))",
         );
         if (waiting?.count !== 0) continue;
-        // A commit is seen by others before its own process has its answer.
+        // Other connections can see a commit before the service's own process gets its answer.
         await settle();
         return;
       }
@@ -170,7 +167,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
   };
 }
 
-/** A node of several takes up an environment that was made, and what waits in it, a moment later. */
+/** Waits until a node of a cluster has taken over a new environment and the events that wait in it. */
 export async function untilHeld(): Promise<void> {
   if (ON_POSTGRES) await settle();
 }

@@ -1,6 +1,6 @@
 /**
- * What people hold, worked out from the audit alone: its rows stand in the order the work was committed in. Access and plans follow the order in which
- * the events arrived, whose ids rise. Work that says it was done though it had been done before is broken; so is a receipt, a line or a key too many.
+ * Computes what people hold from the audit log only, whose rows are in the order of the commits. Access and plans follow the order in which the
+ * events arrived, which is the order of their ids. `broken` lists work that was done twice, and sales, refunds and receipts that must not exist.
  */
 
 import { EVENT_ID } from "./event-sql.ts";
@@ -8,7 +8,7 @@ import type { RunningService } from "./running-service.ts";
 
 const LAMP_CREDITS = 10;
 
-/** By person: live grants as `<entitlement> from <source>`, credits, the plan; and every receipt. */
+/** Each person's live grants as `<entitlement> from <source>`, credits and plan, and every receipt. */
 interface Held {
   people: Record<string, { grants: string[]; credits: number; plan: string }>;
   receipts: string[];
@@ -31,9 +31,9 @@ interface Worked {
 interface Grant {
   entitlement: string;
   source: string;
-  /** Of a purchase. */
+  /** Ref of the purchase that gave it, or null. */
   ref: string | null;
-  /** The event that gave it, the first to arrive of those with its ref. */
+  /** The event that gave it: the first to arrive of those with its ref. */
   event: string;
 }
 
@@ -41,7 +41,7 @@ class Account {
   credits = 0;
   /** The first event to arrive of each payment for the plan, by ref. */
   readonly paid = new Map<string, string>();
-  /** The events that canceled the plan, and those that took each entitlement. */
+  /** The events that canceled the plan, and those that revoked each entitlement. */
   readonly canceled = new Set<string>();
   readonly taken = new Map<string, Set<string>>();
   grants: Grant[] = [];
@@ -60,7 +60,7 @@ class Account {
 }
 
 export class SaleModel {
-  /** One sentence each. */
+  /** Violations, each as one sentence. */
   readonly broken: string[] = [];
   readonly #accounts = new Map<string, Account>();
   readonly #sold = new Map<string, { person: string; refunded: boolean }>();
@@ -83,7 +83,7 @@ export class SaleModel {
     return model;
   }
 
-  /** What the store says, in the model's words. */
+  /** Reads what people hold from the store, in the same form. */
   static async lookAt(running: RunningService): Promise<Held> {
     const people: Held["people"] = {};
     const now = running.clock.now();
@@ -141,7 +141,7 @@ export class SaleModel {
     }
   }
 
-  /** What counts by its arrival, whether it ran first or found that it had been done. */
+  /** Applies what depends on the order of arrival, whether this run did the work or found it done. */
   #arrive(type: string, { person, event: arriving, ref: of }: Row): void {
     const [account, event, ref] = [this.#account(person ?? ""), arriving ?? "", of ?? ""];
     const first = (known: string | undefined) => (known === undefined || event < known ? event : known);

@@ -16,15 +16,18 @@ import { makeRelayKit, schedule } from "./relay-kit.ts";
 interface SellingStore extends Town {
   newRelay(name: string, environment?: EnvironmentName): Promise<void>;
   deleteRelay(name: string): Promise<void>;
-  /** Runs a selling action for a person, as they are stored now. */
+  /** Runs a selling action for a person in the person's stored state. */
   sell<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow, occurrence?: Occurrence): Promise<ActionOutcome>;
-  /** Live grants as `<entitlement> from <source>`, sorted, the balance and the plan. */
+  /** Returns the live grants as `<entitlement> from <source>`, sorted, the balance and the plan. */
   holdings(person: PersonRow): Promise<{ grants: string[]; credits: number; plan: string | null }>;
 }
 
 let events = 0;
 
-/** Relays `shop` and `other`; a product `lamp` (key and 100 credits) and plans `free` (default) and `pro`, sold through `shop`. */
+/**
+ * Opens a store with relays `shop` and `other`, a product `lamp` (key and 100 credits), and plans `free` (default) and `pro`. The relay `shop` sells
+ * the product and the plan `pro`.
+ */
 export async function openSellingStore(): Promise<SellingStore> {
   const town = await openTown();
   const { store, clock, environmentId } = town;
@@ -43,7 +46,7 @@ export async function openSellingStore(): Promise<SellingStore> {
       const run = market.makeRun(now, occurrence);
       return store.write("relay", (tx) => type.bind(action)(tx, run));
     },
-    /** Each event has an id of its own. */
+    /** Gives each event a different id. */
     makeRun: (person, occurrence = {}) => town.makeRun(person, { event: `evt_${++events}`, ...occurrence }),
     holdings: (person) =>
       store.read(async (tx) => {

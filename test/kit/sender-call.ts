@@ -1,4 +1,4 @@
-/** A sender in the tests: signs drafts by a scheme, and turns what it signed into the call a receiver sees. */
+/** A sender in the tests: signs drafts by a scheme, and turns a signed draft into the request that a receiver gets. */
 import { generateKeyPairSync } from "node:crypto";
 import type { ReceivedRequest, SignedDraft, Verdict } from "../../src/rules/verify/contract.ts";
 import { receiveRequest } from "../../src/rules/verify/received-request.ts";
@@ -25,7 +25,7 @@ export function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** A call made by hand. */
+/** Builds a request without a sender. */
 export function makeCall(change: CallChange = {}): ReceivedRequest {
   const body = change.body ?? EVENT;
   return receiveRequest({
@@ -37,7 +37,7 @@ export function makeCall(change: CallChange = {}): ReceivedRequest {
   });
 }
 
-/** The call a signed draft makes, with something of it changed on the way. */
+/** Builds the request of a signed draft, with some parts changed on the way. */
 export function deliver(draft: SignedDraft, change: CallChange = {}): ReceivedRequest {
   return makeCall({
     body: draft.body,
@@ -61,15 +61,15 @@ export function signEvent(fields: SignatureFields, key: string, body: string = E
   });
 }
 
-/** `verified`, or the code of the refusal. */
+/** Returns `verified`, or the code of the rejection. */
 export function outcome(verdict: Verdict): string {
   return verdict.verified ? "verified" : verdict.code;
 }
 
 interface SenderKeys {
-  /** What the sender signs with. */
+  /** The key that the sender signs with, as PEM. */
   privateKey: string;
-  /** What the relay stores. */
+  /** The public key that the relay stores, as DER in base64. */
   stored: string;
 }
 

@@ -1,4 +1,4 @@
-/** The recorded requests of real providers (test/golden/provider-request.json), as calls a receiver sees. */
+/** The recorded requests of real providers (test/golden/provider-request.json), as a receiver gets them. */
 import type { SignedDraft } from "../../src/rules/verify/contract.ts";
 import recorded from "../golden/provider-request.json";
 

@@ -1,6 +1,6 @@
 /**
- * Signs a sender's example as the sender does: by its own library where one is here, else by a few lines written from its documentation's words.
- * Nothing of this is the product's code.
+ * Signs a sender's example as the sender does: with its own library if one is installed, otherwise with a few lines written from its documentation.
+ * It uses none of the product's code.
  */
 import { createHmac, generateKeyPairSync, sign as signByKey } from "node:crypto";
 import { sign as signGithub } from "@octokit/webhooks-methods";
@@ -11,26 +11,26 @@ import type { SenderExample } from "../../src/rules/senders/sender.ts";
 export interface ToSign {
   body: string;
   secret: string;
-  /** When it is sent. */
+  /** Time of the request. */
   nowMs: number;
   url: string;
 }
 
 export interface SignedCall {
   headers: Record<string, string>;
-  /** What is sent where the sender writes into the body. */
+  /** The body that is sent, if the sender writes the signature into it. */
   body?: string;
   search?: string;
 }
 
 interface Signer {
-  /** What is pasted; the default is 32 letters and digits. */
+  /** The secret that an operator pastes, by default 32 letters and digits. */
   secret?: string;
-  /** Another secret, where the default one with a letter changed is none. */
+  /** Another valid secret, if the default one with a changed letter is invalid. */
   otherSecret?: string;
-  /** It signs no body, so that a changed one is not told from the real one. */
+  /** The sender does not sign the body, so a changed body verifies. */
   unsigned?: true;
-  /** A timestamp is signed, so that an old call is refused. */
+  /** The sender signs a timestamp, so an old request is rejected. */
   timed?: true;
   sign(call: ToSign): SignedCall | Promise<SignedCall>;
 }
@@ -45,7 +45,7 @@ function hmac(hash: string, key: string, text: string, encoding: Encoding = "hex
 
 const seconds = (nowMs: number) => String(Math.floor(nowMs / 1000));
 
-/** One header that holds the HMAC of the body, behind `before`. */
+/** Sends the HMAC of the body in one header, with the prefix `before`. */
 function bodyHmac(header: string, hash: string, encoding: Encoding, before = ""): Signer {
   return { sign: ({ body, secret }) => ({ headers: { [header]: before + hmac(hash, secret, body, encoding) } }) };
 }
@@ -58,7 +58,7 @@ interface TimedParts {
   exact?: true;
 }
 
-/** `t=…,v1=…` over the time, `between` and the body. */
+/** Sends `t=…,v1=…` in one header, signed over the time, `between` and the body. */
 function timedParts(header: string, [time, signature]: [string, string], how: TimedParts = {}): Signer {
   const { between = ".", separator = ",", encoding = "hex", exact } = how;
   return {
@@ -70,7 +70,7 @@ function timedParts(header: string, [time, signature]: [string, string], how: Ti
   };
 }
 
-/** The secret itself in a header. */
+/** Sends the secret itself in a header. */
 function token(header: string): Signer {
   return { unsigned: true, sign: ({ secret }) => ({ headers: { [header]: secret } }) };
 }
@@ -84,7 +84,7 @@ const ANOTHER = generateKeyPairSync("ed25519");
 const iso = (ms: number, end: string) => new Date(ms).toISOString().replace(/\.\d+Z$/, end);
 const POLAR = "polar_whs_Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 
-/** The reference library of Standard Webhooks, under the names that a sender gives the headers. */
+/** Signs with the reference library of Standard Webhooks, under the header names that a sender uses. */
 function hooksLibrary(family: "webhook" | "svix"): Signer {
   return {
     secret: `whsec_${SECRET}`,

@@ -1,10 +1,10 @@
-/** What a service is started with where its test or measure says nothing of it: a server on any free port, with one file as its database. */
+/** Default configuration of a service in tests and benchmarks: a server on any free port, with one SQLite file. */
 
 import { systemClock } from "../../src/base/clock.ts";
 import type { ServiceConfig } from "../../src/base/config.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 
-/** More of anything than a test does in its life. */
+/** A limit that no test reaches. */
 const RAISED = 1_000_000_000;
 export const RAISED_LIMITS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, RAISED])) as unknown as ServiceConfig["limits"];
 

@@ -7,7 +7,7 @@ import { BROKEN, FakeCaller } from "./fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "./relay-definition.ts";
 import { type RunningService, startRunningService } from "./running-service.ts";
 
-/** Tables with one row, or with rows that people make one by one. A scan of them stays short however long the service runs. */
+/** Tables with one row, or with rows that people create one by one. A scan of them stays short however long the service runs. */
 export const SMALL = new Set([
   "access_slug",
   "api_key",
@@ -82,7 +82,7 @@ export async function runAllWork(statements: RecordedStatements): Promise<Runnin
     for (const name of ["orders", "notices"]) await sendEvent(running, `a ${name}`, { email: "ada@example.com" }, name);
     await running.hook("orders", { headers: { "x-signature": "0".repeat(64) }, body: "{}" });
     await clock.advance(2 * HOUR_MS);
-    // What a killed process left, while the clock was set back and then far ahead.
+    // Simulates a killed process whose clock was set back and then far ahead.
     using other = new Database(file);
     other.run("UPDATE event SET state = 'running' WHERE name_key = (SELECT key FROM relay_name WHERE name = 'notices')");
     clock.jump(-24 * HOUR_MS);
@@ -102,7 +102,7 @@ export async function fileOf(running: RunningService): Promise<string> {
   return file?.file ?? "missing";
 }
 
-/** Sends the requests of people: every list with its filters, counts, searches, a bulk replay and an erasure. */
+/** Sends the requests that people cause: every list with its filters, counts, searches, a bulk replay and an erasure. */
 export async function queryAll(running: RunningService, statements: RecordedStatements): Promise<void> {
   const [{ id: person } = { id: "nobody" }] = await running.rows<{ id: string }>("SELECT id FROM person ORDER BY id LIMIT 1");
   const [event] = await running.rows<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq LIMIT 1");
@@ -164,7 +164,7 @@ export async function queryAll(running: RunningService, statements: RecordedStat
       await running.api("POST", "/bulk-replays", { ...chosen, perSecond: 10 });
       await running.clock.advance(2_000);
     }
-    // As if the newest event's last attempt had failed.
+    // Simulates a failed last attempt of the newest event.
     const retryMs = running.clock.now() + 60_000;
     await running.service.store.write("app", (tx) =>
       tx.run("UPDATE event SET state = 'queued', next_attempt_at = ?1 WHERE seq = ?2", retryMs, newest?.seq ?? 0),

@@ -1,6 +1,6 @@
 /**
- * A shop in a whole service: what it sells, the relays that sell it for a card processor (Stripe's own package signs), and a look at what a
- * person holds, all through the API.
+ * A shop in a complete service: its catalog, the relays that sell it for a card processor, and a query of what a person holds, all through the API.
+ * Stripe's own package signs the events.
  */
 import Stripe from "stripe";
 import type { RunningService } from "./running-service.ts";
@@ -21,7 +21,7 @@ const fromProcessor = (map: Record<string, string>, type: string) => ({
   when: { event_type: type },
 });
 
-/** A checkout and its refund twin, an invoice and its cancellation twin, credits on the side. */
+/** A checkout and its refund, an invoice and its cancellation, and credits in addition. */
 export const SHOP_RELAYS: readonly Record<string, unknown>[] = [
   {
     name: "checkout",
@@ -59,7 +59,7 @@ export const SHOP_RELAYS: readonly Record<string, unknown>[] = [
   },
 ];
 
-/** Makes the catalog and the relays: the relays first, because what they sell names them. */
+/** Creates the relays and then the catalog, because the items that relays sell name them. */
 export async function openShop(running: RunningService): Promise<void> {
   const call = async (method: string, path: string, body: unknown) => {
     const { status, body: answer } = await running.api(method, path, body);
@@ -76,7 +76,7 @@ export async function openShop(running: RunningService): Promise<void> {
   await call("PUT", "/plans/pro", { soldThrough: { kind: "relay", relay: "invoice" } });
 }
 
-/** A Stripe event, signed by its own package, at the clock's time. */
+/** Returns a Stripe event at the clock's time, signed by Stripe's own package. */
 export async function signStripe(running: Pick<RunningService, "clock">, id: string, type: string, object: object) {
   const body = JSON.stringify({ id, object: "event", type, data: { object } });
   const timestamp = Math.floor(running.clock.now() / 1000);
@@ -88,7 +88,7 @@ export async function signStripe(running: Pick<RunningService, "clock">, id: str
   return { headers: { "content-type": "application/json", "stripe-signature": signature }, body };
 }
 
-/** What the person holds now, as the API tells it. */
+/** Returns what the person holds now, as the API reports it. */
 export async function lookAt(running: RunningService, person: string): Promise<AccessQuery> {
   const { grants } = (await running.api("GET", `/persons/${person}/access`)).body;
   const { balance } = (await running.api("GET", `/persons/${person}/credits`)).body;
@@ -99,5 +99,5 @@ export async function lookAt(running: RunningService, person: string): Promise<A
   return { grants: held.sort(), credits: balance, plan };
 }
 
-/** As `drain`, which waits for a real mail server too. */
+/** Drains a service that uses a real mail server. `drain` waits for the mail server too. */
 export const drainWithMail = (running: RunningService): Promise<void> => running.drain();

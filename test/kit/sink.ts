@@ -1,6 +1,6 @@
 /**
- * The user's own server that call_url posts to: it keeps each notice as it came, answers when told, and checks signatures by the
- * specification's words alone, with nothing of the service's code.
+ * The user's own server that call_url posts to. It stores each notice as received and answers when the test says. It checks signatures by the
+ * specification only, without the service's code.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -15,16 +15,16 @@ interface SinkNotice {
 }
 
 export interface Sink extends AsyncDisposable {
-  /** Its origin, on localhost. */
+  /** Origin of the server, on localhost. */
   url: string;
   notices: SinkNotice[];
-  /** Resolves once there are `count` notices at `path`. */
+  /** Resolves once `count` notices have arrived at `path`. */
   waitFor(path: string, count: number): Promise<SinkNotice[]>;
-  /** Answers wait from now on, until the returned function is called. */
+  /** Delays all responses until the returned function is called. */
   hold(): () => void;
 }
 
-/** Starts a sink on a free port of loopback. */
+/** Starts a sink on a free loopback port. */
 export function startSink(): Sink {
   const notices: SinkNotice[] = [];
   let waiting: (() => void)[] = [];
@@ -67,7 +67,9 @@ export function startSink(): Sink {
   };
 }
 
-/** Whether `X-Service-Signature: t=<seconds>,v1=<hex>` is this secret's over `<t>.<raw body>`, and of now. */
+/**
+ * Returns whether `X-Service-Signature: t=<seconds>,v1=<hex>` is this secret's signature over `<t>.<raw body>`, made within the last five minutes.
+ */
 export function isNoticeSigned({ headers, body }: SinkNotice, signingSecret: string): boolean {
   const match = /^t=(\d{10}),v1=([0-9a-f]{64})$/.exec(headers["x-service-signature"] ?? "");
   if (match === null) return false;

@@ -1,4 +1,4 @@
-/** Failures of calls: what arrives and verifies nowhere, or verifies and becomes no event. */
+/** Staged failures of requests: those that verify nowhere, and those that verify and become no event. */
 import { toIso } from "../../src/base/clock.ts";
 import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
 import { DAY, HOUR, MINUTE, PRIVATE, type StagedFailure, type Stand, TIMED } from "./staged-failure.ts";
@@ -7,7 +7,7 @@ const OTHER_SECRET = "anotherSecretOfTwentyFour1";
 const URL_SIGNED = { scheme: "signature", header: "x-signature", signedPayload: "{url}{body}", encoding: "hex" };
 const BODY = JSON.stringify({ id: "a", note: PRIVATE });
 
-/** Refused calls over a quarter of an hour, as a sender's retries make them. */
+/** Sends a request six times over 24 minutes, as a sender's retries do. */
 async function often(stand: Stand, once: () => Promise<unknown>): Promise<void> {
   for (let sent = 0; sent < 6; sent++) {
     await once();

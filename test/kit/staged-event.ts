@@ -1,4 +1,4 @@
-/** Failures of events: what arrived well and comes to nothing, or waits. */
+/** Staged failures of events: accepted requests whose event fails or waits. */
 import { HOUR, MINUTE, type StagedFailure, type Stand } from "./staged-failure.ts";
 
 const OF_PERSON = { event_id: "id", person_id: "p" };
@@ -164,7 +164,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
     },
     alone: true,
     where: ["log"],
-    // A process that may not write learns of an I/O error where a full disk says that it is full.
+    // A process that may not write gets an I/O error instead of the error of a full disk.
     cause: /disk (I\/O error|is full).*event not recorded/,
   },
 ];

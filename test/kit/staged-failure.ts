@@ -1,7 +1,7 @@
 /**
- * Failures staged on a running service, and where each is told without being asked: the log's warnings, problems, alerts, the answer of the save
- * itself. Each is scored 0 (nothing to find), 1 (something is there where one looks), 2 (told without its cause, or the cause where one looks)
- * or 3 (told by itself, with the cause).
+ * Stages failures on a running service, and finds where the service reports each without being asked: the log's warnings, problems, alerts, the
+ * response to a save. A failure scores 0 (nothing to find), 1 (something to find by looking), 2 (a report without the cause, or the cause only by
+ * looking) or 3 (a report with the cause).
  */
 import { createHmac } from "node:crypto";
 import { poll } from "./patience.ts";
@@ -12,7 +12,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** Where something is told to somebody who asked for nothing. */
+/** A place where the service reports something without being asked. */
 type Place = "log" | "problem" | "alert" | "answer";
 
 interface Told {
@@ -23,20 +23,20 @@ interface Told {
 export interface StagedFailure {
   name: string;
   stage(stand: Stand): Promise<unknown>;
-  /** Every place that must tell it by itself. */
+  /** Every place that must report the failure. */
   where: readonly Place[];
-  /** The cause, in the words of each of them. */
+  /** The cause, in the words of each of these places. */
   cause: RegExp | ((stand: Stand) => RegExp);
-  /** What else may not be told: words of a secret or of an unverified body. */
+  /** Text that must not appear: words of a secret or of an unverified body. */
   hidden?: string;
-  /** It concerns the whole server, or needs it stopped: a server of its own. */
+  /** The failure concerns the whole server, or needs it stopped, so it gets a separate server. */
   alone?: true;
 }
 
-/** Words of an unverified body; they are never shown. */
+/** Words of an unverified body. The service must never show them. */
 export const PRIVATE = "words-that-nobody-verified";
 
-/** An app of its own on a server, with the collection `orders`, and short words for staging. */
+/** A separate app on a server, with the collection `orders` and helpers to stage failures. */
 export class Stand {
   readonly server: StagedServer;
   readonly called: Called;
@@ -44,7 +44,7 @@ export class Stand {
   readonly #keys: { development: string; production: string };
   readonly #answers: string[] = [];
   readonly #from: number;
-  /** When it was staged. */
+  /** Time at which the app was created. */
   readonly startMs: number;
 
   private constructor(server: StagedServer, called: Called, app: string, keys: { development: string; production: string }) {
@@ -61,7 +61,7 @@ export class Stand {
     return stand;
   }
 
-  /** A management call to an environment of the app. */
+  /** Sends a management request to an environment of the app. */
   async api(method: string, path: string, body?: unknown, environment: "development" | "production" = "development"): Promise<Answer> {
     const headers = { authorization: `Bearer ${this.#keys[environment]}` };
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -72,7 +72,7 @@ export class Stand {
     return readAnswer(await fetch(`${this.server.url}/hooks/${this.app}/${name}${search}`, { method: "POST", headers, body }));
   }
 
-  /** A change by the owner's hand; its answer's warnings and problems are told. */
+  /** Makes a change as the owner. The warnings and problems in its response count as reported. */
   async change(method: string, path: string, body?: unknown): Promise<Answer> {
     const answer = await this.api(method, path, body);
     const { warnings, problems, relay } = (answer.body ?? {}) as Record<string, unknown>;
@@ -81,7 +81,7 @@ export class Stand {
     return answer;
   }
 
-  /** Saves a receiver as `receiverDefinition` writes it, with the hook secret. */
+  /** Saves a receiver from `receiverDefinition`, by default with the hook secret. */
   async relay(change: Parameters<typeof receiverDefinition>[0] = {}, secret: string | null = HOOK_SECRET): Promise<void> {
     await this.save(receiverDefinition(change), secret);
   }
@@ -95,7 +95,7 @@ export class Stand {
     return this.hook(name, signedCall(event, secret));
   }
 
-  /** Posts it with these headers, over whatever is signed, by `t=…,v1=…`. */
+  /** Sends a request with a signature over `text`, as `t=…,v1=…` if `seconds` is set. */
   async callSigned(text: string, more: { seconds?: number; header?: string; body?: string; search?: string; secret?: string } = {}): Promise<Answer> {
     const { seconds, header = "x-signature", body = '{"id":"a"}', search = "", secret = HOOK_SECRET } = more;
     const hex = createHmac("sha256", secret).update(text).digest("hex");
@@ -103,7 +103,7 @@ export class Stand {
     return this.hook("orders", { headers: { "content-type": "application/json", [header]: value }, body, search });
   }
 
-  /** Calls the server that the app's owner runs. */
+  /** Returns an action that calls the server of the app's owner. */
   get notice(): { type: string; url: string } {
     return { type: "call_url", url: this.called.url };
   }
@@ -112,7 +112,7 @@ export class Stand {
     return Math.floor(this.server.nowMs / 1000);
   }
 
-  /** Lets what follows by itself happen. It halts at every retry: what is called answers in real time. */
+  /** Lets time pass and waits for the work that follows. It stops at every retry, because a called server answers in real time. */
   async pass(ms: number): Promise<void> {
     const untilMs = this.server.nowMs + ms;
     for (;;) {
@@ -124,12 +124,12 @@ export class Stand {
     await this.#rest();
   }
 
-  /** As `pass`, of hours and days. */
+  /** Lets hours or days pass, without stopping at retries. */
   leap(ms: number): Promise<void> {
     return this.server.move("leap", ms);
   }
 
-  /** Until no event of the app runs or is about to; when those that wait are tried again. */
+  /** Waits until no event of the app runs or is about to run. Returns the times of the next retries. */
   async #rest(): Promise<number[]> {
     type Item = { id: string; state: string; waits: { for: string; until: string } | null };
     const moves = ({ state, waits }: Item): boolean => state === "running" || waits?.for === "turn";
@@ -148,7 +148,7 @@ export class Stand {
     return (await this.api("POST", "/persons", { email })).body.person.id;
   }
 
-  /** What was told by itself so far. */
+  /** Returns what the service has reported so far without being asked. */
   async told(): Promise<Told[]> {
     const problems = (await this.api("GET", "/problems")).body.items;
     const alerts = (await this.api("GET", "/alerts")).body.items;
@@ -164,7 +164,7 @@ export class Stand {
     ];
   }
 
-  /** What is found where one looks. */
+  /** Returns what an operator finds by looking at requests, events and relays. */
   async found(): Promise<string[]> {
     const calls = (await this.api("GET", "/calls")).body.items;
     const events = (await this.api("GET", "/events")).body.items;
@@ -174,13 +174,13 @@ export class Stand {
   }
 }
 
-/** How well it is told, and where it is with its cause. */
+/** Scores how well the service reports a failure, and lists the places that report its cause. */
 export async function scoreOf(failure: StagedFailure, stand: Stand): Promise<{ score: number; places: Place[]; told: string }> {
   const cause = typeof failure.cause === "function" ? failure.cause(stand) : failure.cause;
   const plain = (text: string) => text.replaceAll('\\"', '"').replaceAll("\\\\", "\\");
   const placesOf = (told: readonly Told[]) => [...new Set(told.filter(({ text }) => cause.test(plain(text))).map((one) => one.where))];
   const isWhole = (told: readonly Told[]): boolean => failure.where.every((place) => placesOf(told).includes(place));
-  // What is told a moment later is told too.
+  // A report that comes a moment later counts too.
   const told = await poll(() => stand.told(), isWhole);
   const places = placesOf(told);
   const text = told.map((one) => `${one.where}  ${plain(one.text)}`).join("\n");

@@ -1,6 +1,6 @@
 /**
- * The program as it is released, but for its clock, which a test moves: one line a move on standard input (`advance <ms>`, `leap <ms>`), and
- * `clock <ms since 1970>` on standard output once everything due has happened. It is compiled for tests alone; nothing of it is in the project's build.
+ * The released program, except that a test moves its clock. Each line on standard input is a move (`advance <ms>`, `leap <ms>`). The program prints
+ * `clock <ms since 1970>` once everything due has happened. It is compiled only for tests and is not part of the project's build.
  */
 
 import { readManual } from "../../src/boot/documentation.ts";

@@ -1,4 +1,4 @@
-/** A customer with a past: paid and got it, paid and got nothing, holds access and credits, was written to and for. */
+/** A customer with a history: one payment that was fulfilled, two that gave nothing, and access, credits and a record addressed to her. */
 import { sendSigned } from "./browser-sender.ts";
 import type { RunningService } from "./running-service.ts";
 
@@ -6,7 +6,7 @@ export const CAROL = "carol@example.com";
 const MAP = { event_id: "id", event_type: "type", person_email: "email", order: "order" };
 const VERIFY = { scheme: "hooks" };
 
-/** Answers her id. The relay `broken` sells a product that does not exist. */
+/** Returns her id. The relay `broken` sells a product that does not exist. */
 export async function stageCarol(running: RunningService): Promise<string> {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
   const make = async (method: string, path: string, body?: unknown): Promise<any> => {

@@ -1,4 +1,4 @@
-/** Failures that a save can know: what it takes can never happen, or not when one thinks. */
+/** Staged failures that a save can detect: a relay that can never run, or runs at another time than its owner expects. */
 import { toIso } from "../../src/base/clock.ts";
 import { DAY, type StagedFailure, type Stand } from "./staged-failure.ts";
 
@@ -10,7 +10,7 @@ const watching = ({ notice }: Stand, trigger: object) => ({
 
 const write = (stand: Stand) => stand.api("POST", "/collections/orders/records", { data: { order: "a", amount: "4" } });
 
-/** 1970-01-05 was one. */
+/** Returns the next Monday at midnight UTC. 1970-01-05 was a Monday. */
 function nextMonday(atMs: number): string {
   const week = 7 * DAY;
   return toIso(Math.ceil((atMs - 4 * DAY) / week) * week + 4 * DAY);

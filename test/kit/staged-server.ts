@@ -1,6 +1,6 @@
 /**
- * The compiled executable as a server whose clock the test moves, and nothing else of it: what is staged and read back goes by HTTP, by the
- * management API and by the log on standard error, as a stranger has them. Many apps share one; what concerns a whole server has its own.
+ * The compiled executable as a server whose clock the test moves. Tests stage failures and read the results over HTTP, the management API and the log
+ * on stderr, as an operator does. Many apps share one server. A failure of a whole server gets a separate one.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { START_MS } from "./virtual-clock.ts";
 
 const STAGED_ORIGIN = "https://relay.example.test";
 const OWNER = { email: "owner@example.com", password: "correct horse battery staple" };
-/** An answer that nobody reads holds its connection open for so long of the server's clock. */
+/** A response that no client reads holds its connection open for this long on the server's clock. */
 const UNREAD_MS = 10_000;
 
 export interface Answer {
@@ -21,7 +21,7 @@ export interface Answer {
   body: any;
 }
 
-/** A server that calls may be made to, over https with the authority's certificate; answers with `status`. */
+/** A server that the service may call, over https with the authority's certificate. It answers with `status`. */
 export interface Called extends AsyncDisposable {
   url: string;
   status: number;
@@ -45,7 +45,7 @@ export class StagedServer implements AsyncDisposable {
   #cookie = "";
   nowMs = START_MS;
 
-  /** `authorityFile`: whose certificates calls trust. */
+  /** Starts a server. `authorityFile` has the authority whose certificates its calls trust. */
   static async start(executable: Executable, authorityFile: string, env: Record<string, string> = {}): Promise<StagedServer> {
     const server = new StagedServer(executable, { NODE_EXTRA_CA_CERTS: authorityFile, ...env });
     await server.begin();
@@ -73,7 +73,7 @@ export class StagedServer implements AsyncDisposable {
     return this.#process;
   }
 
-  /** Starts it on what an earlier one left. */
+  /** Starts the server on the data of an earlier process. */
   async begin(): Promise<void> {
     const line = ["serve", "--base-url", STAGED_ORIGIN, "--log-format", "json", "--allow-private", "localhost"];
     const env = { ...this.#env, STAGED_NOW_MS: String(this.nowMs) };
@@ -81,7 +81,7 @@ export class StagedServer implements AsyncDisposable {
     this.#process = await this.#executable.start(line, { cwd: this.#cwd, env, through: process.platform === "linux" ? LIMITED_DISK_SPACE : [] });
   }
 
-  /** Stops it in order; its clock goes on only as far as that needs. */
+  /** Stops the server gracefully. Its clock moves only as far as that needs. */
   async stop(): Promise<void> {
     const running = this.#running;
     const ended = running.end("SIGTERM").then(() => true);
@@ -90,25 +90,25 @@ export class StagedServer implements AsyncDisposable {
     this.#process = null;
   }
 
-  /** SIGKILL, whatever it does. */
+  /** Kills the server with SIGKILL, whatever it does. */
   async kill(): Promise<void> {
     await this.#running.end("SIGKILL");
     this.#earlier = this.log;
     this.#process = null;
   }
 
-  /** What its database holds, while it is stopped. */
+  /** Changes the database while the server is stopped. */
   alter(sql: string, ...values: string[]): void {
     using database = new Database(join(this.#cwd, ".relay", "relay.db"));
     database.run(sql, values);
   }
 
-  /** Takes the disk's room from it, or gives it back. */
+  /** Takes all disk space from the server, or gives it back. */
   setDiskSpace(room: "none" | "any"): void {
     setDiskSpace(this.#running.pid, room);
   }
 
-  /** Moves its clock: `advance` fires every timer on the way, `leap` is of days. */
+  /** Moves the server's clock. `advance` fires every timer on the way, and `leap` is for days. */
   async move(word: "advance" | "leap", ms: number): Promise<void> {
     this.nowMs += ms;
     this.#moves += 1;
@@ -127,7 +127,7 @@ export class StagedServer implements AsyncDisposable {
     if (response.status !== 201) throw new Error(`No owner was made: ${await response.text()}`);
   }
 
-  /** Makes an app and a secret key of each environment. */
+  /** Creates an app and a secret key for each environment. */
   async makeApp(id: string): Promise<{ development: string; production: string }> {
     await this.#asOwner("/api/apps", { id, name: id });
     const mint = async (name: string): Promise<string> => (await this.#asOwner(`/api/apps/${id}/${name}/keys`, { name: "test" })).token;
@@ -140,7 +140,7 @@ export class StagedServer implements AsyncDisposable {
     return answer.body;
   }
 
-  /** With the owner's session, unless the headers hold a key. */
+  /** Sends a request with the owner's session, unless the headers contain a key. */
   fetch(path: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Response> {
     const signed = init.headers?.authorization === undefined ? { cookie: this.#cookie, origin: STAGED_ORIGIN } : {};
     return fetch(`${this.url}${path}`, { ...init, headers: { "content-type": "application/json", ...signed, ...init.headers } });

@@ -1,4 +1,4 @@
-/** What a store must keep, whatever the database: the conformance suite of the port. */
+/** The conformance suite of the store's port: what every store must guarantee, whatever its database. */
 import { describe, expect, test } from "bun:test";
 import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
 import { holdRealClock } from "./held-clock.ts";
@@ -12,7 +12,7 @@ export const addApp = (id: string) => async (tx: Writer) => {
 export const listApps = async (tx: Reader): Promise<string[]> =>
   (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY id")).map((row) => row.id);
 
-/** The store under test, opened empty for each test, and the sizes of its groups since. */
+/** The store under test, opened empty for each test, and the sizes of its groups since then. */
 interface TestedStore {
   readonly store: Store;
   readonly groups: number[];
@@ -20,12 +20,12 @@ interface TestedStore {
 
 export function testStore({ store: opened }: { store: () => TestedStore }): void {
   describe("a write", () => {
-    test("is seen by the next read, and answers what its work answered", async () => {
+    test("is visible to the next read and returns the result of its work", async () => {
       expect(await opened().store.write("app", addApp("a"))).toBe("a");
       expect(await opened().store.read(listApps)).toEqual(["a"]);
     });
 
-    test("that throws is undone alone; the others of its group are kept", async () => {
+    test("rolls back only its own work if it throws, and the others of its group commit", async () => {
       const failed = opened().store.write("app", async (tx) => {
         await addApp("b")(tx);
         throw new Error("no");
@@ -36,14 +36,14 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(await opened().store.read(listApps)).toEqual(["a", "c"]);
     });
 
-    test("that waits while the writer is busy joins one group, committed once", async () => {
+    test("joins one group with a single commit if it waits for a busy writer", async () => {
       using _ = holdRealClock();
       await Promise.all(Array.from({ length: 100 }, (_, index) => opened().store.write("app", addApp(`a${index}`))));
       expect(opened().groups.reduce((sum, size) => sum + size, 0)).toBe(100);
       expect(opened().groups.length).toBeLessThan(10);
     });
 
-    test("that are gathered are one call where they wait together, and each is answered in its place", async () => {
+    test("shares one call with the batched writes that wait with it, and gets its own result", async () => {
       using _ = holdRealClock();
       const calls: number[] = [];
       const add = opened().store.batchWrites("app", async (tx, ids: readonly string[]) => {
@@ -61,7 +61,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(opened().groups.reduce((sum, size) => sum + size, 0)).toBe(6);
     });
 
-    test("that are gathered fail each by itself", async () => {
+    test("fails without the others of its batch", async () => {
       const called: string[] = [];
       const add = opened().store.batchWrites("app", async (tx, ids: readonly string[]) => {
         for (const id of ids) {
@@ -77,7 +77,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(called).toEqual(["a", "b", "c"]);
     });
 
-    test("that breaks a unique rule says so, and may catch it inside an attempt", async () => {
+    test("reports a violated unique rule, and can catch it inside an attempt", async () => {
       await opened().store.write("app", addApp("a"));
       await expect(opened().store.write("app", addApp("a"))).rejects.toBeInstanceOf(UniqueViolation);
       const caught = await opened().store.write("app", async (tx) => {
@@ -88,7 +88,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(await opened().store.read(listApps)).toEqual(["a", "b"]);
     });
 
-    test("may nest attempts; each undoes what is inside it and nothing else", async () => {
+    test("can nest attempts, each of which rolls back only the work inside it", async () => {
       await opened().store.write("app", async (tx) => {
         await addApp("a")(tx);
         await tx
@@ -103,7 +103,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(await opened().store.read(listApps)).toEqual(["a", "d"]);
     });
 
-    test("that goes on after a failed attempt never meets what the attempt left behind", async () => {
+    test("sees nothing of a failed attempt when it continues", async () => {
       const tried = opened().store.write("app", async (tx) => {
         await tx
           .attempt(async () => {
@@ -117,7 +117,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(await opened().store.read(listApps)).toEqual(["a"]);
     });
 
-    test("that awaits anything but its transaction is refused and undone, and later writes go on", async () => {
+    test("is refused and rolled back if it awaits anything but its transaction, and later writes succeed", async () => {
       const strays: Error[] = [];
       const somethingElse = Promise.withResolvers<void>();
       const stray = opened().store.write("app", async (tx) => {
@@ -133,7 +133,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
       expect(await opened().store.read(listApps)).toEqual(["c"]);
     });
 
-    test("calls back after its commit only, and never when it was undone", async () => {
+    test("calls back only after its commit, and never after a rollback", async () => {
       const called: string[] = [];
       await opened().store.write("app", async (tx) => {
         tx.afterCommit(() => called.push("kept"));
@@ -177,7 +177,7 @@ export function testStore({ store: opened }: { store: () => TestedStore }): void
     });
   });
 
-  test("closed: reads and writes say so", async () => {
+  test("a closed store refuses reads and writes", async () => {
     await opened().store.close();
     await expect(opened().store.write("app", addApp("a"))).rejects.toBeInstanceOf(StoreUnavailable);
     await expect(opened().store.read(listApps)).rejects.toBeInstanceOf(StoreUnavailable);

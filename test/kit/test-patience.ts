@@ -1,4 +1,4 @@
-/** Loaded before every test file: tests and hooks have as long as a slow machine needs, whichever way they are run; none sets a limit of its own. */
+/** Runs before every test file. Tests and hooks get as long as a slow machine needs, so none sets its own limit. */
 import { setDefaultTimeout } from "bun:test";
 import { TEST_MS } from "./patience.ts";
 

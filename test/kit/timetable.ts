@@ -1,6 +1,6 @@
 /**
- * A store with schedules on it and a scheduler over them, under a clock that starts where the test says. Put together by hand, for a whole service
- * fires every other timer of a simulated year too and opens a port for each test.
+ * A store with schedules and a scheduler, under a clock that starts where the test says. It has no service, because a service would also fire every
+ * other timer of a simulated year and open a port for each test.
  */
 
 import { Scheduler } from "../../src/engine/schedule/schedule.ts";
@@ -16,26 +16,26 @@ export interface Tick {
   periodStart: string;
   state: string;
   reason: string | null;
-  /** When the row was made, ISO. */
+  /** When the row was created, in ISO format. */
   recordedAt: string;
 }
 
 export interface Timetable extends TestStore {
   kit: RelayKit;
-  /** A schedule relay that only calls a URL. */
+  /** Creates a schedule relay that only calls a URL. */
   make(name: string, trigger: object): Promise<void>;
-  /** Starts the scheduler, or another after the first; `over` another store of the same rows. */
+  /** Starts the scheduler, or another one after the first. `over` is another store of the same rows. */
   start(over?: FencedStore): Promise<void>;
   stop(): Promise<void>;
-  /** Tells the scheduler that relays changed, as the service does. */
+  /** Notifies the scheduler that relays changed, as the service does. */
   changed(): Promise<void>;
   hold(on: boolean): Promise<void>;
-  /** The relay's ticks in the order they were recorded. */
+  /** Returns the relay's ticks in the order in which they were recorded. */
   ticks(name: string): Promise<Tick[]>;
   alerts(): Promise<{ code: string; target: string; message: string; count: number }[]>;
 }
 
-/** `lookEveryMs`: the scheduler's longest sleep; a simulated year needs a long one. */
+/** Opens the store. `lookEveryMs` is the scheduler's longest sleep; a simulated year needs a long one. */
 export async function openTimetable(startIso: string, lookEveryMs = 5_000): Promise<Timetable> {
   const opened = await openTestStore({ startMs: Date.parse(startIso), environments: ["development"] });
   const { store, clock, log } = opened;

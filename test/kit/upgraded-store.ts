@@ -1,4 +1,4 @@
-/** A store on each database as an earlier version left it, opened by this one. */
+/** Opens a store on each database as an earlier version left it. */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const TABLE = "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name T
 
 interface Upgrade {
   on: string;
-  /** With the tables of that schema and what these statements wrote, in words of both databases. */
+  /** Opens a store with the tables of that schema and the rows of these statements. The statements must be valid on both databases. */
   open: (schema: number, statements: readonly string[]) => Promise<AsyncDisposable & { store: Store }>;
 }
 

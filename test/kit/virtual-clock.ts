@@ -1,8 +1,8 @@
-/** A clock that stands still until it is told to move; timers fire in order as it passes them. */
+/** A clock that moves only when a test moves it. Timers fire in order as it passes them. */
 import type { Clock } from "../../src/base/clock.ts";
 import { ON_POSTGRES, untilAnswered } from "./chosen-store.ts";
 
-/** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */
+/** 2026-01-15T12:00:00Z, the time of the recorded provider requests. */
 export const START_MS = 1_768_478_400_000;
 
 interface Timer {
@@ -37,14 +37,14 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** In how many milliseconds each timer fires, the next one first. */
+  /** Milliseconds until each timer fires, the next one first. */
   get pending(): number[] {
     return this.#timers.map(({ at }) => at - this.#monotonic).sort((one, other) => one - other);
   }
 
   /**
-   * Moves on by `ms`, firing every timer on the way and letting what they started settle in between. On PostgreSQL an hour or more passes in leaps,
-   * because each timer asks another process there; with `everyTimer` it does not.
+   * Moves forward by `ms`, fires every timer on the way, and lets the work of each settle. On PostgreSQL an hour or more passes in leaps, because
+   * each timer costs a query to another process. `everyTimer` prevents that.
    */
   async advance(ms: number, { everyTimer = false } = {}): Promise<void> {
     if (ON_POSTGRES && ms >= LEAPS_FROM_MS && !everyTimer) return await this.leap(ms);
@@ -64,7 +64,7 @@ export class VirtualClock implements Clock {
     await settle();
   }
 
-  /** As `advance`, of days: in steps of five minutes or more, at the end of which each timer that is due fires once, as on a machine with no time. */
+  /** Moves forward by days, in steps of five minutes or more. At the end of each step every due timer fires once, as on a very busy machine. */
   async leap(ms: number, stepMs = LEAP_MS): Promise<void> {
     const end = this.#monotonic + ms;
     while (this.#monotonic < end) {
@@ -76,7 +76,7 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Work that is still on its way may set the next timer: whether it does. */
+  /** Waits for work in progress that may set the next timer. Returns whether it did. */
   async #waitForTimer(end: number): Promise<boolean> {
     for (let turn = 0; turn < LONG_TURNS; turn++) {
       await settle(1);
@@ -85,7 +85,7 @@ export class VirtualClock implements Clock {
     return false;
   }
 
-  /** The wall clock alone jumps, either way, as when somebody sets it; timers keep their distance. */
+  /** Moves only the wall clock, forward or back, as when an operator sets it. Timers keep their distance. */
   jump(ms: number): void {
     this.#now += ms;
   }
@@ -109,11 +109,11 @@ const LONG_TURNS = 60;
 const LEAP_MS = 300_000;
 const LEAPS_FROM_MS = 3_600_000;
 
-/** Lets promises, immediates and the store's groups run out. */
+/** Lets promises, immediates and the store's groups finish. */
 export async function settle(turns = 8): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Another process works on it: its answers begin the turns anew.
+    // The answer of another process can start new work, so the count of turns begins again.
     while (await untilAnswered()) turn = 0;
   }
 }

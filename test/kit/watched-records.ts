@@ -1,6 +1,6 @@
 /**
- * A store with a collection, relays that watch it, and capture over them; each test file or test its own. By hand, for capture is stopped and started
- * between two writes, and a service's runner would take away the events that are looked at.
+ * A store with a collection, relays that watch it, and change capture. It has no service, because tests stop and start capture between two writes,
+ * and a service's runner would take the events that they check.
  */
 
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
@@ -28,16 +28,16 @@ interface Fired {
 export interface WatchedRecords extends TestStore {
   kit: RelayKit;
   environment(name?: EnvironmentName): Promise<Environment>;
-  /** A relay over `notes` that only calls a URL; `trigger` overrides. */
+  /** Creates a relay on `notes` that only calls a URL. `trigger` overrides its trigger. */
   watch(name: string, trigger?: object, environment?: EnvironmentName): Promise<void>;
   write(data: JsonObject, origin?: Origin, people?: People): Promise<NewRecord>;
   update(record: NewRecord, data: JsonObject, origin?: Origin): Promise<NewRecord>;
   remove(record: NewRecord, origin?: Origin): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Wakes capture and lets it drain; again where the database was busy for too long, because its next look is the clock's. */
+  /** Wakes capture and lets it drain. It repeats that if the database was busy for too long, because capture's own next look waits for the clock. */
   drain(turns?: number): Promise<void>;
-  /** Events in their order. */
+  /** Returns the events in order. */
   fired(): Promise<Fired[]>;
 }
 
@@ -59,7 +59,7 @@ const NOTES = {
   },
 };
 
-/** Opens the store with collection `notes` in both environments of the app `app_test`; capture runs. */
+/** Opens the store with collection `notes` in both environments of the app `app_test`, and starts capture. */
 export async function openWatchedRecords(): Promise<WatchedRecords> {
   const opened = await openTestStore({ environments: ["development", "production"] });
   const { store, clock, log } = opened;

@@ -1,10 +1,10 @@
-/** The worst bodies that a call can carry: those that are refused, and the largest that are taken. */
+/** The most expensive bodies that a request can carry: those that are refused, and the largest that are accepted. */
 
 export const MB = 1024 * 1024;
-/** Of the receiver that `import-missed` and test events are for. */
+/** Secret of the receiver that `import-missed` and test events use. */
 export const TOKEN = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 
-/** Bodies of at most so many bytes that cost much to read. */
+/** Returns bodies of at most this many bytes that are expensive to read. */
 export const hostile = (most: number) => ({
   integers: `{"items":[${"1,".repeat(most / 2 - 40)}12345678901234567]}`,
   names: `{${Array.from({ length: Math.floor(most / 14) }, (_, at) => `"name${at}":1`).join(",")}}`,
@@ -34,7 +34,7 @@ export const nearNames = definition([Object.fromEntries(Array.from({ length: 2_4
 
 const named = (name: string, value: object) => ({ ...value, name });
 const NOTES_FIELDS = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`field${at}`, { type: "text" }]));
-/** As much as one sync carries: the largest relay, twenty relays, and a catalog for which every relay is looked at. */
+/** The most that one sync carries: the largest relay, twenty relays, and a catalog that makes the service check every relay. */
 export const SYNCED: { relays: object[]; catalog?: object; prune?: true }[] = [
   { relays: [named("large", manyTemplates)] },
   {
@@ -50,7 +50,7 @@ export const SYNCED: { relays: object[]; catalog?: object; prune?: true }[] = [
   },
 ];
 
-/** Lines of an export. Their ids differ for each try, so each line is stored. */
+/** Returns lines of an export. Their ids differ for each try, so each line is stored. */
 export const missed = (turn: number): (string | Uint8Array<ArrayBuffer>)[] => {
   const wide = Array.from({ length: 3 }, (_, at) => `{"id":"wide${turn}${at}","items":[${"[],".repeat(85_000)}1]}`);
   const mapped = Array.from({ length: 3 }, (_, at) => JSON.stringify({ id: `mapped${turn}${at}`, large: 'é"'.repeat(80_000) }));

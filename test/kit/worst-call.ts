@@ -1,7 +1,7 @@
 /**
- * Every route's worst calls, on a store as full as years of use make it: the largest bodies, the widest filters, the fullest lists. No call may
- * block the event loop for long, because every receiver waits meanwhile. `npm run bench -- --only lag` times them, test/attack/worst-call.test.ts
- * counts their work. A route without an entry here fails there.
+ * The most expensive calls of every route, on a store as full as years of use make it: the largest bodies, the widest filters, the longest lists. No
+ * call may block the event loop for long, because every receiver waits meanwhile. `npm run bench -- --only lag` times them, and
+ * test/attack/worst-call.test.ts counts their work. That test fails if a route has no entry here.
  */
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { COLLECTIONS_TO_DELETE, FIRST_WIDE_RECORD, rowId } from "./filled-store.ts";
@@ -14,14 +14,14 @@ export interface Ask {
   method?: string;
   body?: unknown;
   bytes?: Uint8Array<ArrayBuffer>;
-  /** The status of its response; any 2xx unless given. */
+  /** The expected status of the response; any 2xx by default. */
   status?: number;
 }
 
-/** The worst calls of a route. A call that uses something up takes another one of it by the number of the try. */
+/** The most expensive calls of a route. A call that uses something up takes another one for each try. */
 type Worst = (turn: number) => (Ask | string)[];
 
-/** Stand for ids that are known when the service has started. */
+/** Placeholders for ids that are known once the service has started. */
 export const WIDE_EVENT = "{wide event}";
 export const APPROVAL = "{approval}";
 export const OTHER_EVENT = /\{other event (\d)\}/;
@@ -40,7 +40,7 @@ const list =
   (path: string, ...queries: string[]): Worst =>
   () =>
     ["", ...queries].map((query) => `${E}${path}?limit=200&${query}`);
-/** A body that is refused with this status after it was read. */
+/** Returns a body that is refused with this status after it was read. */
 const no = (status: number, body: unknown): Ask => ({ path: "", status, body });
 const isRefused = (body: unknown): body is Ask => (body as Ask | undefined)?.path === "";
 const send =
@@ -51,7 +51,7 @@ const send =
 const refused = (status: number, method: string, path: string, ...bodies: unknown[]): Worst =>
   send(method, path, ...bodies.map((body) => no(status, body)));
 
-/** By method and path; `{E}` is an environment's path. */
+/** The calls by method and path. `{E}` is an environment's path. */
 export const WORST_CALLS: Record<string, Worst> = {
   "GET /healthz": get("/healthz"),
   "GET /readyz": get("/readyz"),
@@ -116,13 +116,13 @@ export const WORST_CALLS: Record<string, Worst> = {
     no(400, { relays: [manyProblems] }),
     no(413, { relays: Array.from({ length: 4 }, () => manyTemplates) }),
   ),
-  // The same work as a plan's, once: a plan is carried out and undone.
+  // A refused apply costs as much as a plan, because the service applies the changes and rolls them back.
   "POST {E}/sync/apply": refused(409, "POST", `${E}/sync/apply`, ...SYNCED.map((files) => ({ ...files, plan: "pln_other" }))),
   "GET {E}/sync/items": list("/sync/items"),
   "POST {E}/sync/pulled": send("POST", `${E}/sync/pulled`, {
     items: Array.from({ length: 100 }, (_, at) => ({ kind: "relay", name: `busy${at}`, mark: "x".repeat(9_000) })),
   }),
-  // As a plan, and nothing is kept.
+  // A refused approval costs as much as a plan and stores nothing.
   "POST {E}/approvals": refused(409, "POST", `${E}/approvals`, ...SYNCED.map(({ prune: _, ...files }) => ({ ...files, plan: "pln_other" }))),
   "GET {E}/approvals": get(`${E}/approvals`),
   "GET /api/approvals/:id": get(`/api/approvals/${APPROVAL}`),
@@ -228,7 +228,7 @@ export const WORST_CALLS: Record<string, Worst> = {
     { state: "failed", trigger: "schedule" },
     { state: "dead", person, since: "2020-01-01T00:00:00Z", until: "2100-01-01T00:00:00Z" },
   ),
-  // Counted to the end, and nothing matches.
+  // The service counts all events, and none matches.
   "POST {E}/bulk-replays": send("POST", `${E}/bulk-replays`, { state: "dead", trigger: "schedule" }),
   "GET {E}/bulk-replays": list("/bulk-replays"),
   "GET {E}/bulk-replays/:id": refused(404, "GET", `${E}/bulk-replays/rpl_none`, undefined),
@@ -466,16 +466,16 @@ export const WORST_CALLS: Record<string, Worst> = {
 };
 
 export interface WorstCall {
-  /** Method and path of the route, and which of its calls. */
+  /** Method and path of the route, and the number of the call. */
   name: string;
-  /** Undefined once it has used up what is there. */
+  /** Returns undefined once the call has used up its rows. */
   ask(turn: number): Ask | undefined;
 }
 
-/** The name of a route in the table. */
+/** Returns the name of a route in the table. */
 export const nameRoute = (method: string, path: string): string => `${method} ${path.replace("/api/apps/:appId/:environment", "{E}")}`;
 
-/** Each call of each route. A route that takes a body gets the hostile bodies too. */
+/** Lists each call of each route. A route that takes a body gets the hostile bodies too. */
 export function listWorstCalls(): WorstCall[] {
   return Object.entries(WORST_CALLS).flatMap(([name, worst]) => {
     const route = ROUTES.find((one) => nameRoute(one.method, one.path) === name);
@@ -495,13 +495,13 @@ export function listWorstCalls(): WorstCall[] {
   });
 }
 
-/** A body that is longer than its route allows gets 413. */
+/** Expects 413 for a body that is longer than its route allows. */
 function refuseLong(asked: Ask | undefined, maxBytes: number): Ask | undefined {
   if (asked === undefined || Buffer.byteLength(writeBody(asked) ?? "") <= maxBytes) return asked;
   return { ...asked, status: 413 };
 }
 
-/** The body as text; null without one. */
+/** Returns the body as text, or null without one. */
 export function writeBody({ body }: Ask): string | null {
   if (body === undefined) return null;
   return typeof body === "string" ? body : JSON.stringify(body);

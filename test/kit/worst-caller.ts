@@ -18,7 +18,7 @@ export interface Caller {
   prepare(ask: Ask): () => Promise<Asked>;
 }
 
-/** Creates what the calls are about, relays first of all, and returns the function that makes them. */
+/** Creates what the calls need, relays first, and returns the function that makes them. */
 export async function openCaller(access: FilledAccess): Promise<Caller> {
   let approval = APPROVAL;
   const wideEvent = eventId(LAST_WIDE_EVENT, access.firstMs);

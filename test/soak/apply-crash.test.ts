@@ -1,4 +1,7 @@
-/** A server that is killed at every step of carrying a plan out, and a laptop at every step of asking for it: all of it is carried or nothing, once, and what was lost is told. */
+/**
+ * Kills a server at every step of applying a plan, and the command line at every step of asking for it. The plan is applied once, completely or not
+ * at all, and the service reports what a command never heard of.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -79,7 +82,7 @@ afterEach(async () => {
 });
 
 const DEV = "/api/apps/shop/development";
-/** Things of the plan that stand. */
+/** Counts the items of the plan that exist. */
 async function standing(environment: string): Promise<number> {
   const E = `/api/apps/shop/${environment}`;
   const lists = await Promise.all(["relays", "collections", "products"].map((kind) => owner("GET", `${E}/${kind}`)));
@@ -87,7 +90,7 @@ async function standing(environment: string): Promise<number> {
 }
 
 for (const environment of ["development", "production"] as const) {
-  test(`a server killed at every step of an apply to ${environment} has all of the plan or nothing, and the repeat ends it`, async () => {
+  test(`an apply to ${environment} has all of the plan or nothing if the server is killed at any step, and a repeat completes it`, async () => {
     const isLive = environment === "production";
     const wanted = { ...FILES, ...(isLive ? { to: "production" } : {}) };
     const { plan } = await call("POST", `${DEV}/sync/plan`, wanted);
@@ -100,7 +103,7 @@ for (const environment of ["development", "production"] as const) {
       server.kill("SIGKILL");
       await server.exited;
       await serve(step);
-      // What the step before left.
+      // Checks the result of the step before.
       if (step > 1) {
         found.push(await standing(environment));
         expect([0, CHANGES]).toContain(found.at(-1) ?? -1);
@@ -113,7 +116,7 @@ for (const environment of ["development", "production"] as const) {
     rmSync(armed, { force: true });
     const left = await call("POST", `${DEV}/sync/plan`, wanted);
     expect(left.changes).toBe(0);
-    // Every write of four things, and at the end the commit that nobody heard of.
+    // The steps are every write of four items, and at the end a commit whose response was lost.
     expect(found.length).toBeGreaterThan(20);
     const again = await apply();
     expect(again.code).toBe(isLive ? "approval_used" : "version_conflict");
@@ -122,7 +125,7 @@ for (const environment of ["development", "production"] as const) {
   });
 }
 
-test("a laptop killed at every step of a live sync leaves all of it or nothing; what it never heard is told on the page", async () => {
+test("a live sync applies all or nothing if the command is killed at any step, and the page shows what it never heard of", async () => {
   const laptop = join(home, "laptop");
   mkdirSync(join(laptop, "service", "relays"), { recursive: true });
   for (const one of FILES.relays) writeFileSync(join(laptop, "service", "relays", `${one.name}.json`), JSON.stringify(one));

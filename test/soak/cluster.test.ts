@@ -1,7 +1,7 @@
 /**
- * Three nodes and one PostgreSQL under load, and everything happens to them that can: SIGKILL, a cut road to the database, ended connections, SIGSTOP
- * for longer than a lease, a database that dies and comes back, a stop in order. Two rounds; `RELAY_CLUSTER_ROUNDS=20 npm run test:soak -- test/soak/cluster.test.ts`
- * runs the long loop and prints its figures.
+ * Three nodes and one PostgreSQL under load, with every failure that can happen to them: SIGKILL, a lost connection to the database, ended sessions,
+ * SIGSTOP for longer than a lease, a database that crashes and restarts, a graceful stop. The default is two rounds. `RELAY_CLUSTER_ROUNDS=20 npm run
+ * test:soak -- test/soak/cluster.test.ts` runs the long loop and prints its figures.
  */
 import { expect, test } from "bun:test";
 import { MINUTE_MS } from "../../src/base/limit.ts";
@@ -17,7 +17,7 @@ const rounds = Number(process.env.RELAY_CLUSTER_ROUNDS ?? 2);
 const RELAYS = ["writes", "sends", "gives"];
 const APPS = ["app_a", "app_b", "app_c"];
 const PERIOD_MS = 15 * MINUTE_MS;
-/** A schedule's period begins so long after the nodes were told to start. */
+/** A schedule's period begins this long after the start of the nodes. */
 const TICK_AFTER_MS = 18_000;
 
 const write = (step: string) => ({ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}", step } });
@@ -51,12 +51,12 @@ async function seed(databaseUrl: string): Promise<Tenant[]> {
   return tenants;
 }
 
-/** What was cut off more than once waits as after a failed attempt: it is tried now. */
+/** Retries now what was cut off more than once, which otherwise waits as after a failed attempt. */
 async function retryAll({ url }: ClusterNode, tenants: readonly Tenant[]): Promise<void> {
   for (const tenant of tenants) for (const relay of RELAYS) await callApi({ service: { url } }, tenant, "POST", `/relays/${relay}/retry`, {});
 }
 
-/** Everything that can happen to three nodes, once; answers how long each takeover took. */
+/** Causes every failure once. Returns how long each takeover took. */
 async function hurt(
   nodes: readonly [ClusterNode, ClusterNode, ClusterNode],
   ground: Ground,
@@ -89,7 +89,7 @@ async function hurt(
 }
 
 test(
-  `${rounds} rounds of everything that can happen to three nodes: nothing recorded is lost, doubled or stuck, and what a node ran is taken over`,
+  `a cluster loses, doubles or leaves stuck nothing over ${rounds} rounds of every failure, and other nodes take over what a node ran`,
   async () => {
     await using server = await startPostgres();
     await using sink = startSink();

@@ -1,7 +1,7 @@
 /**
- * A whole service through twenty-four hours of a steady mix: repeats, filters, forgeries, schedules, record changes, a target that refuses
- * at first, pauses, a rotation with an overlap, an environment on hold. Afterwards every effect is there once and nothing has grown that
- * should not.
+ * A complete service through twenty-four hours of steady traffic: duplicates, filters, forgeries, schedules, record changes, a target that refuses at
+ * first, pauses, a secret rotation with an overlap, an environment on hold. Afterwards every effect exists once, and nothing has grown that must not
+ * grow.
  */
 
 import { heapStats } from "bun:jsc";
@@ -39,7 +39,7 @@ let running: RunningService;
 let traffic: DayTraffic;
 let neverId: string;
 
-/** What the owner does, by the hour it is done in. */
+/** The owner's actions by hour. */
 const DEEDS: Readonly<Record<number, () => Promise<void>>> = {
   3: () => post("/relays/orders/pause"),
   4: () => post("/relays/orders/resume"),
@@ -68,7 +68,7 @@ beforeAll(async () => {
     if (hour > 0 && hour % 6 === 0) samples.push(measure());
     await traffic.sendOrders(step);
     await traffic.changeTask(step);
-    // The last hour leaves every notice the time for its third try.
+    // No notice is sent in the last hour, so that every notice has time for its third attempt.
     if (hour < 23) await traffic.sendNotice(`n${step}`);
     await running.clock.advance(STEP_MS);
     if (hour === 3.5 || hour === 10.5) await checkWaiting(hour);
@@ -102,7 +102,7 @@ async function endOverlap(): Promise<void> {
   expect([late.status, late.body.code]).toEqual([401, "bad_signature"]);
 }
 
-/** In the middle of the pause and of the hold: received, and none ran since. */
+/** In the middle of a pause or a hold, events are received and none has run. */
 async function checkWaiting(hour: number): Promise<void> {
   const name = hour < 10 ? "development" : "production";
   const [row] = await running.rows<{ queued: number; started: number }>(
@@ -129,13 +129,13 @@ async function written(collection: string, environment = "development"): Promise
   return rows.map(({ data }) => JSON.parse(data));
 }
 
-/** The beginnings of the quarters from `fromQuarter` to `toQuarter` after the start, both included. */
+/** Returns the beginnings of the quarters from `fromQuarter` to `toQuarter` after the start, both included. */
 function quarters(fromQuarter: number, toQuarter: number): string[] {
   return Array.from({ length: toQuarter - fromQuarter + 1 }, (_, index) => new Date(START_MS + (fromQuarter + index) * 15 * MINUTE_MS).toISOString());
 }
 
 describe("after a day", () => {
-  test("every event is done, but the one whose target never takes it: that waits for its seventh attempt", async () => {
+  test("every event is done, except the one whose target never accepts it, which waits for its seventh attempt", async () => {
     const open = await running.rows(`SELECT ${EVENT_ID} AS id, state, attempts, next_attempt_at AS at FROM event WHERE state <> 'done'`);
     const minutesUntilSeventh = 1 + 5 + 30 + 2 * 60 + 8 * 60 + 16 * 60;
     expect(open).toEqual([{ id: neverId, state: "queued", attempts: 6, at: START_MS + minutesUntilSeventh * MINUTE_MS }]);
@@ -145,34 +145,34 @@ describe("after a day", () => {
     expect(counts?.events).toBe(sent + 96 + 88);
   });
 
-  test("a schedule of 15 minutes has ticked 96 times, once a period", async () => {
+  test("a schedule of 15 minutes has ticked 96 times, once for each period", async () => {
     expect((await written("ticks")).map(({ text }) => text)).toEqual(quarters(1, 96));
   });
 
-  test("an environment that was on hold for two hours has no tick of them, and the others once", async () => {
+  test("an environment that was on hold for two hours has no ticks for them, and all others once", async () => {
     const ticks = (await written("ticks", "production")).map(({ text }) => text);
     expect(ticks).toEqual([...quarters(1, 40), ...quarters(49, 96)]);
   });
 
-  test("each order is one record, in the order they came, whatever was paused, held or rotated meanwhile", async () => {
+  test("each order is one record, in the order of arrival, whatever was paused, held or rotated meanwhile", async () => {
     expect((await written("orders")).map(({ order }) => order)).toEqual(traffic.orders);
     expect((await written("orders", "production")).map(({ order }) => order)).toEqual(traffic.live);
     expect(traffic.orders).toHaveLength(DAY_STEPS);
   });
 
-  test("each order is five credits once, and no person is there twice", async () => {
+  test("each order gives five credits once, and no person exists twice", async () => {
     const credits = await running.rows("SELECT count(*) AS lines, sum(amount) AS total FROM credit");
     expect(credits).toEqual([{ lines: DAY_STEPS, total: 5 * DAY_STEPS }]);
     expect(await running.rows("SELECT count(*) AS count FROM person")).toEqual([{ count: 4 }]);
   });
 
-  test("each notice is one record, and is posted until its target takes it and not once more", async () => {
+  test("each notice is one record, and is posted until its target accepts it and never again", async () => {
     expect((await written("notes")).map(({ text }) => text).toSorted()).toEqual(traffic.notices.toSorted());
     const expected = traffic.notices.map((id) => [id, id === "never" ? 6 : refusalsOf(id) + 1]);
     expect([...target.posts].toSorted()).toEqual(expected.toSorted() as [string, number][]);
   });
 
-  test("each change of a record fires once, in the order of the writes; a save that changes nothing does not", async () => {
+  test("each change of a record fires once, in the order of the writes, and a save without a change does not fire", async () => {
     expect((await written("changes")).map(({ text }) => text)).toEqual(traffic.changes);
   });
 
@@ -189,7 +189,7 @@ describe("after a day", () => {
     ]);
   });
 
-  test("the metrics have counted every call and every run", async () => {
+  test("the metrics have counted every request and every run", async () => {
     const text = await (await fetch(`${running.service.url}/metrics`)).text();
     const calls = (outcome: string) => sampleOf(text, `relay_receiver_calls_total{outcome="${outcome}"}`);
     const runs = (trigger: string, outcome: string) => sampleOf(text, `relay_runs_total{trigger="${trigger}",outcome="${outcome}"}`);
@@ -203,7 +203,7 @@ describe("after a day", () => {
     expect(states.map((state) => sampleOf(text, `relay_events{state="${state}"}`))).toEqual([0, 1, 0, 0, 0]);
   });
 
-  test("a secret whose overlap is over is gone, and the recent calls are the repeats, the ignored and the forged", async () => {
+  test("a secret is removed after its overlap, and the recent requests are the duplicates, the ignored and the forged", async () => {
     const [relay] = await running.rows(`SELECT count(*) AS count FROM relay WHERE previous_secret IS NOT NULL`);
     expect(relay).toEqual({ count: 0 });
     const calls = await running.rows(
@@ -217,7 +217,7 @@ describe("after a day", () => {
     ]);
   });
 
-  test("nothing is wrong: the log warns of the repeats, the forged, the refused posts and the pauses alone, no problem stands, no alert was raised", async () => {
+  test("the log warns only of duplicates, forgeries, refused posts and pauses, and there is no problem and no alert", async () => {
     const lines = running.logged.map((line) => JSON.parse(line) as { level: string; message: string; code?: string; relay?: string });
     const warned = lines.filter(({ level }) => level !== "info").map(({ message, code, relay }) => `${message.split(":")[0]} ${relay} ${code}`);
     expect([...new Set(warned)].toSorted()).toEqual([
@@ -231,7 +231,7 @@ describe("after a day", () => {
     expect(await running.rows("SELECT code, target FROM alert")).toEqual([]);
   });
 
-  test("the database has grown evenly, its log was emptied, and memory stands still", () => {
+  test("the database has grown evenly, its log was emptied, and memory has not grown", () => {
     const [at6, at12, at18, at24] = samples as [Sample, Sample, Sample, Sample];
     const growth = [at12.database - at6.database, at18.database - at12.database, at24.database - at18.database];
     expect(Math.max(...growth) / Math.min(...growth)).toBeLessThan(1.3);
@@ -239,7 +239,7 @@ describe("after a day", () => {
     expect(at24.heap - at6.heap).toBeLessThan(4 * MB);
   });
 
-  test("the doctor finds no fault, and a backup restored elsewhere holds every row of every table", async () => {
+  test("doctor finds no failure, and a backup restored elsewhere contains every row of every table", async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), "relay-soak-restored-"));
     const run = (...line: string[]) => runCommand(line, { cwd: elsewhere, clock: running.clock });
     expect((await run("doctor", "--data-dir", dataDir)).code).toBe(0);

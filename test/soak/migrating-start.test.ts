@@ -1,4 +1,7 @@
-/** A start on a large database of an earlier version: its port answers while the database is copied and migrated, and it ends when it is told to. */
+/**
+ * A start on a large database of an earlier version. Its port answers while the database is copied and migrated, and the process ends when it is
+ * asked to.
+ */
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -11,7 +14,7 @@ import { placeExecutable } from "../kit/executable.ts";
 
 const EVENTS = 150_000;
 const OLD_SCHEMA = 24;
-/** Made once. */
+/** The database that every test copies. */
 let filled: string;
 let dataDir: string;
 
@@ -44,7 +47,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
-/** Each starts a process of its own to migrate, by another command. */
+/** Each of the two starts a separate process for the migration, by a different command. */
 const FROM_SOURCES = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
 const serve = (env: Record<string, string> = {}, command?: readonly string[]) =>
   startCli(["serve", "--port", "0", "--data-dir", dataDir], { cwd: dataDir, env, ...(command === undefined ? {} : { command }) });
@@ -54,17 +57,17 @@ const readSchema = (): unknown => {
 };
 
 test.each(["the sources", "the executable"])(
-  "run from %s, its port answers whatever the migration does, tells how far it is, and a start that is told to stop is gone on with",
+  "a start from %s answers on its port during the migration and reports progress, and the next start continues a migration that was stopped",
   async (from) => {
     using executable = from === "the executable" ? placeExecutable() : null;
     const command = executable === null ? FROM_SOURCES : [executable.file];
     await using first = serve({}, command);
     const url = await portOf(first);
-    // A quick machine is through with these few rows before the first word of them.
+    // A fast machine would migrate these few rows before it prints a line.
     const child = findChild(first.pid);
     const slow = slowDown(child);
     await first.line("rows=");
-    // In the middle of it, for as long as it takes to ask.
+    // Stops the migration in the middle while the test asks.
     slow.end();
     process.kill(child, "SIGSTOP");
     const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(url + path)));
@@ -82,7 +85,7 @@ test.each(["the sources", "the executable"])(
     const again = await portOf(second);
     const statuses = new Set<number>();
     const isReady = async (): Promise<boolean> => {
-      // Between the migration and the service nothing listens for a moment.
+      // Between the migration and the service, no process listens for a moment.
       const answer = await fetch(`${again}/readyz`).catch(() => null);
       if (answer !== null) statuses.add(answer.status);
       return answer?.status === 200;
@@ -93,12 +96,12 @@ test.each(["the sources", "the executable"])(
     expect(await second.exited).toBe(0);
     using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
     expect(database.query("SELECT count(*) AS events, count(DISTINCT former_id) AS ids FROM event").get()).toEqual({ events: EVENTS, ids: EVENTS });
-    // The start that was gone on with made no second copy.
+    // The start that continued the migration made no second backup.
     expect(readdirSync(join(dataDir, "backups"))).toHaveLength(1);
   },
 );
 
-test("a copy or a statement that takes long is told of every few seconds, to the log and to whoever asks", async () => {
+test("a start reports a slow copy or statement every few seconds, in the log and to clients", async () => {
   await using server = serve();
   const url = await portOf(server);
   const child = findChild(server.pid);
@@ -106,7 +109,7 @@ test("a copy or a statement that takes long is told of every few seconds, to the
   const slow = slowDown(child);
   await until("its copy is begun", () => existsSync(backups) && readdirSync(backups).length > 0, 2);
   slow.end();
-  // Held in the middle of it, as a slow disk would.
+  // Stops the process in the middle of the copy, as a slow disk does.
   process.kill(child, "SIGSTOP");
   const line = await server.line("the database is still being brought to this version's schema");
   expect(line).toMatch(
@@ -120,7 +123,7 @@ test("a copy or a statement that takes long is told of every few seconds, to the
   expect(await server.exited).toBe(0);
 });
 
-test("another database's key is refused before anything is copied and before a port is open", async () => {
+test("a start refuses another database's key before it copies anything and before it opens a port", async () => {
   using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
   database.run("INSERT INTO master_key_proof (sealed) VALUES (randomblob(61))");
   database.close();
@@ -131,7 +134,7 @@ test("another database's key is refused before anything is copied and before a p
   expect([readSchema(), existsSync(join(dataDir, "backups"))]).toEqual([{ schema: OLD_SCHEMA }, false]);
 });
 
-/** Linux lists them without a program, which a bare machine may not have. */
+/** Finds a child process. Linux lists them without a program, which a bare machine may lack. */
 function findChild(pid: number): number {
   const list = `/proc/${pid}/task/${pid}/children`;
   const children = existsSync(list) ? readFileSync(list, "utf8") : Bun.spawnSync(["pgrep", "-P", String(pid)]).stdout.toString();

@@ -1,6 +1,6 @@
 /**
- * A newcomer's first minutes: a fresh clone and one command, on a machine that has Node and npm but no Bun, and on one that has Bun
- * alone. The dependencies come from the registry, or from the installer's own cache where it holds them.
+ * A newcomer's first minutes: a fresh clone and one command, on a machine that has Node and npm but no Bun, and on one that has only Bun. The
+ * dependencies come from the registry, or from the installer's own cache.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
@@ -10,19 +10,19 @@ import packageJson from "../../package.json";
 import { ProcessOutput } from "../kit/executable-output.ts";
 
 const PROJECT = resolve(import.meta.dir, "../..");
-/** An installation over a slow line is still one. */
+/** An installation over a slow connection must succeed too. */
 const PATIENCE_MS = 240_000;
-/** What the installers' own scripts are started with on any machine. */
+/** Programs that the installers' own scripts need on any machine. */
 const SYSTEM_TOOLS = ["sh", "env"];
 
 interface Machine {
   what: string;
-  /** The programs on its PATH beside the system's. */
+  /** Adds the machine's programs to its PATH, in addition to the system's. */
   programs(folder: string): void;
   start: readonly string[];
   test: readonly string[];
   build: readonly string[];
-  /** Programs it must not have. */
+  /** Programs that the machine must not have. */
   without: readonly string[];
 }
 
@@ -63,7 +63,7 @@ function makePath(folder: string, machine: Machine): string {
   return folder;
 }
 
-/** This machine's variables, but for what a run of these tests adds to them. */
+/** Returns this machine's variables without those that a test run adds. */
 function makeEnv(PATH: string): Record<string, string> {
   const own = Object.entries(process.env).filter(([name]) => !/^(RELAY_|npm_|BUN_|NODE$|INIT_CWD$)/.test(name));
   return { ...(Object.fromEntries(own) as Record<string, string>), PATH, npm_config_prefer_offline: "true" };
@@ -104,7 +104,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
     });
 
     test(
-      "the start installs what running needs alone, listens, and the command it prints sends an event that is done",
+      "start installs only what running needs, listens, and prints a command that sends an event",
       async () => {
         expect(existsSync(join(cwd, "node_modules"))).toBe(false);
         const started = spawn(machine.start);
@@ -142,7 +142,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
     );
 
     test(
-      "the tests add what they need, run, and end with one plain line",
+      "the test command installs what tests need, runs, and ends with one plain line",
       async () => {
         const { code, said, told } = await run([...machine.test, "test/rule/template-path.test.ts"]);
         expect(told).toContain("only what running needs was installed so far");
@@ -153,7 +153,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
     );
 
     test(
-      "the build makes dist/relay, which says its version",
+      "the build makes dist/relay, which prints its version",
       async () => {
         const built = await run(machine.build);
         expect({ code: built.code, told: built.code === 0 ? "" : built.told }).toEqual({ code: 0, told: "" });
@@ -164,7 +164,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
       PATIENCE_MS,
     );
 
-    test("nothing that git watches has changed", () => {
+    test("no file that git tracks has changed", () => {
       expect(git("-C", cwd, "status", "--porcelain")).toBe("");
     });
   },

@@ -1,6 +1,7 @@
 /**
- * 5,000 events that waited for a hold, and servers that are killed while they run: on SQLite one executable, on PostgreSQL two nodes. Every event runs
- * once, in the order in which all of them arrived, and people have what their last event left. A seed at random, which a failure prints.
+ * Thousands of events that waited for a hold, and servers that are killed while the events run: one server on SQLite, two nodes on PostgreSQL. Every
+ * event runs once, in the order in which all of them arrived, and people have what their last event gave them. The seed is random, and a failure
+ * prints it.
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
@@ -34,7 +35,7 @@ const setHold = async (node: { service: { url: string } }, tenant: Tenant, held:
   await callApi(node, tenant, "PUT", "/settings", { version: settings.version, held });
 };
 
-/** Events that wait for a hold; answers whom the last of theirs gives access. */
+/** Stores events that wait for a hold. Returns the people to whom their last event gives access. */
 async function stage(node: Node, random: () => number): Promise<{ tenant: Tenant; ids: string[]; holders: string[] }> {
   const [tenant] = (await makeTenants(node, "app_a", ["development"])) as [Tenant];
   await callApi(node, tenant, "PUT", "/access/club", {});
@@ -58,7 +59,7 @@ async function stage(node: Node, random: () => number): Promise<{ tenant: Tenant
 
 type Ask = <Row>(sql: string) => Promise<Row[]>;
 
-/** Releases the hold, and kills one node after the other until nothing waits. */
+/** Releases the hold, and kills one node after the other until no event waits. */
 async function killThrough(nodes: readonly ClusterNode[], tenant: Tenant, ask: Ask, random: () => number): Promise<number> {
   const [first] = nodes as [ClusterNode];
   const countLeft = async () => Number((await ask<{ count: number }>("SELECT count(*) AS count FROM event WHERE state <> 'done'"))[0]?.count);
@@ -71,7 +72,7 @@ async function killThrough(nodes: readonly ClusterNode[], tenant: Tenant, ask: A
     const left = await countLeft();
     if (left > 0 && left < EVENTS) inTheMiddle += 1;
     await victim.start();
-    // A second hold in the middle.
+    // A second hold begins and ends in the middle.
     if (kill === 2) {
       await setHold({ service: { url: victim.url } }, tenant, true);
       await setHold({ service: { url: victim.url } }, tenant, false);
@@ -91,7 +92,7 @@ async function expectOrder(ask: Ask, { ids, holders }: { ids: string[]; holders:
   expect((await ask<{ through: number | null }>("SELECT released_through AS through FROM environment"))[0]?.through).toBeNull();
 }
 
-test(`${EVENTS} held events on SQLite, with ${KILLS} kills (seed ${seed})`, async () => {
+test(`held events run once and in order on SQLite: ${EVENTS} events, ${KILLS} kills (seed ${seed})`, async () => {
   const random = makeRandom(seed);
   const dataDir = mkdtempSync(join(tmpdir(), "relay-release-"));
   try {
@@ -111,7 +112,7 @@ test(`${EVENTS} held events on SQLite, with ${KILLS} kills (seed ${seed})`, asyn
   }
 });
 
-test(`${EVENTS} held events on PostgreSQL with two nodes, with ${KILLS} kills (seed ${seed})`, async () => {
+test(`held events run once and in order on PostgreSQL with two nodes: ${EVENTS} events, ${KILLS} kills (seed ${seed})`, async () => {
   const random = makeRandom(seed);
   await using server = await startPostgres();
   const seeded = await startNode(server.url);

@@ -1,6 +1,6 @@
 /**
- * What comes to nothing, of relays with thousands of events an hour and of relays with a few a week, against the compiled executable: one problem
- * and one alert, or none, and no more lines of the log than minutes.
+ * Failures without an error response, for relays with thousands of events an hour and for relays with a few a week, against the compiled executable.
+ * The service reports one problem and one alert, or none, and writes no more log lines than minutes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -25,7 +25,6 @@ beforeAll(async () => {
     RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE: many,
     RELAY_LIMIT_EVENTLESS_CALLS_PER_MINUTE: many,
   });
-  // The first who needs it builds the executable.
 });
 
 afterAll(async () => {
@@ -37,7 +36,7 @@ afterAll(async () => {
 const AT_ONCE = 25;
 let serial = 0;
 
-/** So many calls, spread over the time; which body the nth has. */
+/** Sends this many requests, spread over the time. `body` returns the body of the request with this number. */
 async function over(stand: Stand, ms: number, count: number, body: (nth: number) => object): Promise<void> {
   const steps = Math.min(count, 60);
   for (let step = 0, sent = 0; step < steps; step++) {
@@ -61,7 +60,7 @@ const when = { event_type: "order.paid" };
 interface Row {
   rule: string;
   happens(stand: Stand): Promise<unknown>;
-  /** The codes of what stands and was told. */
+  /** The codes of the problems and alerts. */
   told: string[];
 }
 
@@ -137,7 +136,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-describe("told once, or not at all", () => {
+describe("the service raises one problem and one alert, or none", () => {
   test.each(ROWS.map((row, nth) => [row.rule, nth, row] as const))("%s", async (_rule, nth, { happens, told }) => {
     const stand = await Stand.start(server, called, `scale_${nth}`);
     await happens(stand);

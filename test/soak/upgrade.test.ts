@@ -1,6 +1,6 @@
 /**
  * The upgrade from the trees of all release commits since 0.9.0: each fills a database with its own code, and today's code opens it. It needs the
- * history of this project; where a commit is missing, as in a shallow clone, the test of its release says so by failing.
+ * history of this project. If a commit is missing, as in a shallow clone, the test of its release fails.
  */
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const FIRST = rounds({ slice: 2, soak: 2, long: 100 });
 const LAST = 4;
 const ALL = [...RELEASES, AFTER_0_17].flatMap((release) => STORE_KINDS.map((kind) => ({ ...release, kind })));
-/** The first and the last releases; the fixtures in test/upgrade have all. */
+/** The first and the last releases. The fixtures in test/upgrade cover all of them. */
 const FROM = ALL.filter((_, at) => at < FIRST || at >= ALL.length - LAST);
 
 test.each(FROM)(

@@ -1,7 +1,7 @@
 /**
  * Fills a database with data of every kind through the API and writes it to a fixture. scripts/upgrade-fixtures.ts copies this file into the tree of
  * each release and runs it there, so this file uses only what every release since 0.9.0 has in test/kit.
- * Arguments: the file to write, and the fixture's head as JSON. TEST_STORE=postgres chooses the database.
+ * Arguments: the file to write, and the fixture's head as JSON. TEST_STORE=postgres selects the database.
  */
 import { Database } from "bun:sqlite";
 import { createHmac } from "node:crypto";
@@ -86,7 +86,7 @@ const text = Buffer.from(`${JSON.stringify(whole)}\n`);
 writeFileSync(file, Bun.zstdCompressSync(Buffer.concat([text, content]), { level: 19 }));
 process.exit(0);
 
-/** Settings, mail, catalog and relays. */
+/** Creates settings, mail, catalog and relays. */
 async function setUp(): Promise<void> {
   const { settings } = await must("GET", "/settings");
   const mail = { smtp: { host: "smtp.example.com", port: 465, security: "tls" } };
@@ -105,7 +105,7 @@ async function setUp(): Promise<void> {
   await must("PUT", "/plans/team", { title: "Team" });
 }
 
-/** Invited, active, suspended and erased people, with what a page and an operator give them. */
+/** Creates invited, active, suspended and erased people, with data from an app and from an operator. */
 async function fillPeople(): Promise<Record<string, string>> {
   const ids: Record<string, string> = {};
   for (const name of ["ada", "bela", "carol", "dmitri", "emeka"])
@@ -140,7 +140,7 @@ async function signIn(email: string): Promise<void> {
   await visitor(api, api.keys.app, session.json.token).call("POST", "/collections/diary/records", { data: { text: "mine" } });
 }
 
-/** Events in every final state, replays, a rotation, calls that were rejected, and days that pass. */
+/** Creates events in every final state, replays, a rotation and rejected requests, and lets days pass. */
 async function fillEvents(): Promise<void> {
   for (let at = 0; at < 6; at++) {
     const email = `${["ada", "bela", "carol"][at % 3]}@example.com`;
@@ -178,7 +178,7 @@ async function fillEvents(): Promise<void> {
   await advance(MINUTE_MS);
 }
 
-/** Owners, logins, sync, approvals, and another app that is deleted. */
+/** Creates owners, logins, syncs and approvals, and deletes another app. */
 async function fillAccount(): Promise<void> {
   await session("POST", "/api/owners", { email: "bob@example.com" });
   for (const answer of ["approve", "wait"]) {
@@ -205,7 +205,7 @@ async function fillAccount(): Promise<void> {
   await advance(5 * MINUTE_MS);
 }
 
-/** Events that wait for a retry, a pause and a hold, one whose call has no answer, and a clock that was set back. */
+/** Leaves events that wait for a retry, a pause and a hold, one whose call has no response, and a clock that was set back. */
 async function leaveUnfinished(): Promise<void> {
   await must("POST", "/relays/paused/pause");
   await hook("paused", { id: "waits_1", email: "ada@example.com" });
@@ -228,12 +228,12 @@ async function leaveUnfinished(): Promise<void> {
   );
 }
 
-/** Saves the relay over its version, with a change or as it was. */
+/** Saves a new version of the relay, with or without a change. */
 async function edit(name: string, version: number, change: object = {}): Promise<void> {
   await must("PUT", `/relays/${name}`, { definition: { ...RECEIVERS.find((one) => one.name === name), ...change }, version });
 }
 
-/** A management call of the development environment, of another path where it begins with /api; throws unless it is taken. */
+/** Sends a management request to the development environment, or to the whole path if it begins with /api. Throws unless it is accepted. */
 async function must(method: string, path: string, body?: unknown) {
   const live = path.startsWith(LIVE);
   const whole = path.startsWith("/api/") ? path : api.E + path;
@@ -278,7 +278,7 @@ async function advance(ms: number): Promise<void> {
   await rest();
 }
 
-/** Until no event runs or is due. */
+/** Waits until no event runs or is due. */
 async function rest(): Promise<void> {
   for (let turn = 0; turn < 2_000; turn++) {
     await settle();
@@ -293,7 +293,7 @@ async function rest(): Promise<void> {
   throw new Error("The service did not come to rest.");
 }
 
-/** The database file, with what its log holds. */
+/** Returns the database file, including what its log contains. */
 function copyFile(): Buffer {
   const copy = join(api.dataDir, "copy.db");
   using database = new Database(join(api.dataDir, "relay.db"), { readwrite: true });
@@ -303,7 +303,7 @@ function copyFile(): Buffer {
   return bytes;
 }
 
-/** PostgreSQL's rows as JSON: tables with their columns and rows as text, and the last number of each sequence. */
+/** Returns PostgreSQL's rows as JSON: tables with their columns and rows as text, and the last number of each sequence. */
 async function dump(url: string): Promise<Buffer> {
   const sql = new SQL(url, { max: 1 });
   const tables: { name: string; columns: { name: string; type: string }[]; rows: (string | null)[][] }[] = [];

@@ -1,4 +1,4 @@
-/** A database of an earlier release, put back from its fixture: the file that release wrote, or its rows in tables that its migrations made. */
+/** Restores a database of an earlier release from its fixture: the file that the release wrote, or its rows in tables that its migrations made. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 
-/** What test/upgrade/fill.ts says of the database next to it. */
+/** Facts about the database that test/upgrade/fill.ts stores with it. */
 interface Head {
   release: string;
   /** The clock's time when the database was copied. */
@@ -15,18 +15,18 @@ interface Head {
   keys: { dev: string; live: string; app: string };
   people: Record<string, string>;
   masterKey: string;
-  /** Texts of PostgreSQL's migrations by number, where the release had another one than today. */
+  /** Texts of PostgreSQL's migrations by number, if the release had another text than today. */
   migrations: Record<string, string>;
 }
 
 export interface OldDatabase extends AsyncDisposable {
   head: Head;
   dataDir: string;
-  /** null: relay.db of the data directory. */
+  /** Null selects relay.db in the data directory. */
   database: DatabaseUrl | null;
 }
 
-/** Puts the database of a fixture into a data directory and, where it is PostgreSQL's, into a database of the tests' server. */
+/** Restores the database of a fixture into a data directory, or into a database of the tests' PostgreSQL server. */
 export async function openFixture(file: string): Promise<OldDatabase> {
   const bytes = Buffer.from(Bun.zstdDecompressSync(await Bun.file(file).bytes()));
   const end = bytes.indexOf("\n");

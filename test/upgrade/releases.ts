@@ -1,4 +1,4 @@
-/** The releases whose databases the tests of the upgrade open, and the commit of each in the history of this project. */
+/** The releases whose databases the upgrade tests open, with the commit of each in the history of this project. */
 
 export interface Release {
   version: string;
@@ -17,5 +17,5 @@ export const RELEASES: readonly Release[] = [
   { version: "0.17.0", commit: "79a0e2cd" },
 ];
 
-/** A commit after 0.17.0 that edited the released migration 49 and brought migration 50. Databases that it made exist too. */
+/** A commit after 0.17.0 that edited the released migration 49 and added migration 50. Databases that it made exist too. */
 export const AFTER_0_17: Release = { version: "after-0.17.0", commit: "315a0b60" };

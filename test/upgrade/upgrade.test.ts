@@ -1,6 +1,6 @@
 /**
  * The upgrade from every release since 0.9.0, on both databases, from databases that the releases' own code filled (scripts/upgrade-fixtures.ts). The
- * fixtures need no history of this project; test/soak/upgrade.test.ts makes them again from the release commits.
+ * fixtures do not need the history of this project. test/soak/upgrade.test.ts makes them again from the release commits.
  */
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
@@ -26,9 +26,9 @@ test("there is a fixture of each release for each database", () => {
   expect(readdirSync(FOLDER).sort()).toEqual(FROM.map(([version, kind]) => `${version}-${kind}.zst`).sort());
 });
 
-/** `npm test` upgrades from the last release, the soak from all. */
+/** `npm test` upgrades from the last release, and the soak upgrades from all. */
 test.each(FROM.slice(-rounds({ slice: KINDS.length, soak: FROM.length })))(
-  "a database of %s on %s opens with every row as it was, and everything works on it",
+  "a database of %s on %s opens with every row unchanged, and everything works on it",
   async (version, kind) => {
     await using old = await openFixture(join(FOLDER, `${version}-${kind}.zst`));
     await migrateKeepingRows(old);

@@ -1,4 +1,4 @@
-/** Opens a database of an earlier release with today's code, compares its rows, and lets the service do everything that it does. */
+/** Opens a database of an earlier release with today's code, compares its rows, and uses everything that the service can do. */
 
 import { expect } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
@@ -18,19 +18,19 @@ import { settle, VirtualClock } from "../kit/virtual-clock.ts";
 import type { OldDatabase } from "./fixture.ts";
 
 const MINUTE_MS = 60_000;
-/** The server was off for a day, after which each person may be mailed again. */
+/** The server was off for a day, after which each person can get emails again. */
 const OFF_MS = 24 * 60 * MINUTE_MS;
-/** The secret that `notices` was given last. */
+/** The current secret of `notices`. */
 const OTHER_SECRET = "another-secret-of-the-same-sender";
 
-/** What an upgrade changes in rows that are there, by table or column. */
+/** Tables and columns whose existing rows an upgrade changes. */
 const CHANGED = new Set([
   "schema_migration",
   "event_block",
   // Migrations 47 and 51.
   "signature_memory.until",
   "signature_memory.secret",
-  // Migration 52 moves them to plan_cancellation and purchase.
+  // Migration 52 moves these to plan_cancellation and purchase.
   "subscription.ended_ref",
   "subscription.ended_event_id",
   "subscription.paid_event_id",
@@ -39,7 +39,7 @@ const CHANGED = new Set([
 /** Rows that an upgrade removes: migration 52 drops subscriptions of cancellations that ended nothing. */
 const REMOVED: Readonly<Record<string, string>> = { subscription: "billed_by = 'relay' AND event_id IS NULL AND status = 'ended'" };
 
-/** Opens and closes it; every row of before is there as it was. */
+/** Opens and closes the database. Every row from before must exist unchanged. */
 export async function migrateKeepingRows(old: OldDatabase): Promise<void> {
   const before = await readTables(old);
   const clock = new VirtualClock(old.head.nowMs);
@@ -55,7 +55,7 @@ export async function migrateKeepingRows(old: OldDatabase): Promise<void> {
 
 type Tables = Map<string, { columns: string[]; rows: string[] }>;
 
-/** Every table's rows, of the columns that are there or that `like` has. */
+/** Reads every table's rows, with the present columns or with those of `like`. */
 async function readTables({ dataDir, database }: OldDatabase, like?: Tables): Promise<Tables> {
   if (database === null) {
     using file = openDatabaseFile(join(dataDir, "relay.db"));
@@ -84,7 +84,7 @@ async function readAll(tx: Reader, columnsSql: string, like?: Tables): Promise<T
   return tables;
 }
 
-/** Starts today's service on it: what waited ends, every action is done, every list is read, and doctor finds no failure. */
+/** Starts today's service on the database. Waiting events end, every action runs, every list can be read, and doctor finds no failure. */
 export async function useEverything(old: OldDatabase): Promise<void> {
   const { head, dataDir, database } = old;
   const clock = new VirtualClock(head.nowMs + OFF_MS);
@@ -124,7 +124,7 @@ class Shop {
     this.#keys = keys;
   }
 
-  /** The event that was cut off, the retry, the paused one, the held one, and the record that SQL wrote. */
+  /** Releases the event that was cut off, the retry, the paused event, the held event and the record that SQL wrote. */
   async releaseWhatWaits(): Promise<void> {
     await this.must("POST", "/relays/paused/resume");
     const { settings } = await this.must("GET", `${LIVE}/settings`);
@@ -136,7 +136,7 @@ class Shop {
       `SELECT DISTINCT relay_name.name || ' ' || event.state || ' ' || coalesce(event.reason, 'without a reason') AS waits FROM event
        JOIN relay_name ON relay_name.key = name_key WHERE event.state NOT IN ('done', 'failed', 'dead') ORDER BY 1`,
     );
-    // One person has a plan that is billed by the processor, and production has no sender domain.
+    // The processor bills one person's plan, and production has no sender domain.
     expect(rows.map(({ waits }) => waits)).toEqual(["gives queued sender_domain_required", "invoice queued billed_by_processor"]);
     const [written] = await this.#running.rows<{ count: number }>(
       "SELECT count(*) AS count FROM record WHERE data LIKE '%waits_1%' OR data LIKE '%held_1%' OR data LIKE '%hangs_1%' OR data LIKE '%retried%'",
@@ -162,7 +162,7 @@ class Shop {
     return signStripe({ clock: this.#clock }, id, type, object);
   }
 
-  /** The event runs to its end with so many steps, each of them done. */
+  /** Checks that an event runs to its end with this many steps, each of them done. */
   async #done(relay: string, { headers, body }: { headers: Record<string, string>; body: string }, steps: number): Promise<void> {
     const response = await fetch(`${this.#running.service.url}/hooks/shop/${relay}`, { method: "POST", headers, body });
     const { eventId } = (await response.json()) as { eventId: string };
@@ -175,7 +175,7 @@ class Shop {
     expect({ relay, state: event.state, outcomes }).toEqual({ relay, state: "done", outcomes: Array.from({ length: steps }, () => "done") });
   }
 
-  /** An event of each earlier state, and all dead ones of a relay. */
+  /** Replays an event of each earlier state, and plans a replay of all dead ones. */
   async replay(): Promise<void> {
     for (const state of ["done", "dead"]) {
       const { items } = await this.must("GET", `/events?state=${state}&limit=200`);
@@ -188,7 +188,7 @@ class Shop {
     await this.must("POST", "/bulk-replays/plan", { state: "dead" });
   }
 
-  /** Every path of the API that names the environment and nothing else, and one thing of each kind. */
+  /** Reads every path of the API that names only the environment, and one item of each kind. */
   async readEveryList(): Promise<void> {
     const response = await fetch(`${this.#running.service.url}/openapi.json`);
     const { paths } = (await response.json()) as { paths: Record<string, Record<string, { parameters?: { required?: boolean; in: string }[] }>> };
@@ -206,7 +206,7 @@ class Shop {
     for (const { id } of items) for (const of of ["", "/story", "/access", "/grants", "/credits"]) await this.must("GET", `/persons/${id}${of}`);
   }
 
-  /** A management call of development, or of a whole path; throws unless it is taken. */
+  /** Sends a management request to development, or to the whole path if it begins with /api. Throws unless it is accepted. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
   async must(method: string, path: string, body?: unknown): Promise<any> {
     const whole = path.startsWith("/api/") ? path : `/api/apps/shop/development${path}`;
@@ -223,7 +223,7 @@ class Shop {
     return text === "" ? null : JSON.parse(text);
   }
 
-  /** Until no event runs or is due. */
+  /** Waits until no event runs or is due. */
   async rest(): Promise<void> {
     for (let turn = 0; turn < 20_000; turn++) {
       await settle();
