@@ -1,6 +1,6 @@
 /**
- * The full problem texts of a gallery of broken definitions. A change of words shows as a change of definition-problems.txt, which
- * `UPDATE_GOLDEN=1 bun test test/golden/definition.test.ts` writes anew, to be read before it is committed.
+ * Checks the full problem texts of a gallery of broken definitions. After a change of wording, `UPDATE_GOLDEN=1 bun test
+ * test/golden/definition.test.ts` rewrites definition-problems.txt. Read the difference before you commit it.
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ function sayProblems({ title, definition }: Exhibit): string {
   return `=== ${title} ===\n${lines.join("")}`;
 }
 
-test("every broken definition of the gallery is told the same problems in the same words", async () => {
+test("every broken definition of the gallery has the same problem texts as before", async () => {
   const text = await Bun.file(join(import.meta.dir, "definition-gallery.json")).text();
   const gallery = parseJson(text) as unknown as Exhibit[];
   const told = gallery.map(sayProblems).join("\n");

@@ -49,7 +49,7 @@ const grant = (personId: string, more: Partial<Grant> = {}) =>
 const check = (personId: string, entitlement: string | null = "access:members") =>
   store.read((tx) => checkAccess(tx, { environmentId, personId, entitlement, nowMs: clock.now() }));
 
-test("of someone who holds very many grants the newest are told in order, among others and ended ones", async () => {
+test("lists the newest of 700 grants of a person in order, with live and ended grants mixed", async () => {
   const personId = (await town.newPerson()).id;
   const made: string[] = [];
   await store.write("app", async (tx) => {
@@ -73,7 +73,7 @@ test("of someone who holds very many grants the newest are told in order, among 
   expect(held.grants.map(({ id }) => id)).toEqual(newest);
 });
 
-/** Whether the person holds the entitlement, as each question about grants answers it. */
+/** Asks every query about grants whether the person holds the entitlement. */
 async function askEverywhere(personId: string, entitlement: string): Promise<boolean[]> {
   const nowMs = clock.now();
   const page = readPageRequest({});
@@ -114,7 +114,7 @@ describe("an entitlement", () => {
     expect(await store.read((tx) => findEntitlement(tx, environmentId, name))).toBeNull();
   });
 
-  test("of another environment is unknown here", async () => {
+  test("is unknown when it belongs to another environment", async () => {
     expect(await store.read((tx) => findEntitlement(tx, otherEnvironmentId, "pro"))).toBeNull();
   });
 });
@@ -130,7 +130,7 @@ describe("a grant", () => {
     expect(await check(id)).toEqual({ granted: false, until: null, grants: [] });
   });
 
-  test("is live for every question until its last millisecond, and for none in the next", async () => {
+  test("is live for every query until its last millisecond, and for none in the next", async () => {
     const person = await town.newPerson();
     const entitlement = "access:timed";
     await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "timed", title: "Timed" }, 0));
@@ -142,7 +142,7 @@ describe("a grant", () => {
     expect(await askEverywhere(person.id, entitlement)).toEqual([false, false, false, false, false, false, false, false]);
   });
 
-  test("that has ended takes nothing from one without an end", async () => {
+  test("that has ended does not shorten a grant that never expires", async () => {
     const { id } = await town.newPerson();
     await grant(id, { expiresAtMs: clock.now() + 1 });
     await grant(id);
@@ -153,7 +153,7 @@ describe("a grant", () => {
     expect(people.items.find((one) => one.id === id)?.access).toEqual({ granted: true, until: null });
   });
 
-  test("says its source, and shows in full", async () => {
+  test("shows its source and all its fields", async () => {
     const { id } = await town.newPerson();
     await grant(id, {
       source: "relay",
@@ -177,7 +177,7 @@ describe("a grant", () => {
     });
   });
 
-  test("beside another: until is the later end, and null while one has none", async () => {
+  test("shares `until` with the person's other grants: the latest end, or null if one never expires", async () => {
     const { id } = await town.newPerson();
     await grant(id, { expiresAtMs: clock.now() + DAY_MS });
     await grant(id, { expiresAtMs: clock.now() + 3 * DAY_MS });
@@ -186,7 +186,7 @@ describe("a grant", () => {
     expect([(await check(id)).granted, (await check(id)).until]).toEqual([true, null]);
   });
 
-  test("of one entitlement is none of another; asked for any, all live ones are answered", async () => {
+  test("counts only for its own entitlement, and a check without an entitlement returns all live grants", async () => {
     const { id } = await town.newPerson();
     await grant(id);
     await grant(id, { entitlement: "pro" });
@@ -199,7 +199,7 @@ describe("revoking", () => {
   const event = { id: "evt_2", arrival: 2, arrivedAtMs: clock.now() };
   const at = () => ({ environmentId, by: "relay:shop", nowMs: clock.now() });
 
-  test("an entitlement ends every live grant of it, whatever its source, and no other", async () => {
+  test("ends every live grant of the entitlement, whatever its source, and no other grant", async () => {
     const { id } = await town.newPerson();
     for (const source of ["relay", "purchase", "plan", "hand"] as const) await grant(id, { source });
     await grant(id, { expiresAtMs: clock.now() - 1 });
@@ -212,7 +212,7 @@ describe("revoking", () => {
     expect([all.items.length, all.next === null]).toEqual([3, false]);
   });
 
-  test("what one purchase gave leaves by-hand grants and other purchases alone", async () => {
+  test("of one purchase's grants leaves manual grants and other purchases unchanged", async () => {
     const { id } = await town.newPerson();
     await grant(id);
     await grant(id, { source: "purchase", sourceRef: "prc_1" });
@@ -222,7 +222,7 @@ describe("revoking", () => {
     expect((await check(id)).grants.map((row) => row.sourceRef).sort()).toEqual(["key:test", "prc_2"]);
   });
 
-  test("one grant by id ends it once and keeps the first end", async () => {
+  test("of one grant by id ends it once and keeps the first end", async () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
     const revoke = (by: string) => store.write("app", (tx) => endGrantManually(tx, { environmentId, by, nowMs: clock.now() }, grantId));
@@ -231,7 +231,7 @@ describe("revoking", () => {
     expect((await check(id)).granted).toBe(false);
   });
 
-  test("a grant of another environment is refused with not_found", async () => {
+  test("of a grant in another environment is refused with not_found", async () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
     const elsewhere = { environmentId: otherEnvironmentId, by: "key:x", nowMs: clock.now() };
@@ -255,7 +255,7 @@ describe("granting by hand", () => {
       }),
     );
 
-  test("has the source hand and names who gave it; a product gives its key", async () => {
+  test("stores the source hand and who gave it, and a product grants its key", async () => {
     const { id } = await town.newPerson();
     const row = await give(id, { entitlement: "course", reason: "A present" });
     expect([row.source, row.sourceRef, row.entitlement, row.reason]).toEqual(["hand", "owner:o@example.com", "access:members", "A present"]);
@@ -264,10 +264,10 @@ describe("granting by hand", () => {
 
   const refused: [string, Partial<ManualGrant>, string][] = [
     ["an entitlement that is not in the catalog", { entitlement: "access:none" }, "entitlement_unknown"],
-    ["an end that is past", { expiresAtMs: 1 }, "invalid_input"],
+    ["an end in the past", { expiresAtMs: 1 }, "invalid_input"],
     ["a reason of 201 characters", { reason: "x".repeat(201) }, "invalid_input"],
     ["a reason with a control character", { reason: "a\u0000" }, "invalid_input"],
-    ["a person nobody knows", { personId: "per_0" }, "not_found"],
+    ["an unknown person", { personId: "per_0" }, "not_found"],
   ];
   test.each(refused)("refuses %s", async (_what, more, code) => {
     const { id } = await town.newPerson();
@@ -275,7 +275,7 @@ describe("granting by hand", () => {
     expect((await check(id, null)).granted).toBe(false);
   });
 
-  test("refuses an end that is now, and takes one that is next", async () => {
+  test("refuses an end at the current time, and accepts one a millisecond later", async () => {
     const { id } = await town.newPerson();
     expect((await refusalOf(() => give(id, { expiresAtMs: clock.now() }))).code).toBe("invalid_input");
     await give(id, { expiresAtMs: clock.now() + 1 });
@@ -293,14 +293,14 @@ describe("the catalog of access slugs", () => {
   const put = (entries: { slug: string; title?: string }[], force = false) =>
     store.write("app", (tx) => putAccessSlugs(tx, otherEnvironmentId, entries, clock.now(), { force }));
 
-  test("becomes exactly the list that is put", async () => {
+  test("becomes exactly the list that was saved", async () => {
     await put([{ slug: "beta" }, { slug: "alpha", title: "The alpha" }]);
     expect(await slugs()).toEqual(["alpha", "beta"]);
     await put([{ slug: "beta" }, { slug: "gamma" }]);
     expect(await slugs()).toEqual(["beta", "gamma"]);
   });
 
-  test("keeps a slug somebody holds, unless forced", async () => {
+  test("keeps a slug that a person holds, unless forced", async () => {
     const { id } = await town.newPerson({ environmentId: otherEnvironmentId });
     await put([{ slug: "held" }]);
     await grant(id, { environmentId: otherEnvironmentId, entitlement: "access:held" });
@@ -321,7 +321,7 @@ describe("the catalog of access slugs", () => {
     expect(await slugs()).toEqual(before);
   });
 
-  test("refuses to delete a slug that is not there", async () => {
+  test("refuses to delete a slug that does not exist", async () => {
     const work = () => store.write("app", (tx) => deleteAccessSlug(tx, environmentId, "nope", clock.now()));
     expect((await refusalOf(work)).code).toBe("not_found");
   });

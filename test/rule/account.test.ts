@@ -113,12 +113,12 @@ describe("an owner", () => {
     expect(await verifyPassword("correct horse batterz", hash)).toBe(false);
   });
 
-  test("who does not exist is never right, not even with the decoy's password", async () => {
+  test("who does not exist cannot sign in, not even with the password of the decoy hash", async () => {
     expect(await verifyPassword("nobody's password", null)).toBe(false);
     expect(await verifyPassword("x".repeat(1_000_000), null)).toBe(false);
   });
 
-  test("is signed out everywhere by a new password", async () => {
+  test("loses every session when the password changes", async () => {
     const owner = await store.read((tx) => findOwnerByEmail(tx, "ada@example.com"));
     const ownerId = owner?.id ?? "";
     const { token } = await store.write("app", (tx) => createSession(tx, ownerId, clock.now()));
@@ -131,11 +131,11 @@ describe("an owner", () => {
 
   const create = (email: string) => () => store.write("app", (tx) => createOwner(tx, { email, passwordHash: null, nowMs: clock.now() }));
   const refused: [string, () => unknown, string, string][] = [
-    ["has one account an address, whatever its case", create("ADA@example.com"), "name_taken", "address"],
+    ["has one account for each address, regardless of case", create("ADA@example.com"), "name_taken", "address"],
     ["needs an address", create("ada"), "invalid_input", "email"],
     ["needs an address of one line", create("a@b\nc@d"), "invalid_input", "email"],
     ["needs a password of ten characters", () => hashPassword("123456789"), "invalid_input", "password"],
-    ["may not fill the memory with a password", () => hashPassword("x".repeat(257)), "invalid_input", "password"],
+    ["cannot fill the memory with a long password", () => hashPassword("x".repeat(257)), "invalid_input", "password"],
     ["must exist to get a new password", () => store.write("app", (tx) => setOwnerPassword(tx, "own_none", "h", clock.now())), "not_found", "owner"],
   ];
   test.each(refused)("%s", async (_rule, work, code, word) => {

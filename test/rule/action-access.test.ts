@@ -27,7 +27,7 @@ const access = (person: PersonRow, entitlement: string | null = MEMBERS) =>
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe("grant_access", () => {
-  test("gives a grant of source relay, attributed to the relay and the event, and says before and after", async () => {
+  test("gives a grant of source relay with the relay and the event, and reports access before and after", async () => {
     const person = await town.newPerson();
     const outcome = await grant(person, { entitlement: MEMBERS, reason: "Order {{mapped.id}}" }, { mapped: { id: 7 } });
     const held = await access(person);
@@ -54,13 +54,13 @@ describe("grant_access", () => {
     ["2026-02-01", Date.UTC(2026, 1, 1) - clock.now()],
     ["2026-02-01T10:00:00+02:00", Date.UTC(2026, 1, 1, 8) - clock.now()],
   ];
-  test.each(ends)("with expiresAt %s ends then, counted from when it runs", async (expiresAt, lengthMs) => {
+  test.each(ends)("with expiresAt %s ends at that offset from the time it runs", async (expiresAt, lengthMs) => {
     const person = await town.newPerson();
     await grant(person, { entitlement: "pro", expiresAt });
     expect((await access(person, "pro")).until).toBe(iso(clock.now() + lengthMs));
   });
 
-  test("never shortens what the person holds already", async () => {
+  test("never shortens access that the person already has", async () => {
     const person = await town.newPerson();
     await grant(person, { entitlement: MEMBERS });
     const outcome = await grant(person, { entitlement: MEMBERS, expiresAt: "1h" });
@@ -83,7 +83,7 @@ describe("grant_access", () => {
     ["keeps a character of two code units whole", `${"x".repeat(199)}😀😀`, `${"x".repeat(199)}😀`],
     ["is one line", "a\r\nb\u0000c", "a b c"],
     ["has no half surrogate pairs", "a\ud800", "a\ufffd"],
-    ["that renders empty is none", "  ", null],
+    ["that renders empty becomes null", "  ", null],
   ];
   test.each(reasons)("its reason %s", async (_what, text, shown) => {
     const person = await town.newPerson();
@@ -94,8 +94,8 @@ describe("grant_access", () => {
   const failures: [string, Omit<GrantAccess, "type">, string][] = [
     ["an unknown slug", { entitlement: "access:none" }, "entitlement_unknown"],
     ["an unknown name", { entitlement: "none" }, "entitlement_unknown"],
-    ["a date that is past", { entitlement: "pro", expiresAt: "2026-01-15" }, "data_invalid"],
-    ["the very moment it runs", { entitlement: "pro", expiresAt: "2026-01-15T12:00:00Z" }, "data_invalid"],
+    ["a date in the past", { entitlement: "pro", expiresAt: "2026-01-15" }, "data_invalid"],
+    ["the very moment at which it runs", { entitlement: "pro", expiresAt: "2026-01-15T12:00:00Z" }, "data_invalid"],
   ];
   test.each(failures)("of %s fails finally and gives nothing", async (_what, action, code) => {
     const person = await town.newPerson();
@@ -111,7 +111,7 @@ describe("grant_access", () => {
     });
   });
 
-  test("for someone erased since fails with person_not_found and gives nothing", async () => {
+  test("for a person erased since the event fails with person_not_found and gives nothing", async () => {
     const person = await town.newPerson();
     const erasure = { environmentId, personId: person.id, by: "key:x", nowMs: clock.now() };
     await erase(store, erasure);
@@ -125,7 +125,7 @@ describe("grant_access", () => {
 });
 
 describe("revoke_access", () => {
-  test("ends every live grant of the entitlement, by hand too, in the relay's name", async () => {
+  test("ends every live grant of the entitlement, also manual ones, in the relay's name", async () => {
     const person = await town.newPerson();
     await grant(person, { entitlement: MEMBERS });
     await grant(person, { entitlement: "pro" });
@@ -149,7 +149,7 @@ describe("revoke_access", () => {
     expect(all.items.map((item) => item.revokedBy).sort()).toEqual([null, "relay:shop", "relay:shop"].sort());
   });
 
-  test("of what the person does not hold is done and says so", async () => {
+  test("of an entitlement that the person does not hold succeeds and says so", async () => {
     const outcome = await revoke(await town.newPerson(), "pro");
     expect(outcome).toMatchObject({
       outcome: "done",
@@ -159,7 +159,7 @@ describe("revoke_access", () => {
     expect(outcome.outcome === "done" ? outcome.message : "").toContain("nothing changed");
   });
 
-  test("by a product's name ends what its key gave", async () => {
+  test("with a product's name ends the grants of the product's key", async () => {
     const person = await town.newPerson();
     await grant(person, { entitlement: MEMBERS });
     await revoke(person, "course");
@@ -177,7 +177,7 @@ describe("revoke_access", () => {
   });
 });
 
-/** An event's action as it would run with this number, whenever that is. */
+/** Runs the action of an event with this arrival number, at any time. */
 const giveAs = (person: PersonRow, arrival: number) =>
   store.write("relay", (tx) =>
     grantAccess.bind({ type: "grant_access", entitlement: MEMBERS })(tx, town.makeRun(person, { arrival, event: `evt_${arrival}`, relay: "paid" })),
@@ -195,7 +195,7 @@ const grantsOf = async (person: PersonRow) => {
 };
 
 describe("the order of arrival", () => {
-  test("a grant whose event arrived before a revocation that ran is recorded and ends immediately, and its result names that event", async () => {
+  test("ends a late grant at once and names the revocation's event when its own event arrived first", async () => {
     const person = await town.newPerson();
     expect(await takeAs(person, 9_020)).toMatchObject({ outcome: "done", after: { granted: false, revoked: 0 } });
     const late = await giveAs(person, 9_010);
@@ -210,7 +210,7 @@ describe("the order of arrival", () => {
     expect(await giveAs(person, 9_030)).toMatchObject({ outcome: "done", after: { granted: true } });
   });
 
-  test("a revocation keeps what a later arrival gave, and says so", async () => {
+  test("keeps a grant that arrived after the revocation, and says so", async () => {
     const person = await town.newPerson();
     await giveAs(person, 9_110);
     await giveAs(person, 9_130);
@@ -224,7 +224,7 @@ describe("the order of arrival", () => {
     expect((await grantsOf(person)).filter(({ live }) => live).map(({ eventId }) => eventId)).toEqual(["evt_9130"]);
   });
 
-  test("a revocation ends what an earlier action of its own event gave, and not what a later one gives", async () => {
+  test("ends a grant from an earlier action of the same event, but not one from a later action", async () => {
     const person = await town.newPerson();
     await giveAs(person, 9_210);
     await takeAs(person, 9_210);
@@ -233,7 +233,7 @@ describe("the order of arrival", () => {
     expect((await access(person)).granted).toBe(true);
   });
 
-  test("a grant by hand counts from when it was made: after the newest event then", async () => {
+  test("orders a manual grant after the newest event at the time it was made", async () => {
     const person = await town.newPerson();
     const hand = { environmentId, personId: person.id, entitlement: MEMBERS, reason: null, expiresAtMs: null, by: "key:x", nowMs: clock.now() };
     const [before] = await store.read((tx) => tx.all<{ seq: number }>("SELECT seq FROM event_last"));
@@ -244,7 +244,7 @@ describe("the order of arrival", () => {
     await store.write("app", (tx) => tx.run("UPDATE event_last SET seq = ?1", before?.seq ?? 0));
   });
 
-  test("a grant of an earlier version, which has no number, counts from its event's id, or from when it was given", async () => {
+  test("orders a grant without an arrival number by its event's id or by its time", async () => {
     const arrivedAtMs = clock.now();
     const event = { id: "evt_x", arrival: 50, arrivedAtMs };
     const given = { arrival: null, eventId: null, grantedAt: arrivedAtMs };
@@ -260,7 +260,7 @@ describe("the order of arrival", () => {
     expect(cases.map(([grant]) => isGrantedBefore(grant, event))).toEqual(cases.map(([, before]) => before));
   });
 
-  test("a mark lives as long as an event that may have arrived before it", async () => {
+  test("deletes a revocation marker when no earlier event can still run", async () => {
     const person = await town.newPerson();
     await takeAs(person, 9_420);
     await store.write("app", async (tx) => {
@@ -290,8 +290,8 @@ describe("in a definition", () => {
     ["a template as entitlement", { entitlement: "access:{{mapped.x}}" }, "entitlement"],
     ["an entitlement with capitals", { entitlement: "Pro" }, "entitlement"],
     ["a duration in months", { entitlement: "pro", expiresAt: "3m" }, "expiresAt"],
-    ["a duration of nothing", { entitlement: "pro", expiresAt: "0d" }, "expiresAt"],
-    ["a day no calendar has", { entitlement: "pro", expiresAt: "2026-02-30" }, "expiresAt"],
+    ["a duration of zero", { entitlement: "pro", expiresAt: "0d" }, "expiresAt"],
+    ["a date that does not exist", { entitlement: "pro", expiresAt: "2026-02-30" }, "expiresAt"],
     ["a template as expiresAt", { entitlement: "pro", expiresAt: "{{mapped.x}}" }, "expiresAt"],
     ["a reason of 201 characters", { entitlement: "pro", reason: "x".repeat(201) }, "reason"],
     ["an expression in its reason", { entitlement: "pro", reason: "{{mapped.a + mapped.b}}" }, "reason"],
@@ -301,7 +301,7 @@ describe("in a definition", () => {
     expect(checkGrant({ type: "grant_access", ...fields }).map((problem) => problem.field)).toEqual([field]);
   });
 
-  test("both need a person, name their entitlement, and say whether they give or take", () => {
+  test("both require a person, name their entitlement, and say whether they give or take", () => {
     const given: GrantAccess = { type: "grant_access", entitlement: "pro" };
     const taken: RevokeAccess = { type: "revoke_access", entitlement: "pro" };
     expect([grantAccess.needsPerson(given), revokeAccess.needsPerson(taken)]).toEqual([true, true]);

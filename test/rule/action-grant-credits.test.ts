@@ -41,13 +41,13 @@ describe("grant_credits", () => {
     ["with a reason that renders empty", { reason: "{{mapped.none}}" }, {}, "relay"],
     ["with a reason that renders long", { reason: "{{mapped.x}}" }, { x: "é".repeat(500) }, `relay: ${"é".repeat(200)}`],
     ["with a reason over two lines", { reason: "{{mapped.x}}" }, { x: "a\nb" }, "relay: a b"],
-  ])("%s its line reads so", async (_what, more, mapped, reason) => {
+  ])("%s has this reason on its balance line", async (_what, more, mapped, reason) => {
     const person = await town.newPerson();
     await act(person, { amount: 1, ...more }, mapped);
     expect((await ledgerOf(person)).items[0]?.reason).toBe(reason);
   });
 
-  test("with a ref applies once per person and ref, forever, whatever the amount", async () => {
+  test("with a ref applies once for each person and ref, whatever the amount and however much later", async () => {
     const person = await town.newPerson();
     const ref = "{{mapped.payment}}";
     expect((await act(person, { amount: 10, ref }, { payment: "pay_1" })).outcome).toBe("done");
@@ -58,13 +58,13 @@ describe("grant_credits", () => {
     expect((await ledgerOf(person)).balance).toBe(30);
   });
 
-  test("without a ref adds every time it is called: once per event is the runner's to keep", async () => {
+  test("without a ref adds every time it is called, because the runner calls it once for each event", async () => {
     const person = await town.newPerson();
     for (let time = 0; time < 3; time++) await act(person, { amount: 1 });
     expect((await ledgerOf(person)).balance).toBe(3);
   });
 
-  test("with one ref in twenty events at once applies once", async () => {
+  test("with one ref in twenty concurrent events applies once", async () => {
     const person = await town.newPerson();
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => act(person, { amount: 7, ref: "same" })));
     expect(outcomes.filter((outcome) => outcome.outcome === "done")).toHaveLength(1);
@@ -72,17 +72,17 @@ describe("grant_credits", () => {
   });
 
   const failures: [string, string, JsonObject, string][] = [
-    ["that names nothing on the event", "{{mapped.payment}}", {}, "ref_unresolved"],
-    ["that names something empty", "{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
-    ["of which one part names nothing", "{{mapped.a}}-{{mapped.b}}", { a: "1" }, "ref_unresolved"],
+    ["whose path resolves to nothing", "{{mapped.payment}}", {}, "ref_unresolved"],
+    ["whose path resolves to empty text", "{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
+    ["with one part that resolves to nothing", "{{mapped.a}}-{{mapped.b}}", { a: "1" }, "ref_unresolved"],
     ["that grows over 200 characters", "{{mapped.payment}}", { payment: "x".repeat(201) }, "ref_unresolved"],
-    ["of which one part is empty beside a text", "pay-{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
+    ["with text and one part that resolves to empty text", "pay-{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
     ["that is an object", "{{mapped.payment}}", { payment: { id: "pi_1" } }, "ref_unresolved"],
     ["that is a list", "{{mapped.payment}}", { payment: ["pi_1"] }, "ref_unresolved"],
-    ["that is a boolean, beside a text", "pay-{{mapped.payment}}", { payment: true }, "ref_unresolved"],
+    ["with text and a boolean", "pay-{{mapped.payment}}", { payment: true }, "ref_unresolved"],
     ["that is null", "{{mapped.payment}}", { payment: null }, "ref_unresolved"],
-    ["of control characters alone", "{{mapped.payment}}", { payment: "\u0000\u001f\u0085" }, "ref_unresolved"],
-    ["of invisible characters alone", "pay-{{mapped.payment}}", { payment: "\u200b\u2060\ufeff\u3164\u2800" }, "ref_unresolved"],
+    ["of control characters only", "{{mapped.payment}}", { payment: "\u0000\u001f\u0085" }, "ref_unresolved"],
+    ["of invisible characters only", "pay-{{mapped.payment}}", { payment: "\u200b\u2060\ufeff\u3164\u2800" }, "ref_unresolved"],
   ];
   test.each(failures)("with a ref %s is refused, never replaced", async (_what, ref, mapped, code) => {
     const person = await town.newPerson();
@@ -97,8 +97,8 @@ describe("grant_credits", () => {
   test.each([
     ["a text", "pi_1"],
     ["an integer, every digit of it", 9007199254740993n],
-    ["a text of another script beside invisible characters", "\u200f\u0645\u200d"],
-  ])("a ref may be %s", async (_what, payment) => {
+    ["text of another script with invisible characters", "\u200f\u0645\u200d"],
+  ])("a ref can be %s", async (_what, payment) => {
     const person = await town.newPerson();
     const ref = "{{mapped.payment}}";
     expect((await act(person, { amount: 1, ref }, { payment })).outcome).toBe("done");

@@ -96,7 +96,7 @@ describe("grant_plan", () => {
     expect([await market.holdings(person), (await receipts(person)).length]).toEqual([onPro, 2]);
   });
 
-  test("a renewal gives the key again when it was taken meanwhile", async () => {
+  test("a renewal grants the key again if it was revoked in the meantime", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     await market.sell(revokeAccess, { type: "revoke_access", entitlement: "pro" }, person);
@@ -104,7 +104,7 @@ describe("grant_plan", () => {
     expect(await market.holdings(person)).toEqual(onPro);
   });
 
-  test("a payment told again after the plan was revoked does not start it anew", async () => {
+  test("skips a repeated payment after the plan was revoked", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await grant(person, "pro", ref);
@@ -113,7 +113,7 @@ describe("grant_plan", () => {
     expect(await market.holdings(person)).toEqual(onFree);
   });
 
-  test("one active plan a person: another plan ends the relay-granted one and its key", async () => {
+  test("ends the relay-granted plan and its key when another plan starts, because a person has one active plan", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     await grant(person, "team", newRef());
@@ -121,7 +121,7 @@ describe("grant_plan", () => {
     expect((await subscriptions(person)).map(({ plan, status }) => `${plan} ${status}`)).toEqual(["team active", "pro ended"]);
   });
 
-  test("stays active however long, until it is revoked", async () => {
+  test("stays active until it is revoked, however long that takes", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     clock.jump(10 * 365 * 86_400_000);
@@ -135,18 +135,18 @@ describe("grant_plan", () => {
     ["the default plan, which is not sold", "free", "shop", ["plan_not_sold_here", "final"]],
     ["a plan that does not exist", "gold", "shop", ["plan_unknown", "final"]],
     ["a product's name", "lamp", "shop", ["plan_unknown", "final"]],
-  ])("refuses %s, and nothing is written", async (_rule, plan, relay, expected) => {
+  ])("refuses %s and writes nothing", async (_rule, plan, relay, expected) => {
     const person = await market.newPerson();
     expect(summary(await grant(person, plan, newRef(), { relay }))).toEqual(expected);
     expect([await market.holdings(person), await receipts(person)]).toEqual([onFree, []]);
   });
 
-  test("refuses a suspended person for good", async () => {
+  test("refuses a suspended person permanently", async () => {
     const person = await market.newPerson({ suspended: true });
     expect(summary(await grant(person, "pro", newRef()))).toEqual(["person_suspended", "final"]);
   });
 
-  test("refuses a person whose plan the card processor bills, and leaves that plan", async () => {
+  test("refuses a person whose plan the card processor bills, and leaves that plan unchanged", async () => {
     const person = await market.newPerson();
     await payByCard(person, "team");
     expect(summary(await grant(person, "pro", newRef()))).toEqual(["billed_by_processor", "tried again"]);
@@ -154,7 +154,7 @@ describe("grant_plan", () => {
     expect(await receipts(person)).toHaveLength(1);
   });
 
-  test("refuses a ref of another purchase, and audits it", async () => {
+  test("refuses a ref of another purchase, and writes an audit entry", async () => {
     const [buyer, other] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();
     await grant(buyer, "pro", ref);
@@ -164,7 +164,7 @@ describe("grant_plan", () => {
     expect([await market.count("audit"), await market.holdings(buyer)]).toEqual([audited + 2, onPro]);
   });
 
-  test("refuses a ref that resolves to nothing; only an absent one falls back", async () => {
+  test("refuses a ref that resolves to nothing, and falls back to the event's id only without a ref", async () => {
     const person = await market.newPerson();
     expect(summary(await grant(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "final"]);
     await grant(person, "pro", undefined, { event: "evt_plan" });
@@ -173,7 +173,7 @@ describe("grant_plan", () => {
 });
 
 describe("grant_plan without a ref on the plan that the person has", () => {
-  test("is a confirmation: it keeps its receipt, which no list of purchases shows, and renews nothing", async () => {
+  test("stores a receipt of kind confirmation, which purchase lists omit, and renews nothing", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await grant(person, "pro", ref);
@@ -188,7 +188,7 @@ describe("grant_plan without a ref on the plan that the person has", () => {
     expect((await active(person))?.renewedAt).toBeNull();
   });
 
-  test("keeps no plan whose payment is canceled, and is a purchase where it starts one", async () => {
+  test("does not keep a plan whose payment was canceled, and counts as a purchase when it starts one", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await grant(person, "pro", ref);
@@ -200,7 +200,7 @@ describe("grant_plan without a ref on the plan that the person has", () => {
     expect(await market.holdings(person)).toEqual(onPro);
   });
 
-  test("gives the key again when it was taken meanwhile", async () => {
+  test("grants the key again if it was revoked in the meantime", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     await market.sell(revokeAccess, { type: "revoke_access", entitlement: "pro" }, person);
@@ -210,7 +210,7 @@ describe("grant_plan without a ref on the plan that the person has", () => {
 });
 
 describe("revoke_plan", () => {
-  test("ends the relay-granted subscription: the person lands on the default plan and the key is revoked", async () => {
+  test("ends the relay-granted subscription, moves the person to the default plan and revokes the key", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     const outcome = await revoke(person, "pro");
@@ -223,7 +223,7 @@ describe("revoke_plan", () => {
     expect(await subscriptions(person)).toMatchObject([{ status: "ended", plan: "pro" }]);
   });
 
-  test("by-hand and purchase grants stay", async () => {
+  test("leaves manual and purchase grants", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     await give(person, "hand");
@@ -232,13 +232,13 @@ describe("revoke_plan", () => {
     expect((await market.holdings(person)).grants).toEqual(["pro from hand", "pro from purchase"]);
   });
 
-  test("may run from any relay in the environment", async () => {
+  test("can run from any relay in the environment", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     expect(summary(await revoke(person, "pro", undefined, { relay: "other" }))).toEqual(["done"]);
   });
 
-  test("never ends a subscription billed by the card processor; the result says so", async () => {
+  test("never ends a subscription that the card processor bills, and says so in the result", async () => {
     const person = await market.newPerson();
     await payByCard(person, "pro");
     const outcome = await revoke(person, "pro");
@@ -250,7 +250,7 @@ describe("revoke_plan", () => {
     expect(await market.holdings(person)).toEqual(onPro);
   });
 
-  test("ends nothing when the person is on another plan, or on none", async () => {
+  test("ends nothing when the person is on another plan or on no plan", async () => {
     const person = await market.newPerson();
     const early = await revoke(person, "pro");
     expect(early).toMatchObject({
@@ -262,7 +262,7 @@ describe("revoke_plan", () => {
     expect((await market.holdings(person)).plan).toBe("team");
   });
 
-  test("under the ref of a payment ends the plan only where no payment under another ref came after that one", async () => {
+  test("with a payment's ref ends the plan unless a payment under another ref came later", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await grant(person, "pro", first);
@@ -273,7 +273,7 @@ describe("revoke_plan", () => {
     expect(summary(await revoke(person, "pro", second))).toEqual(["done"]);
   });
 
-  test("of one of two subscriptions to a plan names the ref that keeps it", async () => {
+  test("with one ref of two names the other ref, which keeps the plan", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await grant(person, "pro", first);
@@ -285,7 +285,7 @@ describe("revoke_plan", () => {
     expect(await market.holdings(person)).toEqual(onFree);
   });
 
-  test("under a ref that is no payment of the plan ends it, each time, and under one that was paid since as every payment's", async () => {
+  test("with a ref of no payment ends the plan each time, until a payment uses that ref", async () => {
     const person = await market.newPerson();
     const cancelled = newRef();
     for (let turn = 0; turn < 2; turn++) {
@@ -298,7 +298,7 @@ describe("revoke_plan", () => {
     expect(await market.holdings(person)).toEqual(onPro);
   });
 
-  test("of one plan under a ref says nothing of another plan under it", async () => {
+  test("of one plan under a ref does not affect another plan under the same ref", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await grant(person, "pro", newRef());
@@ -307,7 +307,7 @@ describe("revoke_plan", () => {
     expect(summary(await revoke(person, "team", ref))).toEqual(["done"]);
   });
 
-  test("counts a payment that two events bring from the one that arrived first", async () => {
+  test("orders a payment that two events report by the event that arrived first", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await grant(person, "pro", ref, { arrival: 8_005 });
@@ -318,7 +318,7 @@ describe("revoke_plan", () => {
     expect(await market.holdings(person)).toEqual(onFree);
   });
 
-  test("refuses a ref of another person's purchase, and one that resolves to nothing", async () => {
+  test("refuses a ref of another person's purchase and a ref that resolves to nothing", async () => {
     const [person, other] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();
     await grant(other, "pro", ref);
@@ -328,7 +328,7 @@ describe("revoke_plan", () => {
     expect(await market.holdings(person)).toEqual(onPro);
   });
 
-  test("refuses a plan that does not exist, and a suspended person, for good", async () => {
+  test("permanently refuses a plan that does not exist and a suspended person", async () => {
     expect(summary(await revoke(await market.newPerson(), "gold"))).toEqual(["plan_unknown", "final"]);
     const suspended = await market.newPerson({ suspended: true });
     expect(summary(await revoke(suspended, "pro"))).toEqual(["person_suspended", "final"]);
@@ -336,7 +336,7 @@ describe("revoke_plan", () => {
 });
 
 describe("a subscription", () => {
-  test("ends by hand whoever bills it, with one audit row", async () => {
+  test("can be ended manually for both kinds of billing, with one audit entry", async () => {
     const person = await market.newPerson();
     await payByCard(person, "pro");
     const id = (await active(person))?.id ?? "";
@@ -346,7 +346,7 @@ describe("a subscription", () => {
     expect([await market.holdings(person), await market.count("audit")]).toEqual([onFree, audited + 1]);
   });
 
-  test("moved from a relay to the card processor begins anew", async () => {
+  test("starts again when it moves from a relay to the card processor", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
     await payByCard(person, "pro");

@@ -67,7 +67,7 @@ describe("fulfil_product", () => {
     ]);
   });
 
-  test("keeps the mapped amount and currency, and so does its refund", async () => {
+  test("keeps the mapped amount and currency on the receipt and on its refund", async () => {
     const person = await market.newPerson();
     const [ref, plain] = [newRef(), newRef()];
     await fulfil(person, "lamp", ref, { payload: { mapped: { amount: "42.00", currency: "eur" } } });
@@ -81,7 +81,7 @@ describe("fulfil_product", () => {
     ]);
   });
 
-  test("tells the newest twenty grants of who bought the same often, and that there are more", async () => {
+  test("reports the newest 20 grants of a frequent buyer, and that there are more", async () => {
     const person = await market.newPerson();
     for (let sold = 0; sold < 20; sold++) await fulfil(person, "lamp", newRef());
     const last = await fulfil(person, "lamp", newRef());
@@ -94,13 +94,13 @@ describe("fulfil_product", () => {
     expect((await market.holdings(person)).grants).toHaveLength(21);
   });
 
-  test("grants the key a product names, not its name", async () => {
+  test("grants the key that the product names, not the product's name", async () => {
     const person = await market.newPerson();
     await fulfil(person, "bundle", newRef());
     expect(await market.holdings(person)).toEqual({ ...nothing, grants: ["access:members from purchase"] });
   });
 
-  test("is idempotent on ref, whatever the event", async () => {
+  test("is idempotent on ref, for other events too", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -112,8 +112,8 @@ describe("fulfil_product", () => {
   test.each([
     ["the sale moved to another relay", { credits: 100, soldThrough: { kind: "relay", relay: "other" } }],
     ["the sale moved to a payment link", { soldThrough: { kind: "payment_link", url: "https://pay.example.com/x" } }],
-    ["the product is not sold any more", {}],
-  ])("a ref fulfilled before is skipped although %s", async (_rule, moved) => {
+    ["the product is no longer for sale", {}],
+  ])("skips a ref fulfilled before although %s", async (_rule, moved) => {
     await market.product("moved", { soldThrough: { kind: "relay", relay: "shop" } });
     const person = await market.newPerson();
     const ref = newRef();
@@ -124,14 +124,14 @@ describe("fulfil_product", () => {
     expect(await receipts(person)).toHaveLength(1);
   });
 
-  test("fulfils again under another ref", async () => {
+  test("fulfills again under another ref", async () => {
     const person = await market.newPerson();
     await fulfil(person, "lamp", newRef());
     await fulfil(person, "lamp", newRef());
     expect((await market.holdings(person)).credits).toBe(200);
   });
 
-  test("gives a person who is only invited what they bought", async () => {
+  test("grants the purchase to a person who is only invited", async () => {
     const person = await market.newPerson();
     expect(person.status).toBe("invited");
     expect(summary(await fulfil(person, "lamp", newRef()))).toEqual(["done"]);
@@ -142,13 +142,13 @@ describe("fulfil_product", () => {
     ["a product sold through a payment link", "linked", "shop", ["product_not_sold_here", "final"]],
     ["a product that does not exist", "chair", "shop", ["product_unknown", "final"]],
     ["a plan's name", "pro", "shop", ["product_unknown", "final"]],
-  ])("refuses %s, and nothing is written", async (_rule, product, relay, expected) => {
+  ])("refuses %s and writes nothing", async (_rule, product, relay, expected) => {
     const person = await market.newPerson();
     expect(summary(await fulfil(person, product, newRef(), { relay }))).toEqual(expected);
     expect([await market.holdings(person), await receipts(person)]).toEqual([nothing, []]);
   });
 
-  test("refuses a suspended person for good", async () => {
+  test("refuses a suspended person permanently", async () => {
     const person = await market.newPerson({ suspended: true });
     expect(summary(await fulfil(person, "lamp", newRef()))).toEqual(["person_suspended", "final"]);
     expect(await market.holdings(person)).toEqual(nothing);
@@ -159,7 +159,7 @@ describe("the order of arrival", () => {
   const take = (person: PersonRow, arrival: number) =>
     market.sell(revokeAccess, { type: "revoke_access", entitlement: "lamp" }, person, { arrival, event: `evt_${arrival}` });
 
-  test("a purchase whose event arrived before a revocation is recorded with its credits, and its key ends immediately", async () => {
+  test("records a late purchase with its credits and ends its key at once when its event arrived before a revocation", async () => {
     const person = await market.newPerson();
     await take(person, 8_120);
     const outcome = await fulfil(person, "lamp", newRef(), { arrival: 8_110 });
@@ -169,7 +169,7 @@ describe("the order of arrival", () => {
     expect(await market.holdings(person)).toEqual({ ...aLamp, credits: 200 });
   });
 
-  test("a purchase that two events bring counts from the one that arrived first", async () => {
+  test("orders a purchase that two events report by the event that arrived first", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref, { arrival: 8_205 });
@@ -183,14 +183,14 @@ describe("the order of arrival", () => {
 
 describe("a ref", () => {
   test.each([
-    ["a path that names nothing", "{{mapped.nothing}}", {}],
+    ["a path that resolves to nothing", "{{mapped.nothing}}", {}],
     ["a path that is empty on the event", "{{mapped.id}}", { mapped: { id: "" } }],
     ["a path that is blank on the event", "{{mapped.id}}", { mapped: { id: "   " } }],
-    ["text around a path that names nothing", "pay-{{mapped.nothing}}", {}],
-    ["text around a path that is empty on the event", "pay-{{mapped.id}}", { mapped: { id: "" } }],
+    ["text with a path that resolves to nothing", "pay-{{mapped.nothing}}", {}],
+    ["text with a path that is empty on the event", "pay-{{mapped.id}}", { mapped: { id: "" } }],
     ["a path that is null on the event", "{{mapped.id}}", { mapped: { id: null } }],
     ["more than 200 characters", "{{mapped.id}}", { mapped: { id: "x".repeat(201) } }],
-  ])("that resolves to %s is refused, never replaced", async (_rule, ref, payload) => {
+  ])("that resolves to %s is refused instead of replaced", async (_rule, ref, payload) => {
     const person = await market.newPerson();
     for (const outcome of [await fulfil(person, "lamp", ref, { payload }), await refund(person, "lamp", ref, { payload })]) {
       expect(summary(outcome)).toEqual(["ref_unresolved", "final"]);
@@ -198,7 +198,7 @@ describe("a ref", () => {
     expect([await market.holdings(person), await receipts(person)]).toEqual([nothing, []]);
   });
 
-  test("is templated, an integer beyond 2^53 kept to its last digit", async () => {
+  test("is a template, and keeps every digit of an integer beyond 2^53", async () => {
     const person = await market.newPerson();
     await fulfil(person, "lamp", "pi-{{mapped.id}}", { payload: { mapped: { id: 12345678901234567890n } } });
     expect((await receipts(person)).map(({ ref }) => ref)).toEqual(["pi-12345678901234567890"]);
@@ -210,7 +210,7 @@ describe("a ref", () => {
     expect((await receipts(person)).map(({ ref }) => ref)).toEqual(["rly:evt_absent"]);
   });
 
-  test("already used by another person's purchase is refused and audited, once an event", async () => {
+  test("already used by another person's purchase is refused, with one audit entry for each event", async () => {
     const [buyer, thief] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();
     await fulfil(buyer, "lamp", ref);
@@ -231,7 +231,7 @@ describe("a ref", () => {
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
-  test("of another environment is free here", async () => {
+  test("of another environment can be used here", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await store.write("app", (tx) =>
@@ -247,7 +247,7 @@ describe("a ref", () => {
 });
 
 describe("refund_product", () => {
-  test("takes back what fulfil_product under the same ref granted, as a row of its own", async () => {
+  test("reverses what fulfil_product under the same ref granted, and stores its own receipt", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -262,7 +262,7 @@ describe("refund_product", () => {
     expect(bought).toMatchObject({ kind: "purchase", ref, refundedBy: refunded?.id ?? "" });
   });
 
-  test("leaves what another purchase, a hand or a relay gave", async () => {
+  test("leaves what another purchase, a manual grant or a relay gave", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -287,7 +287,7 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual({ ...nothing, grants, credits: 100 });
   });
 
-  test("may run from any relay in the environment", async () => {
+  test("can run from any relay in the environment", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -304,7 +304,7 @@ describe("refund_product", () => {
     expect((await market.holdings(person)).credits).toBe(100);
   });
 
-  test("never takes the balance below zero, and the result says what was spent", async () => {
+  test("never takes the balance below zero, and reports the credits that were already spent", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -318,20 +318,20 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(nothing);
   });
 
-  test("takes back what was granted then, not what the product is now", async () => {
+  test("takes back what was granted at purchase, not what the product grants today", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await market.product("changing", { credits: 10, soldThrough: { kind: "relay", relay: "shop" } });
     await fulfil(person, "changing", ref);
     await fulfil(person, "lamp", newRef());
     await market.product("changing", { credits: 90 });
-    // As a product may stand that was changed before a key with live grants was kept.
+    // Reproduces a product that was changed by a release that did not protect keys with live grants.
     await store.write("app", (tx) => tx.run("UPDATE product SET key = 'access:members' WHERE name = 'changing'"));
     await refund(person, "changing", ref);
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
-  test("a purchase that was refunded stays refunded when the payment's event comes again", async () => {
+  test("keeps a purchase refunded when the payment's event runs again", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -344,7 +344,7 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(nothing);
   });
 
-  test("before its payment's event is tried again, and works once that came", async () => {
+  test("that runs before its payment's event is retried, and succeeds after the payment", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_missing", "tried again"]);
@@ -353,14 +353,14 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(nothing);
   });
 
-  test("with an absent ref finds nothing under its own event's id", async () => {
+  test("without a ref finds nothing under its own event's id", async () => {
     const person = await market.newPerson();
     await fulfil(person, "lamp");
     expect(summary(await refund(person, "lamp"))).toEqual(["purchase_missing", "tried again"]);
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
-  test("refunds only the event's person's purchase, audits the ref, and says whose it is and where to refund it", async () => {
+  test("refunds only a purchase of the event's person, writes an audit entry, and says where to refund the other", async () => {
     const [buyer, other] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();
     await fulfil(buyer, "lamp", ref);
@@ -374,7 +374,7 @@ describe("refund_product", () => {
     expect([await market.holdings(buyer), await market.count("audit")]).toEqual([aLamp, audited + 1]);
   });
 
-  test("skips the ref of another product's purchase, audited once an event", async () => {
+  test("skips the ref of another product's purchase, with one audit entry for each event", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
@@ -392,7 +392,7 @@ describe("refund_product", () => {
     expect(summary(await refund(person, "lamp", ref))).toEqual(["done"]);
   });
 
-  test("skips the ref of a plan's payment, and refuses a product that never was", async () => {
+  test("skips the ref of a plan's payment, and refuses a product that never existed", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await market.sell(grantPlan, { type: "grant_plan", plan: "pro", ref }, person);
@@ -401,7 +401,7 @@ describe("refund_product", () => {
     expect((await market.holdings(person)).plan).toBe("pro");
   });
 
-  test("refunds only a purchase a relay fulfilled, and waits for nothing: a receipt never becomes a relay's", async () => {
+  test("permanently refuses a purchase that no relay fulfilled", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, { ref, person: person.id, product: "lamp" });
@@ -409,7 +409,7 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
-  test("of a product that never was is refused for good; of one deleted since it still works", async () => {
+  test("refuses a product that never existed, and refunds one that was deleted after the purchase", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     expect(summary(await refund(person, "chair", newRef()))).toEqual(["product_unknown", "final"]);
@@ -420,7 +420,7 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(nothing);
   });
 
-  test("refuses a suspended person for good", async () => {
+  test("refuses a suspended person permanently", async () => {
     const person = await market.newPerson({ suspended: true });
     expect(summary(await refund(person, "lamp", newRef()))).toEqual(["person_suspended", "final"]);
   });

@@ -1,4 +1,4 @@
-/** What a run tells of its actions beside their outcome: how long each took, when one called out, and what was said with the called URL. */
+/** Reports of a run about its actions: how long each took, when it called out, and the exchange with the called URL. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { CallOutcome } from "../../src/platform/outbound/caller.ts";
 import { CALL, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
@@ -37,7 +37,7 @@ const stored = async (event: string) =>
     .join();
 
 describe("time", () => {
-  test("of a call is from its beginning to its answer; of what stays in the database beside it, its own", async () => {
+  test("of a call runs from its start to its response, and excludes database actions", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     caller.reply = () => "hang";
     const event = await sendEvent(running, "a");
@@ -52,7 +52,7 @@ describe("time", () => {
     ]);
   });
 
-  test("of a send that broke is told too", async () => {
+  test("of a call that threw is reported too", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => "throw";
     const event = await sendEvent(running, "a");
@@ -63,7 +63,7 @@ describe("time", () => {
     ]);
   });
 
-  test("of a relay that stays in the database is not measured, and nothing is kept of it", async () => {
+  test("of a relay without calls is not measured, and nothing is stored", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
     const event = await sendEvent(running, "a");
     await running.drain();
@@ -71,7 +71,7 @@ describe("time", () => {
     expect(await stored(event)).not.toContain("tookMs");
   });
 
-  test("is unknown of runs that an earlier version kept", async () => {
+  test("is unknown for runs that an earlier version stored", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     const event = await sendEvent(running, "a");
     await running.drain();
@@ -87,8 +87,8 @@ describe("time", () => {
   });
 });
 
-describe("what was said with a called URL", () => {
-  test("is shown, and another URL is told what it always was", async () => {
+describe("the exchange with a called URL", () => {
+  test("is shown, and the notice to another URL keeps its documented shape", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL, AGAIN] }));
     const event = await sendEvent(running, "a");
     await running.drain();
@@ -101,7 +101,7 @@ describe("what was said with a called URL", () => {
     ]);
   });
 
-  test("is kept of a call that nobody answered", async () => {
+  test("is stored for a call that got no response", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => ({ kind: "unreachable", code: "timeout", message: "late", request: REQUEST });
     const event = await sendEvent(running, "a");
@@ -111,7 +111,7 @@ describe("what was said with a called URL", () => {
     expect(result).not.toHaveProperty("answer");
   });
 
-  test("goes with an expunged payload", async () => {
+  test("is deleted when the payload is expunged", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendEvent(running, "a");
     await running.drain();

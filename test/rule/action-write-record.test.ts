@@ -24,7 +24,7 @@ const act = (action: Omit<WriteRecord, "type">, person: PersonRow | null = null,
   town.act(writeRecord, { type: "write_record", ...action }, person, payload);
 const countRecords = async () => (await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM record")))?.count;
 
-/** The record an outcome says it wrote. */
+/** Loads the record that an outcome reports as written. */
 async function recordOf(outcome: ActionOutcome, collection: string): Promise<RecordView> {
   const after = outcome.outcome === "failed" ? undefined : (outcome.after as { record: string } | undefined);
   const row = await store.read((tx) => findRecord(tx, environmentId, collection, after?.record ?? ""));
@@ -33,7 +33,7 @@ async function recordOf(outcome: ActionOutcome, collection: string): Promise<Rec
 }
 
 describe("write_record", () => {
-  test("writes an app-owned record in the relay's name, and says which", async () => {
+  test("writes an app-owned record in the relay's name, and reports its id", async () => {
     const outcome = await act({ collection: "orders", data: { number: "Order {{mapped.id}}" } }, await town.newPerson(), { mapped: { id: "7" } });
     const record = await recordOf(outcome, "orders");
     expect(record).toMatchObject({
@@ -49,7 +49,7 @@ describe("write_record", () => {
     });
   });
 
-  test("reads rendered text as the field's own type, every digit kept, and leaves out what named nothing", async () => {
+  test("reads rendered text as the field's type, keeps every digit, and omits paths that resolve to nothing", async () => {
     const payload = parsePayload();
     const data = {
       number: "{{mapped.id}}",
@@ -69,7 +69,7 @@ describe("write_record", () => {
     });
   });
 
-  test("takes literal values as they stand, templates inside a json field too", async () => {
+  test("takes literal values unchanged, and renders templates inside a json field", async () => {
     const data = {
       number: "n",
       total: 4.5,
@@ -86,7 +86,7 @@ describe("write_record", () => {
     });
   });
 
-  test("keeps the file law", async () => {
+  test("applies the rules of file fields", async () => {
     const file = await store.write("app", (tx) =>
       uploadFile(tx, {
         environmentId,
@@ -109,17 +109,17 @@ describe("write_record", () => {
     ["a required field is missing", {}, {}],
     ["an unknown field is named", { number: "n", colour: "red" }, {}],
     ["rendered text is no number", { number: "n", total: "{{mapped.x}}" }, { x: "4,200" }],
-    ["rendered text breaks the plain-text law", { number: "{{mapped.x}}" }, { x: "a\u0000b" }],
+    ["rendered text breaks the plain-text rule", { number: "{{mapped.x}}" }, { x: "a\u0000b" }],
     ["rendered text holds half a surrogate pair", { number: "{{mapped.x}}" }, { x: "\ud800" }],
   ];
-  test.each(invalid)("fails with data_invalid, finally and having written nothing, when %s", async (_what, data, mapped) => {
+  test.each(invalid)("fails finally with data_invalid and writes nothing when %s", async (_what, data, mapped) => {
     const before = await countRecords();
     const outcome = await act({ collection: "orders", data }, null, { mapped });
     expect(outcome).toMatchObject({ outcome: "failed", code: "data_invalid", final: true });
     expect(await countRecords()).toBe(before);
   });
 
-  test("fails with collection_missing, finally, where there is no such collection", async () => {
+  test("fails finally with collection_missing when the collection does not exist", async () => {
     const outcome = await act({ collection: "nowhere", data: {} });
     expect(outcome).toMatchObject({ outcome: "failed", code: "collection_missing", final: true });
   });
@@ -130,13 +130,13 @@ describe("write_record", () => {
     expect(await recordOf(outcome, kind)).toMatchObject({ owner: null, recipient: person.id });
   });
 
-  test.each(["addressed", "direct"])("without to fails with data_invalid on kind %s", async (kind) => {
+  test.each(["addressed", "direct"])("fails with data_invalid on kind %s without to", async (kind) => {
     const outcome = await act({ collection: kind, data: { text: "hello" } }, await town.newPerson());
     expect(outcome).toMatchObject({ outcome: "failed", code: "data_invalid", final: true });
     expect(outcome.outcome === "failed" ? outcome.message : "").toContain("`to`");
   });
 
-  test("addressed to a suspended person fails with person_suspended, finally; unaddressed it is written", async () => {
+  test("addressed to a suspended person fails finally with person_suspended, but is written when unaddressed", async () => {
     const person = await town.newPerson({ suspended: true });
     const outcome = await act({ collection: "addressed", to: "person", data: { text: "hello" } }, person);
     expect(outcome).toMatchObject({ outcome: "failed", code: "person_suspended", final: true });
@@ -169,7 +169,7 @@ describe("write_record in a definition", () => {
     expect(check({ type: "write_record", ...fields }).map((problem) => problem.field)).toEqual([field]);
   });
 
-  test("needs a person only when it is addressed to one, and names its collection", () => {
+  test("requires a person only when it is addressed to one, and names its collection", () => {
     const action: WriteRecord = { type: "write_record", collection: "orders", data: {} };
     expect([writeRecord.needsPerson(action), writeRecord.needsPerson({ ...action, to: "person" })]).toEqual([false, true]);
     expect(writeRecord.references(action)).toEqual([{ kind: "collection", name: "orders", field: "collection" }]);

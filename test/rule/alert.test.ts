@@ -1,4 +1,4 @@
-/** Alerts by mail: one for a burst, with counts, to every owner, at most once; and where nothing can be sent, the dashboard alone. */
+/** Alert mails: one for each burst with counts, to every owner, at most once. If none can be sent, only the dashboard shows the alert. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
@@ -74,7 +74,7 @@ async function verifyDomain(): Promise<void> {
   );
 }
 
-/** Everything a server needs to mail its owner. */
+/** Stores everything that the server needs to mail its owner. */
 async function makeReady(): Promise<void> {
   await addOwner();
   await set({ mail: { sends: true, smtp: SMTP } });
@@ -105,7 +105,7 @@ async function rows(): Promise<{ mailed: number; emails: string[] }> {
 }
 
 describe("the mail", () => {
-  test("tells a burst once with its count, first and last, from the domain's account word", async () => {
+  test("reports a burst once with its count and its first and last time, from the domain's account address", async () => {
     await makeReady();
     for (let index = 0; index < 40; index++) {
       await raise();
@@ -128,7 +128,7 @@ describe("the mail", () => {
     expect(await rows()).toEqual({ mailed: 1, emails: ["alert sent"] });
   });
 
-  test("is sent of what happens after the clock stood two months ahead, though the same was told then", async () => {
+  test("is sent for an alert after the clock was two months ahead, even if that alert was mailed then", async () => {
     await makeReady();
     fresh.clock.jump(60 * DAY_MS);
     await raise();
@@ -144,7 +144,7 @@ describe("the mail", () => {
     ]);
   });
 
-  test("goes to every owner, each a mail of their own", async () => {
+  test("goes to every owner in a separate mail", async () => {
     await makeReady();
     await addOwner("grace@example.com");
     await raise();
@@ -152,7 +152,7 @@ describe("the mail", () => {
     expect(left.map(({ to }) => to)).toEqual(["ada@example.com", "grace@example.com"]);
   });
 
-  test("of one owner, or of one environment, does not wait for a mail server that drips at another's", async () => {
+  test("to one owner or of one environment does not wait for a slow mail server of another", async () => {
     await makeReady();
     await addOwner("grace@example.com");
     const other = await fresh.environment("production");
@@ -182,7 +182,7 @@ describe("the mail", () => {
     expect((await rows()).emails.toSorted()).toEqual(["alert sent", "alert sent", "alert sent", "alert unknown"]);
   });
 
-  test("gathers what alerts in the same minutes, and then waits a quarter of an hour before the next", async () => {
+  test("groups the alerts of the same minutes, and then waits 15 minutes before the next mail", async () => {
     await makeReady();
     for (const name of ["orders", "refunds", "trials"]) await raise(name);
     await fresh.clock.advance(2 * MINUTE_MS);
@@ -194,7 +194,7 @@ describe("the mail", () => {
     expect(left.map(({ subject }) => subject)[1]).toBe("Test (development): relay_failed of leads");
   });
 
-  test("of an hour's second burst says what the first one came to", async () => {
+  test("of a second burst within an hour reports the total of the first", async () => {
     await makeReady();
     await raise();
     await fresh.clock.advance(5 * MINUTE_MS);
@@ -206,7 +206,7 @@ describe("the mail", () => {
     expect(left[1]?.text).toContain("The burst before it, from 2026-01-15T12:00:00.000Z to 2026-01-15T12:05:00.000Z, came to 501.");
   });
 
-  test("of six hours of failures every minute is at most one an hour", async () => {
+  test("is sent at most once an hour for six hours of failures every minute", async () => {
     await makeReady();
     for (let minute = 0; minute < 6 * 60; minute += 1) {
       await raise();
@@ -226,13 +226,13 @@ describe("at most once", () => {
       1,
     ],
     [
-      "a mail that the server refused for good is not sent again",
+      "a mail that the server refused permanently is not sent again",
       { kind: "failed", reason: "recipient_refused", message: "550", retry: false },
       { mailed: 1, emails: ["alert failed"] },
       1,
     ],
     [
-      "a mail that certainly did not leave is tried again a quarter of an hour later",
+      "a mail that certainly did not leave is retried 15 minutes later",
       { kind: "failed", reason: "not_connected", message: "no connection", retry: true },
       { mailed: 1, emails: ["alert failed", "alert sent"] },
       2,
@@ -249,7 +249,7 @@ describe("at most once", () => {
     expect(await rows()).toEqual(after);
   });
 
-  test("the alert counts as mailed before the mail leaves, so that a crash in between sends nothing twice", async () => {
+  test("counts the alert as mailed before the mail leaves, so that a crash sends nothing twice", async () => {
     await makeReady();
     await raise();
     let seen: unknown;
@@ -275,7 +275,7 @@ describe("at most once", () => {
   test.each<[string, boolean, string[]]>([
     ["had not begun to leave is mailed again after the start", false, ["alert failed", "alert sent"]],
     ["may have left is not mailed again", true, ["alert unknown"]],
-  ])("a mail whose end a crash took and which %s", async (_rule, mayHaveLeft, emails) => {
+  ])("a mail that a crash interrupted and which %s", async (_rule, mayHaveLeft, emails) => {
     await makeReady();
     await raise();
     const [alert] = await fresh.store.read((tx) => listUnmailedAlerts(tx, environmentId, 1));
@@ -299,7 +299,7 @@ describe("at most once", () => {
   });
 });
 
-describe("an alert is on the dashboard alone, and not mailed,", () => {
+describe("an alert is only on the dashboard, and not mailed,", () => {
   const WITHOUT: [string, () => Promise<void>, string | null][] = [
     [
       "without an owner",
@@ -342,7 +342,7 @@ describe("an alert is on the dashboard alone, and not mailed,", () => {
       null,
     ],
   ];
-  test.each(WITHOUT)("%s; that is logged once", async (_rule, prepare, why) => {
+  test.each(WITHOUT)("%s, and the service logs once why it cannot send", async (_rule, prepare, why) => {
     await prepare();
     await raise();
     await fresh.clock.advance(30 * MINUTE_MS);
@@ -351,7 +351,7 @@ describe("an alert is on the dashboard alone, and not mailed,", () => {
     expect(logged.map((line) => JSON.parse(line).why)).toEqual(why === null ? [] : [why]);
   });
 
-  test("when it is more than a day old by the time mail can leave", async () => {
+  test("when it is more than a day old by the time mail can be sent", async () => {
     await raise();
     await fresh.clock.advance(25 * 60 * MINUTE_MS);
     await makeReady();
@@ -360,7 +360,7 @@ describe("an alert is on the dashboard alone, and not mailed,", () => {
   });
 });
 
-test("in local development the mail stays in the mailbox, for the owner there or for nobody in particular", async () => {
+test("in local development stays in the mailbox, addressed to the local owner or to no address", async () => {
   await mailing.stop();
   const local = makeMailing(true);
   answers = [{ kind: "mailbox" }];
@@ -388,7 +388,7 @@ describe("an alert is resolved", () => {
     fresh.store.write("app", (tx) => tx.run("UPDATE event SET state = ?2, replays = ?3 WHERE seq = ?1", seqOf(id), state, replays));
   const look = () => fresh.clock.advance(2 * MINUTE_MS);
 
-  test("by hand, with the problem it told of, once", async () => {
+  test("manually, together with its problem, once", async () => {
     const key = { environmentId, code: "relay_ignoring", target: "relay:orders", nowMs: fresh.clock.now() } as const;
     await fresh.store.write("app", (tx) => raiseProblem(tx, { ...key, message: "It ignores." }));
     await raise("orders", "relay_ignoring");
@@ -399,7 +399,7 @@ describe("an alert is resolved", () => {
     expect([await codes(), await fresh.store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, "relay:orders"))]).toEqual([[], []]);
   });
 
-  test("by hand, with every earlier hour of the same cause, and none of another", async () => {
+  test("manually, with every earlier hour of the same cause, and with no other cause", async () => {
     for (const name of ["orders", "orders", "invoices"]) {
       await raise(name, "events_dropped");
       await fresh.clock.advance(120 * MINUTE_MS);
@@ -411,7 +411,7 @@ describe("an alert is resolved", () => {
     expect((await all()).items.map(({ resolvedBy }) => resolvedBy)).toEqual([null, by, by]);
   });
 
-  test("by itself as its problem is cleared, and what comes again within the hour is open again, without a second mail", async () => {
+  test("automatically when its problem clears, and opens again without a second mail within the hour", async () => {
     await makeReady();
     const key = { environmentId, code: "relay_refusing", target: "relay:orders" } as const;
     const put = (nowMs: number) => fresh.store.write("app", (tx) => raiseProblem(tx, { ...key, message: "It refuses.", nowMs }));
@@ -426,7 +426,7 @@ describe("an alert is resolved", () => {
     expect(left).toHaveLength(1);
   });
 
-  test("of dead events, when all were replayed to their end, and not while a replay runs", async () => {
+  test("automatically when all dead events were replayed successfully, and not while a replay runs", async () => {
     const ids = [await putEvent("dead", "call_failed"), await putEvent("dead", "call_failed")];
     await raise();
     await look();
@@ -448,7 +448,7 @@ describe("an alert is resolved", () => {
   });
 
   const WAITING = ["sender_domain_required", "invite_capped"] as const;
-  test.each(WAITING)("%s, when no event waits for it any more", async (code) => {
+  test.each(WAITING)("automatically for %s when no event waits for it", async (code) => {
     const id = await putEvent("queued", code);
     await raise("orders", code);
     await look();
@@ -458,7 +458,7 @@ describe("an alert is resolved", () => {
     expect(await codes()).toEqual([]);
   });
 
-  test("a cap's, two hours after the last refusal; what is lost for good, by hand alone; news of an end is never open", async () => {
+  test("two hours after the last refusal of a cap, and only manually for lost data", async () => {
     await raise("codes", "codes_capped");
     await raise("orders", "events_dropped");
     await raise("orders", "relay_recovered");
@@ -469,7 +469,7 @@ describe("an alert is resolved", () => {
   });
 });
 
-test("a dead event's alert names the newest, and says how many more", async () => {
+test("the alert of a dead event names the newest event and counts the others", async () => {
   const die = (eventId: string) =>
     fresh.store.write("app", (tx) =>
       alertDead(tx, { environmentId, relayName: "orders", eventId, why: " (call_failed): it answered 500.", nowMs: fresh.clock.now() }),

@@ -1,4 +1,4 @@
-/** An app's end in the store: it is nobody's at once, every table is emptied of it whenever its steps are cut off, and another app keeps every row. */
+/** Removing an app from the store. The app disappears at once, its rows go in steps that survive interruption, and other apps keep every row. */
 import { describe, expect, test } from "bun:test";
 import { countApp, deleteApp, emptyApp, endRemoval, listRemovals } from "../../src/engine/maintenance/app-removal.ts";
 import { createApp, findApp, listApps } from "../../src/platform/account/app.ts";
@@ -7,7 +7,9 @@ import type { SqlValue } from "../../src/store/port.ts";
 import type { DirectDatabase } from "../kit/direct-database.ts";
 import { openTestStore, refusalOf, type TestStore } from "../kit/fresh-store.ts";
 
-/** Environments 1 and 2 are the app's, 3 and 4 another's: rows in every table that has an environment, whatever the next migration adds. */
+/**
+ * Fills every table that has an environment column, also tables of later migrations. Environments 1 and 2 belong to the app, 3 and 4 to another app.
+ */
 async function fill({ store, beside }: TestStore): Promise<void> {
   await store.write("app", async (tx) => {
     for (const id of ["gone", "kept"]) await createApp(tx, { id, name: `The ${id}`, environments: ["development", "production"], nowMs: 1 });
@@ -47,7 +49,7 @@ async function tablesOf(beside: DirectDatabase) {
   return [...(await beside.tables())].filter(([table, columns]) => table !== NODES && columns.some(({ name }) => name === "environment_id"));
 }
 
-/** Rows by table, of these environments. */
+/** Counts the rows of each table in these environments. */
 async function held({ store, beside }: TestStore, environments: string): Promise<Record<string, number>> {
   const rows: Record<string, number> = {};
   for (const [table] of await tablesOf(beside)) {
@@ -57,14 +59,14 @@ async function held({ store, beside }: TestStore, environments: string): Promise
   return rows;
 }
 
-/** Says who runs an environment: the nodes themselves remove the row of one that is no more. */
+/** The table of node leases. The counts leave it out, because nodes remove the leases of deleted environments themselves. */
 const NODES = "node_lease";
 
 const BY = { by: "owner:ann@example.com", nowMs: 2 };
 
 describe("an app that is deleted", () => {
-  // Where its steps are cut off, as by a kill: each is a transaction, and the next process begins again.
-  test.each([1, 30])("is emptied of every row in every table when its steps are cut off after %i; the other keeps all", async (cutAfter) => {
+  // Interrupts the steps as a kill does. Each step is a transaction, and the next process starts again.
+  test.each([1, 30])("loses every row in every table when its steps are interrupted after %i, and the other app keeps all rows", async (cutAfter) => {
     await using fresh = await openTestStore({ environments: [] });
     const { store } = fresh;
     await fill(fresh);
@@ -93,12 +95,12 @@ describe("an app that is deleted", () => {
     const whole = await store.read((tx) => tx.all<{ action: string }>("SELECT action FROM audit WHERE environment_id = 0 ORDER BY seq"));
     expect(whole.map(({ action }) => action)).toEqual(["app.deleted", "app.emptied"]);
     const again = await store.write("app", (tx) => createApp(tx, { id: "gone", name: "Anew", environments: ["production"], nowMs: 4 }));
-    // A number is never given twice, so that nothing that comes late is the new app's.
+    // An environment's number is never used again, so late writes never reach the new app.
     const numbers = await store.read((tx) => tx.all<{ id: number }>("SELECT id FROM environment WHERE deleted_at IS NOT NULL"));
     expect(numbers.map(({ id }) => id)).not.toContain(again.environments[0]?.id);
   });
 
-  test("keeps an event that is running until it ends, and is not over before", async () => {
+  test("keeps an event that is running, and is not complete before that event ends", async () => {
     await using fresh = await openTestStore({ environments: [] });
     const { store } = fresh;
     await fill(fresh);
@@ -113,8 +115,8 @@ describe("an app that is deleted", () => {
   });
 
   const REFUSED: readonly [what: string, appId: string, confirm: string, force: boolean, code: string, says: RegExp][] = [
-    ["an id that is none", "nobody", "nobody", false, "not_found", /relay apps list/],
-    ["another text than its id", "gone", "The gone", true, "invalid_input", /^confirm is not the app's id: write gone/],
+    ["an unknown id", "nobody", "nobody", false, "not_found", /relay apps list/],
+    ["text that differs from its id", "gone", "The gone", true, "invalid_input", /^confirm is not the app's id: write gone/],
     [
       "a production that holds events",
       "gone",
@@ -124,7 +126,7 @@ describe("an app that is deleted", () => {
       /^The production environment of gone holds events, so nothing was deleted: .*dashboard/,
     ],
   ];
-  test.each(REFUSED)("is not: %s", async (_what, appId, confirm, force, code, says) => {
+  test.each(REFUSED)("refuses %s", async (_what, appId, confirm, force, code, says) => {
     await using fresh = await openTestStore({ environments: [] });
     const { store } = fresh;
     await fill(fresh);

@@ -1,4 +1,4 @@
-/** What the migration that gives grants and payments their place in the order of arrival makes of rows that earlier versions wrote. */
+/** The migration that gives earlier grants and payments their place in the order of arrival. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
@@ -27,9 +27,9 @@ function payment(ref: string, eventId: string | null, of: number | null): string
 }
 
 const ROWS = [
-  // Active, started by event 300 and paid for by event 1,048,577 last.
+  // Active: event 300 started it, and event 1,048,577 paid for it last.
   subscription(1, "pro", { status: "active", event_id: event(300), paid_event_id: event(1_048_577) }),
-  // Ended by event 250 under a ref; ended by hand; and left behind by a cancellation that found nothing to end.
+  // Three ended subscriptions: by event 250 under a ref, manually, and by a cancellation that found nothing to end.
   subscription(2, "pro", { status: "ended", event_id: event(200), ended_at: 9, ended_event_id: event(250), ended_ref: "bye" }),
   subscription(3, "pro", { status: "ended", event_id: event(100), ended_at: 9 }),
   subscription(4, "team", { status: "ended", event_id: null, ended_at: 9, ended_event_id: event(400) }),
@@ -52,7 +52,7 @@ interface Opened extends AsyncDisposable {
   rows(sql: string): Promise<Record<string, unknown>[]>;
 }
 
-/** A database as the release before the migration left it, with the statements that bring it to the next. */
+/** Opens a database of the release before the migration, with the statements that upgrade it. */
 async function openBefore(): Promise<Opened & { next: string }> {
   const all = ON_POSTGRES ? POSTGRES_MIGRATIONS : SQLITE_MIGRATIONS;
   const at = all.findIndex(({ name }) => name === "arrival");
@@ -84,7 +84,7 @@ async function openPostgres(): Promise<Opened> {
   };
 }
 
-test("payments, plan keys and cancellations of earlier versions take the place of their events", async () => {
+test("payments, plan keys and cancellations of earlier versions get the arrival order of their events", async () => {
   await using before = await openBefore();
   for (const sql of [...APP, ...ROWS]) await before.exec(sql);
   await before.exec(before.next);

@@ -1,6 +1,6 @@
 /**
- * Whatever order events run in, a person ends with the access, plan and credits that the undisturbed order gives. Each life is led by two people: one
- * whose events run as they arrive, and one whose events run late by as much as chance has it. Grants by hand happen when they happen.
+ * Checks that a person ends with the same access, plan and credits in whatever order events run. Each sequence runs for two people. The events of one
+ * run in order of arrival, and those of the other run randomly late. Manual grants run on time for both.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -24,9 +24,9 @@ interface Happening {
   does: "pay" | "cancel" | "give" | "take" | "buy" | "refund" | "credits" | "hand";
   plan: "pro" | "team";
   entitlement: "access:club" | "lamp" | "pro";
-  /** Which of a few refs; 0: none. */
+  /** One of a few refs; 0 means no ref. */
   ref: number;
-  /** How many happenings later it runs. */
+  /** The number of steps by which it runs late. */
   late: number;
 }
 
@@ -43,7 +43,7 @@ let lives = 0;
 
 type Work = () => Promise<ActionOutcome>;
 
-/** What the happening does to the person; `life` keeps the refs of one life from those of all others. */
+/** Builds the step's effect on the person. `life` separates the refs of one sequence from all others. */
 function workOf({ does, plan, entitlement, ref }: Happening, person: PersonRow, arrival: number, life: string): Work {
   const at = { arrival, event: `evt_${arrival}` };
   const run =
@@ -55,7 +55,7 @@ function workOf({ does, plan, entitlement, ref }: Happening, person: PersonRow, 
     case "pay":
       return run(grantPlan, { type: "grant_plan", plan, ...under(plan) });
     case "cancel":
-      // Of a few refs, some are payments of the plan and some are none.
+      // Some of these refs belong to payments of the plan and some do not.
       return run(revokePlan, { type: "revoke_plan", plan, ...under(plan) });
     case "give":
       return run(grantAccess, { type: "grant_access", entitlement });
@@ -71,7 +71,7 @@ function workOf({ does, plan, entitlement, ref }: Happening, person: PersonRow, 
       return () =>
         store.write("app", async (tx) => {
           const origin = { source: "hand", sourceRef: "key:test", relayName: null, eventId: null, reason: null } as const;
-          // By hand after the event before it arrived.
+          // The manual grant happened after the previous event arrived.
           await giveByHand(tx, {
             environmentId,
             personId: person.id,
@@ -86,7 +86,7 @@ function workOf({ does, plan, entitlement, ref }: Happening, person: PersonRow, 
   }
 }
 
-/** Leads the life: at each moment what is due runs, in the order of arrival where it is due together; what failed is tried again at the end. */
+/** Runs the sequence. At each moment it runs what is due in order of arrival, and at the end it retries failures. */
 async function lead(steps: readonly Happening[], person: PersonRow, life: string, disturbed: boolean): Promise<void> {
   const first = arrived + 1;
   arrived += steps.length;
@@ -106,7 +106,7 @@ async function heldBy(person: PersonRow, life: string): Promise<unknown> {
   const receipts = await store.read((tx) =>
     tx.all<{ ref: string; confirmation: number }>("SELECT ref, confirmation FROM purchase WHERE person_id = ?1 AND kind = 'purchase'", person.id),
   );
-  // A ref that stands for none holds an event's number.
+  // A ref that the service made contains an event's number, so the test replaces it by its rank.
   const numbers = receipts.flatMap(({ ref }) => (ref.startsWith("rly:evt_") ? [Number(ref.slice("rly:evt_".length))] : []));
   const nth = new Map(numbers.sort((one, other) => one - other).map((number, at) => [`rly:evt_${number}`, `none ${at}`]));
   const shown = receipts.map(({ ref, confirmation }) => `${nth.get(ref) ?? ref.slice(life.length)}${confirmation === 1 ? " confirms" : ""}`);
@@ -114,7 +114,7 @@ async function heldBy(person: PersonRow, life: string): Promise<unknown> {
 }
 
 test(
-  "a life whose events run late ends as the same life in the order of arrival",
+  "events that run late leave the same state as events that run in order of arrival",
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(happening, { minLength: 2, maxLength: 18 }), async (steps) => {

@@ -46,7 +46,7 @@ describe("the audit", () => {
     ]);
   });
 
-  test("is filtered, and shows another environment's and the server's rows to nobody else", async () => {
+  test("is filtered, and shows rows of other environments and of the server only to their readers", async () => {
     await write("relay.updated", "relay:a", "key:key_1");
     await write("relay.created", "relay:b", "command line");
     await write("run", "relay:a", "relay:a", "evt_1");
@@ -69,7 +69,7 @@ describe("the audit", () => {
     expect(ids).toEqual(ids.toSorted().toReversed());
   });
 
-  test("finds the changes by an index, beside however many runs", async () => {
+  test("finds the changes by an index, however many runs there are", async () => {
     for (const where of ["target = 'relay:a' AND", ""]) {
       const plan = await beside.explain(
         `SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`,
@@ -86,12 +86,12 @@ describe("a problem", () => {
   const clear = () => store.write("app", (tx) => clearProblem(tx, { ...key, nowMs: clock.now() }));
   const standing = () => store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, "relay:a"));
 
-  test("stands once, however often it is found, with its newest sentence", async () => {
+  test("exists once, however often it is found, with its newest sentence", async () => {
     expect([await raise("one"), await raise("one"), await raise("two")]).toEqual([true, false, false]);
     expect((await standing()).map((problem) => problem.message)).toEqual(["two"]);
   });
 
-  test("is cleared, kept, and raised anew when it comes back", async () => {
+  test("is cleared, stays in the list, and is raised again when it returns", async () => {
     expect([await clear(), await clear(), await standing()]).toEqual([true, false, []]);
     await clock.advance(1);
     expect(await raise("again")).toBe(true);
@@ -103,7 +103,7 @@ describe("a problem", () => {
     expect((await list(true)).items.map((one) => one.message)).toEqual(["again"]);
   });
 
-  test("of another target or environment is left alone when a target's problems are cleared", async () => {
+  test("of another target or environment stays when a target's problems are cleared", async () => {
     const other = { ...key, target: "relay:b", message: "b", nowMs: clock.now() };
     await store.write("app", (tx) => raiseProblem(tx, other));
     await store.write("app", (tx) => raiseProblem(tx, { ...other, environmentId: otherId, target: "relay:a" }));
@@ -119,7 +119,7 @@ describe("an alert", () => {
   const counts = async () =>
     (await store.read((tx) => listAlerts(tx, environmentId, pageOf(50)))).items.map((alert) => `${alert.target} ${alert.count} ${alert.message}`);
 
-  test("of a burst is one row with a count and the newest sentence; another relay's is its own", async () => {
+  test("of a burst is one row with a count and the newest sentence, separate for each relay", async () => {
     await raise("relay:a", "one");
     await clock.advance(1_000);
     await raise("relay:a", "two");
@@ -127,7 +127,7 @@ describe("an alert", () => {
     expect(await counts()).toEqual(["relay:b 12 other", "relay:a 2 two"]);
   });
 
-  test("an hour after the burst began is told anew, even when it never paused", async () => {
+  test("is a new row an hour after the burst began, even without a pause", async () => {
     await clock.advance(1_800_000);
     await raise("relay:a", "three");
     await clock.advance(1_799_000);

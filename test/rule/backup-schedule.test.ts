@@ -1,4 +1,4 @@
-/** Backups by themselves: when they are due, how many are kept, and what a failure or a stop leaves. */
+/** Scheduled backups: when they are due, how many are kept, and what a failure or a stop leaves. */
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const START_MS = Date.UTC(2030, 0, 1);
 let made = 0;
 
-/** A schedule over a folder, its backups made by writing an empty file; `fails` makes them fail. */
+/** Starts a schedule over a folder. A backup writes an empty file, and `fails` makes backups fail. */
 function begin(given: { everyMs?: number; keep?: number; dataDir?: string; clock?: VirtualClock; start?: StartBackup } = {}) {
   const dataDir = given.dataDir ?? join(folder, `data-${made++}`);
   const clock = given.clock ?? new VirtualClock(START_MS);
@@ -59,14 +59,14 @@ describe("a scheduled backup", () => {
     await schedule.stop();
   });
 
-  test("is made once a period", async () => {
+  test("is made once for each period", async () => {
     const { clock, state, schedule } = begin({ everyMs: 6 * HOUR_MS });
     await clock.advance(2 * DAY_MS);
     expect(state.started).toBe(8);
     await schedule.stop();
   });
 
-  test("is counted from the last one, so that a restart neither skips nor repeats it", async () => {
+  test("counts its period from the last backup, so that a restart neither skips nor repeats one", async () => {
     const first = begin({ everyMs: DAY_MS });
     await first.clock.advance(HOUR_MS);
     await first.schedule.stop();
@@ -78,7 +78,7 @@ describe("a scheduled backup", () => {
     await second.schedule.stop();
   });
 
-  test("of which the newest are kept, and no other file is touched", async () => {
+  test("keeps only the newest files, and leaves other files unchanged", async () => {
     const { clock, list, dataDir, schedule } = begin({ keep: 3 });
     mkdirSync(join(dataDir, "backups"), { recursive: true });
     const others = ["before-migration-20200101T000000000Z.db", "mine.db", "scheduled-mine.db"];
@@ -90,7 +90,7 @@ describe("a scheduled backup", () => {
     await schedule.stop();
   });
 
-  test("that fails is logged, tried again within the quarter, and costs no older one", async () => {
+  test("that fails is logged, retried within 15 minutes, and deletes no older backup", async () => {
     const { clock, list, lines, told, state, schedule } = begin({ keep: 1 });
     await clock.advance(MINUTE_MS);
     const before = list();
@@ -108,7 +108,7 @@ describe("a scheduled backup", () => {
     await schedule.stop();
   });
 
-  test("is made on time after the clock was set back, and the ones from the future go first", async () => {
+  test("is made on time after the clock was set back, and deletes backups with future dates first", async () => {
     const { clock, list, dataDir, schedule } = begin({ keep: 2 });
     mkdirSync(join(dataDir, "backups"), { recursive: true });
     for (const days of [10, 20]) writeFileSync(backupFile(dataDir, "scheduled", START_MS + days * DAY_MS), "");
@@ -117,7 +117,7 @@ describe("a scheduled backup", () => {
     await schedule.stop();
   });
 
-  test("that is being made when the server stops is ended, and its part is removed", async () => {
+  test("that is running when the server stops is aborted, and its partial file is removed", async () => {
     let stopped = 0;
     const { clock, list, lines, schedule } = begin({
       start(file) {

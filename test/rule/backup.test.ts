@@ -1,4 +1,4 @@
-/** Backup and restore, rule by rule, on real files. */
+/** The rules of backup and restore, on real files. */
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const clock = systemClock;
 
 let made = 0;
-/** A data directory of its own, filled and closed. */
+/** Creates a data directory, fills it and closes it. */
 async function newDirectory(events = 20): Promise<string> {
   const dataDir = join(folder, `data-${made++}`);
   mkdirSync(dataDir);
@@ -37,7 +37,7 @@ function restoreFrom(file: string, dataDir: string, more: Partial<RestoreRequest
   return restoreBackup({ file, dataDir, keyFile: null, masterKey: null, clock, ...more });
 }
 
-/** The message of what `work` throws. */
+/** Returns the message of the error that `work` throws. */
 async function refusalOf(work: () => Promise<unknown>): Promise<string> {
   try {
     await work();
@@ -50,7 +50,7 @@ async function refusalOf(work: () => Promise<unknown>): Promise<string> {
 const listFiles = (dataDir: string): string[] => readdirSync(dataDir).sort();
 
 describe("a backup", () => {
-  test("holds every row of every table, in one file that its owner alone may read", async () => {
+  test("holds every row of every table, in one file that only its owner can read", async () => {
     const dataDir = await newDirectory();
     const before = dumpTables(join(dataDir, "relay.db"));
     const { file, rows, schema, bytes, keyFile } = await backUp(dataDir);
@@ -64,7 +64,7 @@ describe("a backup", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("is made while others write, without pausing them, and is a moment that was", async () => {
+  test("runs while others write, without pausing them, and shows one consistent moment", async () => {
     const dataDir = await newDirectory(50);
     const store = await openFilled(dataDir, clock, 0);
     let stop = false;
@@ -94,7 +94,7 @@ describe("a backup", () => {
     expect(written + 50).toBe(readSeqs(join(dataDir, "relay.db")).length);
   });
 
-  test("replaces no file unless told to, and leaves nothing behind when it is refused", async () => {
+  test("replaces a file only with `replace`, and leaves no file when it is refused", async () => {
     const dataDir = await newDirectory();
     const target = join(folder, `taken-${made++}`);
     mkdirSync(target);
@@ -108,7 +108,7 @@ describe("a backup", () => {
     expect(listFiles(target)).toEqual(["backup.db"]);
   });
 
-  test("never goes over the data directory's own files, forced or not", async () => {
+  test("never overwrites the data directory's own files, not even with `replace`", async () => {
     const dataDir = await newDirectory();
     const before = dumpTables(join(dataDir, "relay.db"));
     for (const name of ["relay.db", "master.key", "another.db"]) {
@@ -118,7 +118,7 @@ describe("a backup", () => {
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
   });
 
-  test("leaves the master key out; --with-key writes it beside, for its owner alone", async () => {
+  test("omits the master key, and --with-key writes it to a second file that only the owner can read", async () => {
     const dataDir = await newDirectory();
     const { file, keyFile } = await backUp(dataDir, { withKey: true });
     const key = readFileSync(join(dataDir, "master.key"), "utf8");
@@ -129,7 +129,7 @@ describe("a backup", () => {
     expect(readFileSync(file).includes(Buffer.from(key.trim(), "hex"))).toBe(false);
   });
 
-  test("of a damaged database is refused and no file is made", async () => {
+  test("of a damaged database is refused and makes no file", async () => {
     const dataDir = await newDirectory(200);
     damage(join(dataDir, "relay.db"));
     const file = join(folder, `never-${made++}.db`);
@@ -139,7 +139,7 @@ describe("a backup", () => {
 });
 
 describe("a restore", () => {
-  test("brings back every row, and keeps what was there as a backup of its own", async () => {
+  test("restores every row, and keeps the previous database as a backup", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
     const wanted = dumpTables(file);
@@ -153,7 +153,7 @@ describe("a restore", () => {
     await (await openFilled(dataDir, clock, 0)).close();
   });
 
-  test("works into a folder that is not there yet, with the key that was kept", async () => {
+  test("works into a folder that does not exist, with the key that was backed up", async () => {
     const dataDir = await newDirectory();
     const { file, keyFile } = await backUp(dataDir, { withKey: true });
     const empty = join(folder, `empty-${made++}`);
@@ -224,7 +224,7 @@ describe("a restore", () => {
       says: /not the one this backup's secrets were sealed under/,
     },
     {
-      rule: "a given key never replaces another one",
+      rule: "a given key never replaces another key",
       arrange: (dataDir) => {
         const keyFile = join(dataDir, "..", `other-${made++}.key`);
         writeFileSync(keyFile, `${"ab".repeat(32)}\n`);
@@ -233,7 +233,7 @@ describe("a restore", () => {
       says: /another key/,
     },
     {
-      rule: "a file that is not there is refused",
+      rule: "a file that does not exist is refused",
       arrange: (_, file) => {
         rmSync(file);
         return {};
@@ -241,13 +241,13 @@ describe("a restore", () => {
       says: /There is no file/,
     },
     {
-      rule: "the directory's own database is no backup of it",
+      rule: "the directory's own database is refused as a backup",
       arrange: (dataDir) => ({ file: join(dataDir, "relay.db") }),
       says: /own database/,
     },
   ];
   for (const { rule, arrange, says } of refused) {
-    test(`${rule}, and nothing of the directory has changed`, async () => {
+    test(`${rule}, and the directory is unchanged`, async () => {
       const dataDir = await newDirectory(200);
       const { file } = await backUp(dataDir);
       const more = arrange(dataDir, file);
@@ -260,7 +260,7 @@ describe("a restore", () => {
     });
   }
 
-  test("a directory with a running server is refused, naming it", async () => {
+  test("refuses a directory with a running server, and names the server", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
     const lock = lockDataDirectory(dataDir, "relay serve", clock.now());
@@ -268,7 +268,7 @@ describe("a restore", () => {
     lock.release();
   });
 
-  test("a directory whose database another command has open is refused", async () => {
+  test("refuses a directory whose database another command has open", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
     const store = await openFilled(dataDir, clock, 1);
@@ -277,7 +277,7 @@ describe("a restore", () => {
     expect((await restoreFrom(file, dataDir)).rows.event).toBe(20);
   });
 
-  test("a damaged database is replaced, and kept as it lay", async () => {
+  test("replaces a damaged database, and keeps a copy of its bytes", async () => {
     const dataDir = await newDirectory(200);
     const { file } = await backUp(dataDir);
     damage(join(dataDir, "relay.db"));
@@ -288,7 +288,7 @@ describe("a restore", () => {
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(dumpTables(file));
   });
 
-  test("what is no database at all is replaced, and kept as it lay", async () => {
+  test("replaces a file that is no database, and keeps a copy of its bytes", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
     const lay = "nothing that SQLite could read, though it is long enough for a header";
@@ -298,7 +298,7 @@ describe("a restore", () => {
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(dumpTables(file));
   });
 
-  test("a database of a newer version is replaced too, so that one can go back", async () => {
+  test("replaces a database of a newer version, so that a user can return to an older one", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
     {
@@ -310,7 +310,7 @@ describe("a restore", () => {
     await (await openFilled(dataDir, clock, 0)).close();
   });
 
-  test("what a start left that was killed in a migration's copy is gone before the next makes one", async () => {
+  test("deletes the partial copy of a killed migration before the next migration makes one", async () => {
     const dataDir = await newDirectory();
     mkdirSync(join(dataDir, "backups"), { recursive: true });
     writeFileSync(join(dataDir, "backups", ".before-migration-20300101T120000000Z.db.0123456789ab.part"), "half of it");
@@ -322,7 +322,7 @@ describe("a restore", () => {
     expect(readdirSync(join(dataDir, "backups"))).toEqual([]);
   });
 
-  test("the old log is never taken for the new database's", async () => {
+  test("never applies the old log to the restored database", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
     crashWithLog(dataDir);
@@ -333,7 +333,7 @@ describe("a restore", () => {
     expect(dumpTables(restored.kept ?? "").app).toContainEqual(expect.stringContaining("only in the log"));
   });
 
-  test("a backup that still has its log beside it is read with it", async () => {
+  test("reads a backup together with the log file next to it", async () => {
     const dataDir = await newDirectory();
     const copied = await newDirectory();
     crashWithLog(copied);
@@ -348,7 +348,7 @@ describe("a restore", () => {
 describe("a migration", () => {
   const OLD_SCHEMA = 4;
 
-  test("of a used database keeps a copy of it first", async () => {
+  test("of a used database stores a copy first", async () => {
     const dataDir = newOldDirectory(OLD_SCHEMA);
     const before = dumpTables(join(dataDir, "relay.db"));
     await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
@@ -359,7 +359,7 @@ describe("a migration", () => {
     expect(listFiles(join(dataDir, "backups"))).toEqual(kept);
   });
 
-  test("that is interrupted at any step and begun again keeps one copy, of before the first of them", async () => {
+  test("that was interrupted at any step and started again keeps one copy, from before the first step", async () => {
     const dataDir = newOldDirectory(OLD_SCHEMA);
     const file = join(dataDir, "relay.db");
     const before = dumpTables(file);
@@ -389,14 +389,14 @@ describe("a migration", () => {
     expect(kept.app).toContainEqual(expect.stringContaining("later"));
   });
 
-  test("of a new database keeps none", async () => {
+  test("of a new database stores no copy", async () => {
     const dataDir = join(folder, `new-${made++}`);
     mkdirSync(dataDir);
     await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
     expect(existsSync(join(dataDir, "backups"))).toBe(false);
   });
 
-  test("does not begin where the copy cannot be kept", async () => {
+  test("does not start if the copy cannot be stored", async () => {
     const dataDir = newOldDirectory(OLD_SCHEMA);
     writeFileSync(join(dataDir, "backups"), "a file where the folder should be");
     const before = dumpTables(join(dataDir, "relay.db"));
@@ -407,7 +407,7 @@ describe("a migration", () => {
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
   });
 
-  test("is not a command's beside a server that runs, which may be of the older version; alone a command says that it does it", async () => {
+  test("is refused for a command while a server runs, and otherwise the command reports it", async () => {
     const dataDir = newOldDirectory(OLD_SCHEMA);
     const before = dumpTables(join(dataDir, "relay.db"));
     const list = () => runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder });
@@ -428,7 +428,7 @@ describe("a migration", () => {
     expect(await list()).toMatchObject({ code: 0, told: "" });
   });
 
-  test("at a server's start is told in its log before it begins", async () => {
+  test("at a server's start is logged before it begins", async () => {
     const dataDir = newOldDirectory(OLD_SCHEMA);
     await using running = await startRunningService({ config: { dataDir } });
     const [first = "{}"] = running.logged;
@@ -440,7 +440,7 @@ describe("a migration", () => {
   });
 });
 
-/** An upgrade that ends just before a step. */
+/** Starts an upgrade that stops just before a step. */
 function openInterrupted(file: string, step: number, onMigrate: SqliteOptions["onMigrate"] = () => undefined): Promise<Store> {
   const last = SQLITE_MIGRATIONS.find(({ number }) => number === step);
   const onMigrationProgress = ({ name, of }: { name: string; of: number | null }): void => {
@@ -457,7 +457,7 @@ function readSeqs(file: string): number[] {
     .map(({ seq }) => seq);
 }
 
-/** Overwrites pages in the middle of the file, enough that some are a table's: a copy is made without reading any index. */
+/** Overwrites enough pages in the middle of the file to hit a table, because a copy reads no index. */
 function damage(file: string): void {
   const bytes = readFileSync(file);
   const from = Math.floor(bytes.length / 8_192) * 4_096;
@@ -465,7 +465,7 @@ function damage(file: string): void {
   writeFileSync(file, bytes);
 }
 
-/** Leaves the directory as a killed process does: a row stands in the log alone. */
+/** Leaves the directory as a killed process does, with a row that is only in the log. */
 function crashWithLog(dataDir: string): void {
   const script = `
     const { Database } = require("bun:sqlite");
@@ -476,7 +476,7 @@ function crashWithLog(dataDir: string): void {
   Bun.spawnSync([process.execPath, "-e", script, join(dataDir, "relay.db")]);
 }
 
-/** A used directory of an earlier schema. */
+/** Creates a used directory of an earlier schema. */
 function newOldDirectory(schema: number): string {
   const dataDir = join(folder, `old-${made++}`);
   mkdirSync(dataDir);

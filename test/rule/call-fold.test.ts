@@ -1,4 +1,4 @@
-/** Which recent calls are one row of the ring. */
+/** The recent requests that share one row of the ring. */
 import { expect, test } from "bun:test";
 import type { RecentRequest } from "../../src/engine/receiver/request.ts";
 import { type CoalescedRequest, RequestCoalescer } from "../../src/engine/receiver/request-coalescing.ts";
@@ -18,27 +18,36 @@ const CALL: RecentRequest = {
 const later = (ms: number, change: Partial<RecentRequest> = {}): RecentRequest => ({ ...CALL, ...change, at: ms, firstAt: ms });
 
 const rows: { rule: string; calls: RecentRequest[]; isCapped?: boolean; rows: number[] }[] = [
-  { rule: "equal calls are one", calls: [CALL, later(1_000), later(2_000)], rows: [3] },
-  { rule: "of one network too", calls: [CALL, later(1, { source: "203.0.113.99" })], rows: [2] },
-  { rule: "of another network not", calls: [CALL, later(1, { source: "203.0.114.7" })], rows: [1, 1] },
-  { rule: "of one IPv6 /48 too", calls: [later(0, { source: "2001:db8:1:2::/64" }), later(1, { source: "2001:db8:1:3::/64" })], rows: [2] },
-  { rule: "of another IPv6 /48 not", calls: [later(0, { source: "2001:db8:1:2::/64" }), later(1, { source: "2001:db8:2:2::/64" })], rows: [1, 1] },
-  { rule: "of another relay not", calls: [CALL, later(1, { relayName: "refunds" })], rows: [1, 1] },
-  { rule: "of another environment not", calls: [CALL, later(1, { environmentId: 2 })], rows: [1, 1] },
-  { rule: "of another cause not", calls: [CALL, later(1, { cause: "the signature does not match" })], rows: [1, 1] },
-  { rule: "a figure in a cause makes no other", calls: [later(0, { cause: "912 seconds old" }), later(1, { cause: "913 seconds old" })], rows: [2] },
-  { rule: "over a cap whatever was tried", calls: [CALL, later(1, { cause: "the signature does not match" })], isCapped: true, rows: [2] },
-  { rule: "a sender's own retries, minutes apart, are told apart", calls: [CALL, later(120_001), later(240_002)], rows: [1, 1, 1] },
-  { rule: "a row ends after an hour", calls: Array.from({ length: 62 }, (_, at) => later(at * 60_000)), rows: [61, 1] },
-  { rule: "a clock that was set back begins another", calls: [later(5_000), later(0)], rows: [1, 1] },
+  { rule: "counts equal requests in one row", calls: [CALL, later(1_000), later(2_000)], rows: [3] },
+  { rule: "counts requests of one network in one row", calls: [CALL, later(1, { source: "203.0.113.99" })], rows: [2] },
+  { rule: "separates another network", calls: [CALL, later(1, { source: "203.0.114.7" })], rows: [1, 1] },
   {
-    rule: "ignored calls by what exactly they said",
+    rule: "counts requests of one IPv6 /48 in one row",
+    calls: [later(0, { source: "2001:db8:1:2::/64" }), later(1, { source: "2001:db8:1:3::/64" })],
+    rows: [2],
+  },
+  { rule: "separates another IPv6 /48", calls: [later(0, { source: "2001:db8:1:2::/64" }), later(1, { source: "2001:db8:2:2::/64" })], rows: [1, 1] },
+  { rule: "separates another relay", calls: [CALL, later(1, { relayName: "refunds" })], rows: [1, 1] },
+  { rule: "separates another environment", calls: [CALL, later(1, { environmentId: 2 })], rows: [1, 1] },
+  { rule: "separates another cause", calls: [CALL, later(1, { cause: "the signature does not match" })], rows: [1, 1] },
+  { rule: "ignores a number in a cause", calls: [later(0, { cause: "912 seconds old" }), later(1, { cause: "913 seconds old" })], rows: [2] },
+  {
+    rule: "counts requests over a cap in one row, whatever their cause",
+    calls: [CALL, later(1, { cause: "the signature does not match" })],
+    isCapped: true,
+    rows: [2],
+  },
+  { rule: "separates a sender's retries that are minutes apart", calls: [CALL, later(120_001), later(240_002)], rows: [1, 1, 1] },
+  { rule: "ends a row after an hour", calls: Array.from({ length: 62 }, (_, at) => later(at * 60_000)), rows: [61, 1] },
+  { rule: "starts another row when the clock was set back", calls: [later(5_000), later(0)], rows: [1, 1] },
+  {
+    rule: "separates ignored requests by their exact content",
     calls: ["a", "b", "a"].map((says, at) => later(at, { outcome: "ignored", code: "when", cause: `the call says "${says}"` })),
     rows: [2, 1],
   },
-  { rule: "duplicates never", calls: [later(0, { outcome: "duplicate" }), later(1, { outcome: "duplicate" })], rows: [1, 1] },
+  { rule: "never counts duplicates in one row", calls: [later(0, { outcome: "duplicate" }), later(1, { outcome: "duplicate" })], rows: [1, 1] },
   {
-    rule: "of a kind from more networks than twenty those beyond are one",
+    rule: "counts requests from more than 20 networks in one row",
     calls: Array.from({ length: 100 }, (_, nth) => later(nth, { source: `10.0.${nth}.1` })),
     rows: [...Array.from({ length: 20 }, () => 1), 80],
   },
@@ -50,7 +59,7 @@ test.each(rows.map((row) => [row.rule, row] as const))("%s", (_rule, { calls, is
   expect(written.map(({ count }) => count)).toEqual(rows);
 });
 
-test("what was written is gone on with, and forgotten when nothing does", () => {
+test("continues a written row, and forgets it when no request follows", () => {
   const folds = new RequestCoalescer();
   const write = (call: CoalescedRequest | null): void => {
     if (call?.fold != null) Object.assign(call.fold, { waiting: null, seq: 7 });

@@ -42,7 +42,7 @@ function makeRun(more: Partial<ActionRun> = {}): ActionRun {
   };
 }
 
-/** Runs the action against a URL that answers `outcome`; also what was asked of the caller. */
+/** Runs the action against a URL that answers `outcome`, and returns the requests too. */
 async function runCall(outcome: CallOutcome, run = makeRun()) {
   const requests: CallRequest[] = [];
   const doors: ActionPorts = {
@@ -69,7 +69,7 @@ const answered = (status: number, body = "said"): CallOutcome => ({
 });
 
 describe("the notice", () => {
-  test("is the specification's body, every digit kept, written once", async () => {
+  test("has the specification's body, keeps every digit, and is rendered once", async () => {
     const { requests } = await runCall(answered(200));
     const body = await Bun.file(join(golden, "outbound-notice.json")).text();
     expect(requests).toEqual([{ url: action.url, body, signingSecret: "secret", local: false }]);
@@ -82,13 +82,13 @@ describe("the notice", () => {
     expect(callUrl.repeats).toBe(true);
   });
 
-  test("of an event without a person says null", async () => {
+  test("of an event without a person has person null", async () => {
     const run = makeRun({ person: null, results: [] });
     const { requests } = await runCall(answered(200), run);
     expect(parseJson(requests[0]?.body ?? "")).toMatchObject({ person: null, results: [] });
   });
 
-  test("of local development may go to localhost", async () => {
+  test("of local development can go to localhost", async () => {
     const { requests } = await runCall(answered(200), makeRun({ local: true }));
     expect(requests[0]?.local).toBe(true);
   });
@@ -104,36 +104,32 @@ describe("the outcome", () => {
       ...(answer ? { answer } : {}),
     }) as ActionOutcome;
   const rows: [rule: string, sent: CallOutcome, expected: ActionOutcome][] = [
-    ["a 2xx answer is success, its answer kept", answered(202), { outcome: "done", answer: { status: 202, body: "said" } }],
+    ["reports success for a 2xx response, and stores the response", answered(202), { outcome: "done", answer: { status: 202, body: "said" } }],
     [
-      "what was said is kept",
+      "stores the exchange",
       { kind: "answered", ok: true, status: 200, headers: { server: "x" }, body: "", request: SENT },
       { outcome: "done", request: SENT, answer: { status: 200, headers: { server: "x" }, body: "" } },
     ],
     [
-      "a request that nobody answered is kept",
+      "stores a request that got no response",
       { kind: "unreachable", code: "timeout", message: "late", request: SENT },
       { ...failed("timeout", "late"), request: SENT },
     ],
-    ["a redirect is a failure", answered(307), failed("redirect", "never followed", { status: 307, body: "said" })],
-    ["any other answer is a failure", answered(404), failed("http_error", "404", { status: 404, body: "said" })],
+    ["reports a failure for a redirect", answered(307), failed("redirect", "never followed", { status: 307, body: "said" })],
+    ["reports a failure for any other response", answered(404), failed("http_error", "404", { status: 404, body: "said" })],
+    ["names the address rule that the host breaks", { kind: "refused", code: "private_address", message: "why" }, failed("private_address", "why")],
     [
-      "an address rule's break is a failure naming the rule",
-      { kind: "refused", code: "private_address", message: "why" },
-      failed("private_address", "why"),
-    ],
-    [
-      "a rule that the URL itself breaks, whatever its name resolves to, is final",
+      "is final if the URL itself breaks an address rule",
       { kind: "refused", code: "own_host", message: "why", final: true },
       { ...failed("own_host", "why"), final: true } as ActionOutcome,
     ],
-    ["no answer is a failure", { kind: "unreachable", code: "timeout", message: "late" }, failed("timeout", "late")],
+    ["reports a failure without a response", { kind: "unreachable", code: "timeout", message: "late" }, failed("timeout", "late")],
   ];
   test.each(rows)("%s", async (_rule, sent, expected) => {
     expect((await runCall(sent)).result).toEqual(expected);
   });
 
-  test("without a signing secret is a failure, and nothing is called", async () => {
+  test("without a signing secret is a failure and sends nothing", async () => {
     const { result, requests } = await runCall(answered(200), makeRun({ signingSecret: null }));
     expect(result).toMatchObject({ outcome: "failed", code: "no_signing_secret", final: false });
     expect(requests).toEqual([]);
@@ -142,13 +138,13 @@ describe("the outcome", () => {
 
 describe("at save", () => {
   const rows: [rule: string, url: string, problems: number][] = [
-    ["an https address is fine", "https://a.example/x", 0],
-    ["http to localhost may be saved, for local development", "http://localhost:3000/x", 0],
-    ["http elsewhere is a problem", "http://a.example/x", 1],
-    ["an IP address is a problem", "https://8.8.8.8/", 1],
-    ["credentials are a problem", "https://user:pass@a.example/", 1],
-    ["a template is a problem", "https://a.example/{{mapped.id}}", 1],
-    ["what is no address is a problem", "a.example", 1],
+    ["accepts an https address", "https://a.example/x", 0],
+    ["accepts http to localhost, for local development", "http://localhost:3000/x", 0],
+    ["refuses other http addresses", "http://a.example/x", 1],
+    ["refuses an IP address", "https://8.8.8.8/", 1],
+    ["refuses credentials", "https://user:pass@a.example/", 1],
+    ["refuses a template", "https://a.example/{{mapped.id}}", 1],
+    ["refuses text that is no URL", "a.example", 1],
   ];
   test.each(rows)("%s", (_rule, url, problems) => {
     const found = callUrl.check({ type: "call_url", url });
@@ -156,10 +152,10 @@ describe("at save", () => {
   });
 
   const shapes: [rule: string, value: unknown, fits: boolean][] = [
-    ["type and url fit", action, true],
-    ["an unknown field does not", { ...action, method: "GET" }, false],
-    ["a missing url does not", { type: "call_url" }, false],
-    ["an empty url does not", { type: "call_url", url: "" }, false],
+    ["accepts type and url", action, true],
+    ["refuses an unknown field", { ...action, method: "GET" }, false],
+    ["refuses a missing url", { type: "call_url" }, false],
+    ["refuses an empty url", { type: "call_url", url: "" }, false],
   ];
   test.each(shapes)("%s", (_rule, value, fits) => {
     expect(Value.Check(callUrl.shape, value)).toBe(fits);
@@ -174,7 +170,7 @@ describe("at save", () => {
 });
 
 test.each(["https://1.2.3.4/", "https://127.0.0.1/", "https://[::1]/", "https://2130706433/", "https://0x7f.1/"])(
-  "a save refuses %s, because no server and no local development calls it",
+  "a save refuses %s, because neither a server nor local development calls it",
   (url) => {
     expect(callUrl.check({ type: "call_url", url })).toEqual([{ field: "url", message: "url names an IP address: use a host name." }]);
   },

@@ -1,6 +1,6 @@
 /**
- * Any order of writes, of relays that begin to watch, are edited and end, and of steps that are made, cut short or lost, against a model: each
- * change makes one event for every relay that watched when it was written and wants it when its turn comes, in their order, and nothing else.
+ * Checks capture against a model. Writes, edits of relays and interrupted or lost steps happen in any order. Each change makes one event for every
+ * relay that watched it, if the relay still wants it when its turn comes.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -52,7 +52,7 @@ interface Relay {
   trigger: Trigger;
 }
 
-/** A change in the log: who watched it, and up to which relay it was told. */
+/** A change in the log, the relays that watched it, and the last relay that it reached. */
 interface Pending {
   seq: number;
   change: Change;
@@ -71,7 +71,7 @@ class Model {
     return this.relays.filter(({ trigger }) => trigger.collection === "notes" && trigger.on.includes(change));
   }
 
-  /** The log after a step says how far it came; what it passed was decided by the relays as they are. */
+  /** After a step, the log says how far it came. The current relays decided about the changes that it passed. */
   pass(log: readonly { seq: number; told: string | null }[]): void {
     for (const one of this.pending) {
       const left = log.find(({ seq }) => seq === one.seq);
@@ -137,7 +137,7 @@ class Town {
       this.#rows.splice(at, 1);
     }
     const log = await this.#log();
-    // One row, however many watch.
+    // One change is one row, however many relays watch.
     expect(log).toHaveLength(this.model.pending.length + (watched.size > 0 ? 1 : 0));
     if (watched.size === 0) return;
     const seq = log.at(-1)?.seq ?? 0;
@@ -172,7 +172,7 @@ function define(name: string, { collection, on, where }: Trigger): object {
   return { name, trigger: { kind, collection, on, ...(where === undefined ? {} : { where }) }, actions };
 }
 
-test("each change and relay that watched it is one event, whatever happens between", async () => {
+test("makes one event for each change and each relay that watched it, whatever happens in between", async () => {
   await fc.assert(
     fc.asyncProperty(begin, fc.array(step, { maxLength: 40, size: "max" }), async (first, steps) => {
       await using records = await openWatchedRecords();

@@ -1,4 +1,4 @@
-/** The specification's "data_change": which writes fire which relays, how often, and with what payload. */
+/** The specification's "data_change": the writes that fire relays, how often they fire, and their payload. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/base/limit.ts";
@@ -17,7 +17,7 @@ import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.
 const ALL = { on: ["created", "updated", "deleted"] };
 const warningsOf = async ({ store }: WatchedRecords): Promise<string[]> =>
   (await store.read((tx) => tx.all<{ warnings: string }>("SELECT warnings FROM event ORDER BY seq"))).map(({ warnings }) => warnings);
-/** A record that another program writes. */
+/** A record that another program wrote, and the statement that repairs it. */
 const BROKEN = `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
   SELECT 'rec_broken', environment_id, name, ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
   AND environment_id = (SELECT id FROM environment WHERE name = 'development')`;
@@ -26,9 +26,9 @@ const relays = async (records: WatchedRecords): Promise<string[]> => (await reco
 
 describe("a relay fires", () => {
   test.each([
-    ["on created alone, when a record is created", ["created"], [1, 0, 0]],
-    ["on updated alone, when a record changes", ["updated"], [0, 1, 0]],
-    ["on deleted alone, when a record is deleted", ["deleted"], [0, 0, 1]],
+    ["only on created, when a record is created", ["created"], [1, 0, 0]],
+    ["only on updated, when a record changes", ["updated"], [0, 1, 0]],
+    ["only on deleted, when a record is deleted", ["deleted"], [0, 0, 1]],
     ["on all three", ["created", "updated", "deleted"], [1, 1, 1]],
   ])("%s", async (_rule, on, expected) => {
     await using records = await openWatchedRecords();
@@ -52,7 +52,7 @@ describe("a relay fires", () => {
     expect(records.woken).toHaveLength(expected.filter((count) => count === 1).length);
   });
 
-  test("at most once a write, each relay that watches", async () => {
+  test("at most once for each write and each relay that watches", async () => {
     await using records = await openWatchedRecords();
     await records.watch("first", ALL);
     await records.watch("second", ALL);
@@ -66,7 +66,7 @@ describe("a relay fires", () => {
     expect(await relays(records)).toEqual(["first", "second", "first", "second"]);
   });
 
-  test("for every write in its order, although many happen before capture looks", async () => {
+  test("for every write in its order, also when many writes precede the next capture step", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", ALL);
     await records.stop();
@@ -87,7 +87,7 @@ describe("a relay fires", () => {
     expect(await records.count("record_change")).toBe(0);
   });
 
-  test("within 2 seconds when nobody tells it", async () => {
+  test("within 2 seconds without a notification", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.write({ title: "a" });
@@ -96,7 +96,7 @@ describe("a relay fires", () => {
   });
 });
 
-describe("who writes", () => {
+describe("writers", () => {
   const origins: [Origin, number][] = [
     ["app", 3],
     ["dashboard", 3],
@@ -113,7 +113,7 @@ describe("who writes", () => {
     expect(await records.fired()).toHaveLength(expected);
   });
 
-  test("a relay's write fires nothing although it is committed together with the app's", async () => {
+  test("a relay's write fires nothing, although one transaction commits it with a write of the API", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", ALL);
     await Promise.all([
@@ -126,7 +126,7 @@ describe("who writes", () => {
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["app", "dashboard"]);
   });
 
-  test("SQL by hand on another connection fires", async () => {
+  test("SQL on another connection fires", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", ALL);
     const record = await records.write({ title: "a" });
@@ -192,7 +192,7 @@ describe("a write that changes nothing", () => {
     expect(await records.fired()).toHaveLength(expected);
   });
 
-  test("another owner is a change", async () => {
+  test("another owner counts as a change", async () => {
     await using records = await openWatchedRecords();
     const record = await records.write({ title: "a" });
     await records.watch("watcher", ALL);
@@ -206,17 +206,17 @@ describe("where", () => {
   const paid = { status: "paid" };
   test.each([
     ["matches the record's own data exactly", paid, { status: "paid" }, true],
-    ["compares letters as they are", paid, { status: "Paid" }, false],
-    ["needs the field to be there", paid, { title: "a" }, false],
-    ["needs every field", { status: "paid", size: 4 }, { status: "paid" }, false],
-    ["takes every field", { status: "paid", size: 4 }, { status: "paid", size: 4, title: "a" }, true],
-    ["tells a number from its text", { status: "4" }, { size: 4, status: "5" }, false],
+    ["compares letters exactly", paid, { status: "Paid" }, false],
+    ["requires the field to exist", paid, { title: "a" }, false],
+    ["requires every field", { status: "paid", size: 4 }, { status: "paid" }, false],
+    ["accepts any number of fields", { status: "paid", size: 4 }, { status: "paid", size: 4, title: "a" }, true],
+    ["separates a number from its text", { status: "4" }, { size: 4, status: "5" }, false],
     ["matches a number", { size: 4 }, { size: 4 }, true],
     ["matches false", { done: false }, { done: false }, true],
-    ["does not take a missing field for false", { done: false }, {}, false],
+    ["does not accept a missing field as false", { done: false }, {}, false],
     ["matches an integer beyond 2^53 exactly", { size: 9007199254740993n }, { size: 9007199254740993n }, true],
-    ["tells neighbours beyond 2^53 apart", { size: 9007199254740993n }, { size: 9007199254740992n }, false],
-    ["never reads what an object inherits", { constructor: "x" }, {}, false],
+    ["separates neighboring integers beyond 2^53", { size: 9007199254740993n }, { size: 9007199254740992n }, false],
+    ["never reads inherited properties", { constructor: "x" }, {}, false],
   ])("%s", async (_rule, where, data, fires) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", { where });
@@ -225,7 +225,7 @@ describe("where", () => {
     expect(await records.fired()).toHaveLength(fires ? 1 : 0);
   });
 
-  test("looks at the new data of an update and the last data of a deleted record", async () => {
+  test("reads the new data of an update and the last data of a deleted record", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", { ...ALL, where: paid });
     const open = await records.write({ status: "open" });
@@ -285,7 +285,7 @@ describe("the payload", () => {
     ["one long text", { title: "é".repeat(40_000), status: "paid" }],
     ["a long json field", { status: "paid", extra: Array.from({ length: 9_000 }, (_, i) => i) }],
     ["a long text on both sides", { title: "x".repeat(20_000), status: "paid" }],
-  ])("over 32 KB is cut with a flag and a preview, the short fields whole: %s", async (_rule, data) => {
+  ])("over 32 KB is cut with a flag and a preview, and short fields stay complete: %s", async (_rule, data) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", { ...ALL, where: { status: "paid" } });
     await records.remove(await records.write(data));
@@ -304,7 +304,7 @@ describe("the payload", () => {
     expect(JSON.stringify(data).startsWith(deleted.preview ?? "-")).toBe(true);
   });
 
-  test("of many fields keeps those that fit", async () => {
+  test("of many fields keeps the fields that fit", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     const data = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`f${i}`, "x".repeat(1_000)]));
@@ -325,8 +325,8 @@ describe("the payload", () => {
   });
 });
 
-describe("which relays see a write", () => {
-  test("one made after it does not, although capture has not looked yet", async () => {
+describe("the relays that see a write", () => {
+  test("exclude a relay that was created after it, even before the next capture step", async () => {
     await using records = await openWatchedRecords();
     await records.watch("early");
     await records.stop();
@@ -336,7 +336,7 @@ describe("which relays see a write", () => {
     expect(await relays(records)).toEqual(["early"]);
   });
 
-  test("one that is deleted before capture looks does not, and the log forgets the write", async () => {
+  test("exclude a relay that was deleted before the capture step, and the log drops the write", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.stop();
@@ -346,7 +346,7 @@ describe("which relays see a write", () => {
     expect([await relays(records), await records.count("record_change"), await records.count("record_watch")]).toEqual([[], 0, 0]);
   });
 
-  test("a paused one does: its events are queued and wait", async () => {
+  test("include a paused relay, whose events wait in the queue", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.store.write("dashboard", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
@@ -355,7 +355,7 @@ describe("which relays see a write", () => {
     expect((await records.fired()).map(({ state }) => state)).toEqual(["queued"]);
   });
 
-  test("one that is edited sees by its new trigger from then on", async () => {
+  test("use the new trigger of an edited relay from the edit on", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     const actions = [{ type: "call_url", url: "https://example.com/notice" }];
@@ -366,7 +366,7 @@ describe("which relays see a write", () => {
     expect((await records.fired()).map(({ payload }) => payload.previous?.data.title)).toEqual(["a"]);
   });
 
-  test("one that is edited away and back before capture looks sees what it watched, and not what came between", async () => {
+  test("use the old trigger of a relay that was edited twice before the capture step", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.stop();
@@ -382,7 +382,7 @@ describe("which relays see a write", () => {
     expect(await records.count("record_watched")).toBe(0);
   });
 
-  test("nothing is logged while nobody watches", async () => {
+  test("leave the log empty when no relay watches", async () => {
     await using records = await openWatchedRecords();
     await records.stop();
     await records.watch("watcher", { on: ["deleted"] });
@@ -392,7 +392,7 @@ describe("which relays see a write", () => {
 });
 
 describe("a change that many relays watch", () => {
-  test("is one row in the log, and becomes events in steps, of which another writer waits for one at most", async () => {
+  test("is one row in the log, and becomes events in steps, so that another writer waits for at most one step", async () => {
     await using records = await openWatchedRecords();
     await records.stop();
     await watchMany(records, 200, { where: { status: "paid" } });
@@ -411,7 +411,7 @@ describe("a change that many relays watch", () => {
     expect(await records.count("event")).toBe(400);
   });
 
-  test("is told in smaller steps where its events are large", async () => {
+  test("becomes events in smaller steps when its events are large", async () => {
     await using records = await openWatchedRecords();
     await records.stop();
     await watchMany(records, 40, {});
@@ -422,7 +422,7 @@ describe("a change that many relays watch", () => {
     expect([first < 20, await records.count("event")]).toEqual([true, 40]);
   });
 
-  /** Copies of one relay, as many as saving one by one would take long for. */
+  /** Copies one relay in SQL, because saving so many one by one takes long. */
   async function watchMany(records: WatchedRecords, count: number, trigger: object): Promise<void> {
     const first = `first-of-${count}`;
     await records.watch(first, trigger);
@@ -495,8 +495,8 @@ testOfFile("what an earlier version left in the log fires for those who watched,
   expect(left).toEqual({ count: 0 });
 });
 
-describe("whatever happens in the middle", () => {
-  test("a transaction that is lost keeps the log and makes no event; the next look makes each once", async () => {
+describe("an interruption", () => {
+  test("that loses a transaction keeps the log, and the next step makes each event once", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.stop();
@@ -514,7 +514,7 @@ describe("whatever happens in the middle", () => {
     expect(await records.count("event")).toBe(3);
   });
 
-  test("two that drain at once make each event once", async () => {
+  test("by a second drain at the same time makes each event once", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.stop();
@@ -530,7 +530,7 @@ describe("whatever happens in the middle", () => {
     ["null, which no where matches", "null", { where: { title: "after" } }, false],
     ["a list, which no where matches", "[1]", { where: { title: "after" } }, false],
   ];
-  test.each(unread)("a record whose data is %s fires nothing and holds up no other", async (_, data, trigger, told) => {
+  test.each(unread)("a record whose data is %s fires nothing and delays no other record", async (_, data, trigger, told) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", trigger);
     await records.beside.run(BROKEN, data);
@@ -541,11 +541,11 @@ describe("whatever happens in the middle", () => {
   });
 
   const mends: [string, object, string, (records: WatchedRecords) => Promise<void>][] = [
-    ["written anew", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.beside.run(MENDED)],
-    ["written anew from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.beside.run(MENDED)],
+    ["written again", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.beside.run(MENDED)],
+    ["written again from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.beside.run(MENDED)],
     ["deleted", { on: ["deleted"] }, "{not json", (records) => records.beside.run("DELETE FROM record WHERE id = 'rec_broken'")],
   ];
-  test.each(mends)("a record whose data no program could read fires as it is %s", async (_, trigger, data, mend) => {
+  test.each(mends)("a record with unreadable data fires once it is %s", async (_, trigger, data, mend) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", trigger);
     await records.beside.run(BROKEN, data);
@@ -554,7 +554,7 @@ describe("whatever happens in the middle", () => {
     expect((await records.fired()).map(({ payload }) => payload.record.id)).toEqual(["rec_broken"]);
   });
 
-  test("a store that cannot be written keeps the log until it can", async () => {
+  test("of the store's writes keeps the log until the store recovers", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.write({ title: "a" });

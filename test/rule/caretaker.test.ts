@@ -1,4 +1,4 @@
-/** What is kept for how long, and that looking after it stands in nobody's way. */
+/** Retention: how long the service keeps each kind of row, and that its sweeps delay no other work. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -20,7 +20,7 @@ describe("an event", () => {
     ["dead", 31 * DAY_MS, 0],
     ["running", 31 * DAY_MS, 1],
     ["queued", 31 * DAY_MS, 1],
-  ])("of an active relay that is %s and %p ms old: %p remain", async (state, ageMs, remain) => {
+  ])("of an active relay, in state %s and %p ms old, leaves %p", async (state, ageMs, remain) => {
     await using cared = await openMaintainedStore();
     await cared.addRelay("shop", "active");
     await cared.put({ atMs: cared.clock.now() - ageMs, state });
@@ -29,7 +29,7 @@ describe("an event", () => {
     expect(await cared.count("alert")).toBe(0);
   });
 
-  test("goes with its runs, its effects and its dedupe key, and with nothing of another's", async () => {
+  test("is deleted with its runs, effects and dedupe key, and no rows of other events", async () => {
     await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     const old = await cared.put({ atMs: nowMs - 31 * DAY_MS, key: "old" });
@@ -53,14 +53,14 @@ describe("an event", () => {
     expect(old).not.toBe(young);
   });
 
-  test("of a relay that is gone goes too", async () => {
+  test("of a relay that was deleted is deleted too", async () => {
     await using cared = await openMaintainedStore();
     await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.round();
     expect(await cared.count("event")).toBe(0);
   });
 
-  test("that is kept does not keep the others behind it", async () => {
+  test("that must stay does not protect the events after it", async () => {
     await using cared = await openMaintainedStore();
     await cared.addRelay("shop", "active");
     const atMs = cared.clock.now() - 31 * DAY_MS;
@@ -71,7 +71,7 @@ describe("an event", () => {
     expect(await cared.count("event")).toBe(130);
   });
 
-  test("dated ahead by a wrong clock does not keep the others behind it", async () => {
+  test("dated ahead by a wrong clock does not protect the events after it", async () => {
     await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     for (let i = 0; i < 150; i++) await cared.put({ atMs: nowMs + 1_000 * DAY_MS });
@@ -81,7 +81,7 @@ describe("an event", () => {
   });
 });
 
-test("old events go by their bytes too: large ones a few at a time, each at least alone", async () => {
+test("old events are deleted in batches limited by bytes, each of at least one event", async () => {
   await using cared = await openMaintainedStore();
   const atMs = cared.clock.now() - 40 * DAY_MS;
   for (const [kilobytes, times] of [
@@ -100,7 +100,7 @@ test("old events go by their bytes too: large ones a few at a time, each at leas
 });
 
 describe("events that waited for 30 days", () => {
-  test.each(["held", "paused"] as const)("are dropped, logged, and the owner is told (%s)", async (why) => {
+  test.each(["held", "paused"] as const)("are dropped and logged, and the owner gets an alert (%s)", async (why) => {
     await using cared = await openMaintainedStore();
     await cared.addRelay("shop", why === "paused" ? "paused" : "active");
     const { environmentId, clock } = cared;
@@ -125,7 +125,7 @@ describe("events that waited for 30 days", () => {
     expect(cared.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(3);
   });
 
-  test("are dropped and logged alone where the owner switched events_dropped off", async () => {
+  test("are only dropped and logged if the owner switched events_dropped off", async () => {
     await using cared = await openMaintainedStore();
     const { environmentId, clock } = cared;
     await cared.addRelay("shop", "paused");
@@ -139,9 +139,9 @@ describe("events that waited for 30 days", () => {
   });
 });
 
-describe("beside events", () => {
+describe("other rows", () => {
   const rows: [string, string, (cared: MaintainedStore, atMs: number) => [string, ...(string | number)[]], number][] = [
-    ["a signature accepted once until its time is over", "signature_memory", signature, 0],
+    ["a signature that can be used once, until it expires", "signature_memory", signature, 0],
     ["a session until it ends", "session", session, 0],
     ["a one-time link until it ends", "signin_link", link, 0],
     ["an audit row of a run for 90 days", "audit", (cared, at) => audit(cared, at, "evt_1"), 90],
@@ -150,7 +150,7 @@ describe("beside events", () => {
     ["an alert for 400 days", "alert", alert, 400],
     ["a problem that was cleared for 400 days", "problem", problem, 400],
   ];
-  test.each(rows)("%s is kept", async (_rule, table, make, keptDays) => {
+  test.each(rows)("%s stays", async (_rule, table, make, keptDays) => {
     await using cared = await openMaintainedStore();
     await cared.store.write("app", (tx) => tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 0)"));
     const nowMs = cared.clock.now();
@@ -164,7 +164,7 @@ describe("beside events", () => {
     expect(await cared.count(table)).toBe(before + 1);
   });
 
-  test("a problem that stands, and a signature that lives as long as its secret, are never forgotten", async () => {
+  test("an open problem, and a signature that lives as long as its secret, are never deleted", async () => {
     await using cared = await openMaintainedStore();
     const { environmentId } = cared;
     await cared.store.write("app", async (tx) => {
@@ -181,7 +181,7 @@ describe("beside events", () => {
     expect([await cared.count("problem"), await cared.count("signature_memory")]).toEqual([1, 1]);
   });
 
-  test("old audit rows of changes do not keep the runs behind them", async () => {
+  test("old audit rows of changes do not protect the run rows behind them", async () => {
     await using cared = await openMaintainedStore();
     const atMs = cared.clock.now() - 100 * DAY_MS;
     await cared.store.write("app", async (tx) => {
@@ -195,7 +195,7 @@ describe("beside events", () => {
 });
 
 describe("a round", () => {
-  test("lets writes through between its transactions, and no transaction of it is large", async () => {
+  test("lets other writes run between its small transactions", async () => {
     await using cared = await openMaintainedStore();
     for (let i = 0; i < 1_000; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.clock.advance(60_000);
@@ -208,7 +208,7 @@ describe("a round", () => {
     expect(await cared.count("event")).toBe(1);
   });
 
-  test("stops when it is told to, and goes on after a restart", async () => {
+  test("stops when asked, and continues after a restart", async () => {
     await using cared = await openMaintainedStore();
     for (let i = 0; i < 300; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.clock.advance(60_000);
@@ -220,7 +220,7 @@ describe("a round", () => {
     expect(await cared.count("event")).toBe(0);
   });
 
-  test("goes on with the others when one fails, and says so", async () => {
+  test("continues with the other jobs when one fails, and logs the failure", async () => {
     await using cared = await openMaintainedStore();
     const atMs = cared.clock.now() - 100 * DAY_MS;
     await cared.put({ atMs });
@@ -231,7 +231,7 @@ describe("a round", () => {
     expect(cared.logged.join()).toContain("a caretaker failed");
   });
 
-  test("deletes nothing by a clock that was just set ahead, and everything old once it has kept for an hour", async () => {
+  test("deletes nothing when the clock was just set ahead, and deletes everything old an hour later", async () => {
     await using cared = await openMaintainedStore();
     await cared.put({ atMs: cared.clock.now() });
     await cared.round();
@@ -244,10 +244,10 @@ describe("a round", () => {
   });
 
   test.each([
-    ["a clock that stands a day or more after the newest event waits for an hour", DAY_MS, 1],
-    ["one that goes on where the last process ended does not", DAY_MS - 1, 0],
-    ["one that stands before it does not", -DAY_MS, 0],
-  ])("at a start: %s", async (_, quietMs, remain) => {
+    ["a clock that is a day or more after the newest event delays the sweep by an hour", DAY_MS, 1],
+    ["a clock that continues from the end of the last process does not", DAY_MS - 1, 0],
+    ["a clock that is before the newest event does not", -DAY_MS, 0],
+  ])("at a start, %s", async (_, quietMs, remain) => {
     await using cared = await openMaintainedStore({ newestMs: START_MS - quietMs });
     await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
     await cared.clock.advance(MINUTE_MS + 1_000);
@@ -257,26 +257,23 @@ describe("a round", () => {
   });
 });
 
-test.each([1, 2])(
-  "a service that starts %d times while the clock stands two months ahead keeps its events, and takes a repeat for one",
-  async (starts) => {
-    await using running = await startRunningService();
-    await makeOrders(running);
-    await saveRelay(running, receiverDefinition({}));
-    expect((await running.hook("orders", signedCall({ id: "1" }))).body).not.toHaveProperty("duplicate");
-    running.clock.jump(60 * DAY_MS);
-    for (let start = 1; start <= starts; start++) {
-      await running.restart();
-      // What comes meanwhile has that clock's time.
-      await running.hook("orders", signedCall({ id: `start ${start}` }));
-      await running.clock.advance(5 * MINUTE_MS);
-      await settle();
-    }
-    running.clock.jump(-60 * DAY_MS);
+test.each([1, 2])("a service that starts %d times while its clock is two months ahead keeps its events and detects a repeat", async (starts) => {
+  await using running = await startRunningService();
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  expect((await running.hook("orders", signedCall({ id: "1" }))).body).not.toHaveProperty("duplicate");
+  running.clock.jump(60 * DAY_MS);
+  for (let start = 1; start <= starts; start++) {
     await running.restart();
-    expect((await running.hook("orders", signedCall({ id: "1" }))).body).toMatchObject({ duplicate: true });
-  },
-);
+    // Requests that arrive now are stored with the wrong clock's time.
+    await running.hook("orders", signedCall({ id: `start ${start}` }));
+    await running.clock.advance(5 * MINUTE_MS);
+    await settle();
+  }
+  running.clock.jump(-60 * DAY_MS);
+  await running.restart();
+  expect((await running.hook("orders", signedCall({ id: "1" }))).body).toMatchObject({ duplicate: true });
+});
 
 describe("the file", () => {
   testOfFile("gives back the room of deleted rows, and its log is emptied", async () => {
@@ -305,7 +302,7 @@ describe("the file", () => {
     expect([cared.size().log, await cared.count("event")]).toEqual([0, 3]);
   });
 
-  test("is looked after while this process reads and writes", async () => {
+  test("is maintained while this process reads and writes", async () => {
     await using cared = await openMaintainedStore();
     const nowMs = cared.clock.now();
     const work = Array.from({ length: 40 }, (_, i) =>

@@ -1,4 +1,4 @@
-/** apps, keys and admin on a data directory: what a script needs on standard output, and secrets once. */
+/** The apps, keys and admin commands on a data directory: what they print to stdout for scripts, and secrets they print once. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,20 +15,20 @@ afterAll(() => rmSync(cwd, { recursive: true }));
 
 const run = (line: string, input = ""): Promise<CommandResult> => runCommand(line.split(" "), { cwd, input });
 
-test("without a data directory the sentence says how to name one", async () => {
+test("without a data directory, the message says how to name one", async () => {
   const { code, said, told } = await run("keys list");
   expect({ code, said }).toEqual({ code: 1, said: "" });
   expect(told).toMatch(/There is no data directory at .*--data-dir/);
 });
 
-test("a data directory that is a file is refused in one sentence", async () => {
+test("refuses a data directory that is a file, in one sentence", async () => {
   writeFileSync(join(cwd, "a-file"), "");
   const { code, told } = await run("apps create Shop --data-dir a-file");
   expect(code).toBe(1);
   expect(told).toMatch(/a-file is a file, and the data directory is a folder: move the file away, or name another folder/);
 });
 
-describe("local development and a server keep apart", () => {
+describe("local development and a server", () => {
   const clock = new VirtualClock(Date.now());
   const places: [string, "local" | "server", { id: string; environments: ("local" | "production")[] }][] = [
     ["a server does not start on local development's directory", "local", { id: "local", environments: ["local"] }],
@@ -54,7 +54,7 @@ const MAKERS = [
   ["apps", "create", "Shop"],
   ["admin", "create", "--email", "ann@example.com"],
 ];
-test.each(MAKERS)("%s %s makes no server's database in a project's folder that relay dev was not started in yet", async (...line) => {
+test.each(MAKERS)("%s %s creates no server database in a project folder before relay dev has started there", async (...line) => {
   const folder = mkdtempSync(join(cwd, "project-"));
   mkdirSync(join(folder, "service", "relays"), { recursive: true });
   const create = (...more: string[]) => runCommand([...line, ...more], { cwd: folder });
@@ -64,7 +64,7 @@ test.each(MAKERS)("%s %s makes no server's database in a project's folder that r
   expect((await create("--data-dir", join(folder, "server"))).code).toBe(0);
 });
 
-test.each(MAKERS)("%s %s says where it makes a data directory, and says nothing of one that is there", async (...line) => {
+test.each(MAKERS)("%s %s reports a data directory that it creates, and does not mention one that exists", async (...line) => {
   const folder = mkdtempSync(join(cwd, "elsewhere-"));
   const { code, told } = await runCommand(line, { cwd: folder });
   expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining(`A new data directory is made at ${join(folder, ".relay")}.`) });
@@ -82,7 +82,7 @@ describe("with an app", () => {
     expect(JSON.parse(said).items).toMatchObject([{ id: "app_test", name: "Shop", environments: ["development", "production"] }]);
   });
 
-  test("apps rename gives it another name, once and audited, and its id stays", async () => {
+  test("apps rename changes the name and not the id, with one audit row", async () => {
     expect(await run("apps rename app_test Store")).toMatchObject({
       code: 0,
       told: "The app app_test is Store now; it was Shop. Its id stays app_test.",
@@ -99,13 +99,13 @@ describe("with an app", () => {
     expect((await run(`apps rename app_test ${"x".repeat(300)}`)).told).toContain("name is not valid: write 1 to");
   });
 
-  test("a second app of that id is refused in one sentence", async () => {
+  test("refuses a second app with the same id, in one sentence", async () => {
     const { code, said, told } = await run("apps create Shop --id app_test");
     expect({ code, said }).toEqual({ code: 1, said: "" });
     expect(told).toMatch(/exists/);
   });
 
-  test("keys create writes the key alone to standard output, and no list shows it again", async () => {
+  test("keys create prints only the key to stdout, and no list shows it again", async () => {
     const { code, said: token } = await run("keys create --name backend");
     expect(code).toBe(0);
     expect(token).toMatch(/^relay_dev_[A-Za-z0-9]{32}$/);
@@ -118,7 +118,7 @@ describe("with an app", () => {
     });
   });
 
-  test("--environment chooses where the key belongs", async () => {
+  test("--environment chooses the environment of the key", async () => {
     const { said } = await run("keys create --environment production --json");
     expect(JSON.parse(said)).toMatchObject({
       app: "app_test",
@@ -137,7 +137,7 @@ describe("with an app", () => {
     });
   });
 
-  test("an app or environment that does not exist is refused with the ones that do", async () => {
+  test("refuses an app or environment that does not exist, and lists the ones that do", async () => {
     expect(await run("keys list --app other")).toMatchObject({
       code: 1,
       told: expect.stringMatching(/no app with the id other/),
@@ -148,7 +148,7 @@ describe("with an app", () => {
     });
   });
 
-  test("with several apps one has to be named", async () => {
+  test("with several apps, requires --app", async () => {
     await run("apps create Second --id second");
     expect(await run("keys list")).toMatchObject({
       code: 1,
@@ -159,26 +159,26 @@ describe("with an app", () => {
 });
 
 describe("owners", () => {
-  test("admin create answers a one-time link under the base URL", async () => {
+  test("admin create prints a one-time link under the base URL", async () => {
     const { code, said } = await run("admin create --email ada@example.com --base-url https://relay.example.com");
     expect(code).toBe(0);
     expect(said).toMatch(/^https:\/\/relay\.example\.com\/reset#[A-Za-z0-9]{32}$/);
   });
 
-  test("a password comes from standard input and is printed nowhere", async () => {
+  test("reads a password from stdin and prints it nowhere", async () => {
     const result = await run("admin create --email bob@example.com --password-stdin", "correct horse battery\n");
     expect(result).toMatchObject({ code: 0, said: "bob@example.com" });
     expect(result.told).not.toContain("correct horse");
   });
 
-  test("a short password is refused", async () => {
+  test("refuses a short password", async () => {
     expect(await run("admin reset --email bob@example.com --password-stdin", "short\n")).toMatchObject({
       code: 1,
       said: "",
     });
   });
 
-  test("admin list tells the owners, sign-out ends their sessions, and remove takes one away but never the last", async () => {
+  test("admin list shows the owners, sign-out ends their sessions, and remove deletes any owner but the last", async () => {
     const emails = async (): Promise<string[]> => {
       const { said } = await run("admin list --json");
       return JSON.parse(said).items.map(({ email }: { email: string }) => email);
@@ -194,7 +194,7 @@ describe("owners", () => {
     expect(await emails()).toEqual(["ada@example.com"]);
   });
 
-  test("admin reset says which keys and owners stay valid, and ends them where the line says so", async () => {
+  test("admin reset names the keys and owners that stay valid, and the commands that end them", async () => {
     await run("admin create --email eve@example.com");
     const key = JSON.parse((await run("keys create --app app_test --environment production --name server --json")).said);
     const reset = await run("admin reset --email ada@example.com");
@@ -224,7 +224,7 @@ describe("owners", () => {
     expect(after.told).not.toMatch(/Still valid|To end them/);
   });
 
-  test("admin reset of nobody is refused", async () => {
+  test("admin reset refuses an address without an owner", async () => {
     expect(await run("admin reset --email eve@example.com")).toMatchObject({
       code: 1,
       told: expect.stringMatching(/no owner eve@example\.com/),

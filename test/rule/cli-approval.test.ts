@@ -1,4 +1,4 @@
-/** What a command opens of an approval that a server names, against a server that is scripted. */
+/** Which approval page a command opens when a scripted server sends one. */
 import { afterAll, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { Remote } from "../../src/interfaces/cli/api/remote.ts";

@@ -1,4 +1,4 @@
-/** relay settings, catalog, people, domain, problems and alerts, on a data directory: what they show, change, audit and refuse. */
+/** The settings, catalog, people, domain, problems and alerts commands on a data directory: what they show, change, audit and refuse. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -65,14 +65,14 @@ beforeAll(async () => {
 });
 
 describe("relay people", () => {
-  test("list shows who is here", async () => {
+  test("list shows the people of the environment", async () => {
     expect((await run("people list")).said).toMatch(
       /^SINCE +STATUS +HAS ACCESS +CREDITS +ADDRESS +ID\n2030-01-01T00:00:00.000Z {2}invited {2}until revoked {2}7 +ada@example.com {2}per_/,
     );
     expect((await run("people list --text nobody")).told).toBe("Nobody matches.");
   });
 
-  test.each(["address", "id"])("show by %s: what they have, why, since when, and the last events", async (by) => {
+  test.each(["address", "id"])("show by %s prints the person's access with its reasons and dates, and the last events", async (by) => {
     const { code, said } = await run(["people", "show", by === "id" ? personId : "ADA@example.com"]);
     expect(code).toBe(0);
     const lines = said.split("\n");
@@ -87,7 +87,7 @@ describe("relay people", () => {
     expect(story).toMatchObject({ person: { id: personId }, credits: { balance: 7 }, plan: { name: "free", since: null } });
   });
 
-  test("what a limit cuts is told, to a pipe and beside JSON too", async () => {
+  test("reports results beyond the limit, also in a pipe and with --json", async () => {
     const more = "There are more than this one: --limit 200 shows more.";
     for (const line of ["people show ada@example.com", "audit list"]) {
       for (const as of ["", " --json"]) {
@@ -98,13 +98,13 @@ describe("relay people", () => {
     expect((await run("people show ada@example.com --limit 1")).told).toStartWith("The story goes on. ");
   });
 
-  test("a pipe gets what an event is about whole, a line each", async () => {
+  test("a pipe gets the full preview of each event, one line each", async () => {
     const { items } = JSON.parse((await run("events list --json")).said);
     expect(items[0].preview.length).toBeGreaterThan(72);
     expect((await run("events list")).said).toContain(items[0].preview);
   });
 
-  test("a pipe gets an event's payload whole", async () => {
+  test("a pipe gets the full payload of an event", async () => {
     const { items } = JSON.parse((await run("events list --json")).said);
     expect((await run(["events", "show", items[0].id])).said).toContain("END");
   });
@@ -116,13 +116,13 @@ describe("relay people", () => {
     "events list --person per_none",
     "emails list --person per_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b",
   ];
-  test.each(UNKNOWN)("%s: somebody unknown is an error, not an empty list", async (line) => {
+  test.each(UNKNOWN)("%s: an unknown person is an error, not an empty list", async (line) => {
     const { code, told, said } = await run(line);
     expect([code, said]).toEqual([1, ""]);
     expect(told).toContain("exists in this environment: relay people list shows who does.");
   });
 
-  test("events list --person takes an address", async () => {
+  test("events list --person accepts an address", async () => {
     expect(JSON.parse((await run("events list --person ada@example.com --json")).said).items).toHaveLength(1);
   });
 });
@@ -145,7 +145,7 @@ describe("relay settings", () => {
     expect((await audited()).at(-1)).toBe("command line settings.changed settings");
   });
 
-  test("the processor's secret comes on standard input and is shown as its fingerprint alone", async () => {
+  test("reads the processor's secret from stdin and shows only its fingerprint", async () => {
     const secret = "whsec_TheProcessorsOwn_Secret_42";
     const set = await run("settings set processorSecret", `${secret}\n`);
     const got = await run("settings get");
@@ -204,14 +204,14 @@ describe("relay catalog", () => {
     expect([code, told]).toEqual([exit, expect.stringContaining(sentence)]);
   });
 
-  test("what a change breaks of the relays is told", async () => {
+  test("reports the relays that a change breaks", async () => {
     expect((await run("catalog list")).said).toContain("beta");
     expect((await run("catalog delete access beta --force")).code).toBe(0);
   });
 });
 
 describe("relay domain", () => {
-  test("is set, shown with the record to make", async () => {
+  test("is set, and shown with the DNS record to create", async () => {
     expect((await run("domain show")).told).toBe("No sender domain is set: relay domain set <domain> sets one.");
     const set = await run("domain set shop.example");
     expect(set).toMatchObject({ code: 0, told: "Make this DNS record, then run relay domain verify." });
@@ -219,14 +219,14 @@ describe("relay domain", () => {
     expect(set.said).toMatch(/^shop\.example {2}not verified\n {2}TXT {2}\S+shop\.example {2}\S+$/);
   });
 
-  test("keeps the words before the @ that it was given", async () => {
+  test("keeps the local parts of addresses that it already has", async () => {
     await run("domain set shop.example --event-word hello --account-word login");
     await run("domain set shop.example --account-word account");
     expect(JSON.parse((await run("domain show --json")).said).senderDomain).toMatchObject({ eventWord: "hello", accountWord: "account" });
     expect(await run("domain set shop.example --event-word a@b")).toMatchObject({ code: 1, told: expect.stringContaining("`eventWord`") });
   });
 
-  test("is removed where it is written once more, and told again nothing changes", async () => {
+  test("is removed after its name is repeated, and a second removal changes nothing", async () => {
     const silent = await run("domain remove");
     expect([silent.code, silent.told]).toEqual([
       1,
@@ -251,7 +251,7 @@ describe("relay domain", () => {
 });
 
 describe("relay problems and alerts", () => {
-  test("are listed, and an alert resolved with its problem, once and audited", async () => {
+  test("are listed, and resolving an alert resolves its problem, with one audit row", async () => {
     expect((await run("problems list")).told).toBe("No problem stands.");
     await within((store, environmentId) =>
       store.write("app", async (tx) => {

@@ -1,4 +1,4 @@
-/** A command on a server whose certificate is not believed: it says so, and not that nothing answered. */
+/** A command on a server with an untrusted certificate reports the certificate, not a missing answer. */
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,11 +11,11 @@ afterAll(() => rmSync(cwd, { recursive: true }));
 const authority = makeAuthority("Home");
 
 const CASES: [string, { cert: string; key: string }][] = [
-  ["of an authority of one's own", authority.issue(["localhost"])],
+  ["of a private authority", authority.issue(["localhost"])],
   ["of another host", authority.issue(["other.example.com"])],
-  ["that is over", authority.issue(["localhost"], "20210101000000Z")],
+  ["that has expired", authority.issue(["localhost"], "20210101000000Z")],
 ];
-test.each(CASES)("a certificate %s is named, with what to do", async (_which, tls) => {
+test.each(CASES)("names a certificate %s, and says what to do", async (_which, tls) => {
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", tls, fetch: () => new Response("{}") });
   try {
     const url = `https://localhost:${server.port}`;
@@ -29,7 +29,7 @@ test.each(CASES)("a certificate %s is named, with what to do", async (_which, tl
   }
 });
 
-test("a server that speaks no TLS has no certificate to renew", async () => {
+test("a server without TLS has no certificate to renew", async () => {
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("{}") });
   try {
     const url = `https://localhost:${server.port}`;

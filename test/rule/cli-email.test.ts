@@ -1,4 +1,4 @@
-/** relay emails: what became of mail, again what may not have left, and a test of the settings, on a data directory. */
+/** relay emails on a data directory: the result of each mail, a resend, and a test of the settings. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,14 +41,14 @@ beforeAll(async () => {
 });
 
 describe("relay emails", () => {
-  test("list shows what became of each, and keeps to a state", async () => {
+  test("list shows the result of each mail, and filters by state", async () => {
     const { code, said } = await run("emails list --state unknown");
     expect([code, said.split("\n")]).toEqual([0, [expect.stringContaining("STATE"), expect.stringContaining(id)]]);
     expect(await run("emails list --state sent")).toMatchObject({ said: "", told: "No mail matches." });
     expect(JSON.parse((await run("emails list --json")).said).items).toMatchObject([{ id, state: "unknown" }]);
   });
 
-  test("list keeps to a person, by address, and tells somebody unknown", async () => {
+  test("list filters by a person's address, and reports an unknown person", async () => {
     expect(JSON.parse((await run("emails list --person ADA@example.com --json")).said).items).toMatchObject([{ id }]);
     expect((await run("people show ada@example.com")).code).toBe(0);
     const other = await run("emails list --person eve@example.com");
@@ -58,11 +58,11 @@ describe("relay emails", () => {
   test.each([
     ["send-again without a verified sender domain", () => `emails send-again ${id}`, "verified sender domain"],
     [
-      "send-again of a mail that is not there",
+      "send-again of a mail that does not exist",
       () => "emails send-again eml_none",
       "There is no mail eml_none in this environment: relay emails list shows the ones there are.",
     ],
-    ["a test mail to somebody who is no owner", () => "emails test --to eve@example.com", "no owner's"],
+    ["a test mail to an address that is no owner's", () => "emails test --to eve@example.com", "no owner's"],
   ])("refuses %s, and changes nothing", async (_rule, line, words) => {
     const before = (await run("emails list --json")).said;
     const { code, told } = await run(line());
@@ -70,7 +70,7 @@ describe("relay emails", () => {
     expect((await run("emails list --json")).said).toBe(before);
   });
 
-  test("an end that is not good is told with its class, and is exit code 1", async () => {
+  test("reports a failed send with its class and exit code 1", async () => {
     const store = await openSqlite(join(cwd, ".relay", "relay.db"), { clock: new VirtualClock(0) });
     await store.write("app", (tx) =>
       tx.run(

@@ -1,4 +1,4 @@
-/** Every command has examples in its help, and every one of them is a line that it takes: each is run, beside a data directory and without a network. */
+/** Every command has examples in its help, and each example is a valid line. The test runs each one in a data directory, without a network. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,14 +10,14 @@ import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-example-"));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
-/** Of these only the line is looked at: they start a service, ask a name server, or hold a database for a while after they replaced it. */
+/** The test only parses the lines of these commands. They start a service, ask a name server, or hold a database after replacing it. */
 const NOT_RUN = new Set(["dev", "serve", "restore", "login", "domain verify", "move"]);
-/** They need a server, and without one say that it is not named. */
+/** They need a server, and without one they report that it is not named. */
 const OF_A_SERVER = new Set(["status", "sync", "promote", "pull"]);
 
 const EXAMPLES = COMMANDS.flatMap((command) => (command.examples ?? []).map((line): [string, typeof command] => [line, command]));
 
-/** A line as a shell takes it apart: variables before it, quotations, what it reads. Folders of a machine are folders of the test. */
+/** Parses a line as a shell does: leading variables, quotation and stdin. It replaces folders of a machine by folders of the test. */
 function readExample(example: string) {
   const [told = "", file] = (example.split(";")[0]?.split(" | ").at(-1) ?? "").split(" < ");
   const words = [...told.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? "");
@@ -34,7 +34,7 @@ function readExample(example: string) {
 
 async function run(example: string): Promise<CommandResult> {
   const { line, env, input } = readExample(example);
-  // Nothing answers there, so nothing is waited for.
+  // No server answers at this port, so the test does not wait.
   const near = line.map((word) => word.replace("https://relay.example.com/hooks", "http://127.0.0.1:9/hooks"));
   const url = near.indexOf("--url");
   if (url >= 0 && near[url + 1] === "https://relay.example.com") near[url + 1] = "http://127.0.0.1:9";

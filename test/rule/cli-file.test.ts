@@ -1,4 +1,4 @@
-/** Definition and catalog files: every problem at once, each with the line and column it stands at. */
+/** Definition and catalog files: the command reports every problem at once, each with its line and column. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,26 +13,26 @@ import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const MISTAKES: readonly [rule: string, text: string, line: number, column: number, message: RegExp][] = [
-  ["a comma too many", '{\n  "a": 1,\n}', 3, 1, /a name in "quotes" was expected/],
-  ["a comma missing", '{\n  "a": 1\n  "b": 2\n}', 3, 3, /a comma or } was expected, and a text begins here/],
-  ["a colon missing", '{ "a" 1 }', 1, 7, /a colon was expected/],
+  ["an extra comma", '{\n  "a": 1,\n}', 3, 1, /a name in "quotes" was expected/],
+  ["a missing comma", '{\n  "a": 1\n  "b": 2\n}', 3, 3, /a comma or } was expected, and a text begins here/],
+  ["a missing colon", '{ "a" 1 }', 1, 7, /a colon was expected/],
   ["a name without quotes", "{ a: 1 }", 1, 3, /a name in "quotes" was expected/],
   ["single quotes", "{ 'a': 1 }", 1, 3, /a name in "quotes" was expected/],
   ["a comment", '{\n  // note\n  "a": 1\n}', 2, 3, /a comment begins here/],
-  ["a text that never ends", '{ "a": "b }', 1, 8, /a text that ends on its line/],
+  ["an unterminated text", '{ "a": "b }', 1, 8, /a text that ends on its line/],
   ["a file that ends early", '{ "a": [1, 2', 1, 13, /the file ends here/],
   ["two values", "{} {}", 1, 4, /the end was expected/],
-  ["a word that is no value", '{ "a": yes }', 1, 8, /a value was expected/],
+  ["an unknown word as a value", '{ "a": yes }', 1, 8, /a value was expected/],
   ["a number with a leading zero", '{ "a": 01 }', 1, 9, /a comma or } was expected/],
 ];
 
 describe("a JSON mistake", () => {
-  test.each(MISTAKES)("%s is told at its place", (_rule, text, line, column, message) => {
+  test.each(MISTAKES)("%s is reported at its line and column", (_rule, text, line, column, message) => {
     const file = parseFileText({ text });
     expect(file).toMatchObject({ ok: false, problems: [{ message: expect.stringMatching(message), place: { line, column } }] });
   });
 
-  test("the placing reader and JSON.parse agree on what is JSON", () => {
+  test("is what the positional reader and JSON.parse both refuse", () => {
     const text = fc.oneof(fc.json(), fc.string({ unit: fc.constantFrom(...'{}[],:"1-.eE0 \n\\utruefalsn/') }));
     fc.assert(
       fc.property(text, (candidate) => {
@@ -66,7 +66,7 @@ describe("a definition file", () => {
   const check = (name: string, text: string) => checkDefinitionFile(name, parseFileText({ text: text }));
   const written = (change: object) => JSON.stringify({ ...EXAMPLE_DEFINITION, ...change }, null, 2);
 
-  test("a good one gives its definition", () => {
+  test("returns its definition when it is valid", () => {
     expect(check("checkout-completed", written({}))).toMatchObject({
       ok: true,
       name: "checkout-completed",
@@ -74,7 +74,7 @@ describe("a definition file", () => {
     });
   });
 
-  test("its name must be the relay's", () => {
+  test("must have the relay's name", () => {
     expect(check("other", written({}))).toMatchObject({
       ok: false,
       problems: [
@@ -87,7 +87,7 @@ describe("a definition file", () => {
     });
   });
 
-  test("every problem is told, each where its field stands", () => {
+  test("reports every problem at the position of its field", () => {
     const file = check("checkout-completed", written({ extra: 1, actions: [{ type: "call_url", url: "https://a.example", retries: 3 }] }));
     expect(file).toMatchObject({ ok: false });
     if (file.ok) return;
@@ -95,7 +95,7 @@ describe("a definition file", () => {
     for (const { place } of file.problems) expect(place?.line).toBeGreaterThan(1);
   });
 
-  test("a field that is missing is told where its object stands", () => {
+  test("reports a missing field at the position of its object", () => {
     const file = check("checkout-completed", '{\n  "name": "checkout-completed",\n  "trigger": {},\n  "actions": []\n}');
     if (file.ok) throw new Error("It must not be taken.");
     expect(file.problems.find(({ field }) => field === "trigger.kind")?.place).toEqual({
@@ -104,7 +104,7 @@ describe("a definition file", () => {
     });
   });
 
-  test("a name that stands twice is refused, though JSON would keep the last", () => {
+  test("refuses a name that appears twice, although JSON keeps the last", () => {
     const text = written({}).replace('"name"', '"name": "first",\n  "name"');
     expect(check("checkout-completed", text)).toMatchObject({
       ok: false,
@@ -112,17 +112,17 @@ describe("a definition file", () => {
     });
   });
 
-  test("a name that stands there many times is told once", () => {
+  test("reports a name that appears many times once", () => {
     const text = written({}).replace('"name"', '"name": "first",\n  "name": "second",\n  "name"');
     const file = check("checkout-completed", text);
     expect(file.ok ? [] : file.problems.map(({ field }) => field)).toEqual(["name"]);
   });
 
   test.each([
-    ["a space that JSON does not have", "\u00a0", "U+00A0"],
+    ["a space that JSON does not allow", "\u00a0", "U+00A0"],
     ["a second byte order mark", "\ufeff\ufeff", "U+FEFF"],
-    ["a mark that turns what follows", "\u202e", "U+202E"],
-  ])("%s is named, as in quotes nobody would see it", (_name, sign, code) => {
+    ["a mark that changes the text direction", "\u202e", "U+202E"],
+  ])("names %s by its code point, because it is invisible in quotes", (_name, sign, code) => {
     expect(check("checkout-completed", `${sign}${written({})}`)).toMatchObject({
       ok: false,
       problems: [
@@ -135,30 +135,30 @@ describe("a definition file", () => {
 });
 
 const CATALOGS: readonly [rule: string, catalog: unknown, field: string, message: RegExp][] = [
-  ["an unknown section is refused by name", { product: {} }, "product", /rename it to `products`/],
-  ["an unknown field of a product is refused by name", { products: { ebook: { price: 1 } } }, "products.ebook.price", /not a known field/],
-  ["a name with capitals is refused", { access: { Members: {} } }, "access.Members", /lowercase/],
-  ["a collection without a kind is refused", { collections: { orders: { fields: {} } } }, "collections.orders.kind", /shared, private/],
+  ["refuses an unknown section by name", { product: {} }, "product", /rename it to `products`/],
+  ["refuses an unknown field of a product by name", { products: { ebook: { price: 1 } } }, "products.ebook.price", /not a known field/],
+  ["refuses a name with capitals", { access: { Members: {} } }, "access.Members", /lowercase/],
+  ["refuses a collection without a kind", { collections: { orders: { fields: {} } } }, "collections.orders.kind", /shared, private/],
   [
-    "a field of no type is refused",
+    "refuses a field without a type",
     { collections: { orders: { kind: "shared", fields: { a: { type: "int" } } } } },
     "collections.orders.fields.a.type",
     /text, number/,
   ],
   [
-    "two default plans are refused",
+    "refuses two default plans",
     { plans: { free: { default: true }, pro: { default: true } } },
     "plans.pro.default",
     /free is the default plan already/,
   ],
-  ["a product and a plan of one name are refused", { products: { pro: {} }, plans: { pro: {} } }, "plans.pro", /share one name space/],
+  ["refuses a product and a plan with the same name", { products: { pro: {} }, plans: { pro: {} } }, "plans.pro", /share one name space/],
   [
-    "a way of selling that is none is refused",
+    "refuses an unknown way of selling",
     { products: { ebook: { soldThrough: { kind: "shop" } } } },
     "products.ebook.soldThrough.kind",
     /payment_link, relay/,
   ],
-  ["negative credits are refused", { products: { ebook: { credits: -1 } } }, "products.ebook.credits", /integer from 0/],
+  ["refuses negative credits", { products: { ebook: { credits: -1 } } }, "products.ebook.credits", /integer from 0/],
 ];
 
 describe("a catalog file", () => {
@@ -171,7 +171,7 @@ describe("a catalog file", () => {
     expect(file.problems[0]?.place).not.toBeNull();
   });
 
-  test("the example, and an empty one, are taken", () => {
+  test("accepts the example and an empty catalog", () => {
     expect(check(EXAMPLE_CATALOG)).toMatchObject({
       ok: true,
       catalog: { collections: [{ name: "orders", kind: "addressed" }] },
@@ -179,13 +179,13 @@ describe("a catalog file", () => {
     expect(check({})).toMatchObject({ ok: true });
   });
 
-  test("what is not an object is refused", () => {
+  test("refuses a value that is no object", () => {
     expect(check([])).toMatchObject({ ok: false });
   });
 });
 
 describe("relay validate", () => {
-  test("tells the warnings that a save would: an end that is past, a key that names nothing in the catalog", async () => {
+  test("prints the warnings of a save: an end in the past, and a key that is not in the catalog", async () => {
     const cwd = mkdtempSync(join(tmpdir(), "relay-validate-"));
     mkdirSync(join(cwd, "service/relays"), { recursive: true });
     const late = { type: "grant_access", entitlement: "access:a", expiresAt: "2020-01-01" };
@@ -202,7 +202,7 @@ describe("relay validate", () => {
   const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
   afterAll(() => rmSync(cwd, { recursive: true }));
 
-  test("with nothing to check it fails, so that a wrong folder never passes", async () => {
+  test("fails with nothing to check, so that a wrong folder never passes", async () => {
     expect(await runCommand(["validate"], { cwd })).toMatchObject({
       code: 1,
       said: "",
@@ -210,7 +210,7 @@ describe("relay validate", () => {
     });
   });
 
-  test("what init writes has no problems, and init leaves files that exist", async () => {
+  test("accepts the files of relay init, which leaves existing files unchanged", async () => {
     expect((await runCommand(["init"], { cwd })).said.split("\n")).toEqual([
       "service/relays/checkout-completed.json",
       "service/catalog.json",
@@ -228,7 +228,7 @@ describe("relay validate", () => {
     expect(again.told).not.toContain("settings.json");
   });
 
-  test("the editor is bound to both schemas, which are what relay schema shows and the example fits", async () => {
+  test("binds the editor to both schemas, which equal the output of relay schema and fit the example", async () => {
     const { "json.schemas": bound } = JSON.parse(readFileSync(join(cwd, ".vscode", "settings.json"), "utf8"));
     expect(bound).toEqual([
       { fileMatch: ["/service/relays/*.json"], url: "./service/relay.schema.json" },
@@ -257,7 +257,7 @@ describe("relay validate", () => {
     for (const [value, expected] of cases) expect([value, fits.Check(value)]).toEqual([value, expected]);
   });
 
-  test("every problem is one line: file, line, column, sentence", async () => {
+  test("prints each problem on one line: file, line, column, sentence", async () => {
     mkdirSync(join(cwd, "service", "relays"), { recursive: true });
     writeFileSync(join(cwd, "service", "relays", "broken.json"), '{\n  "name": "broken",\n  "trigger": { "kind": "clock" },\n  "actions": []\n}\n');
     const { code, said } = await runCommand(["validate"], { cwd });

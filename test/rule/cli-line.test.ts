@@ -1,4 +1,4 @@
-/** The command line: exit codes 0, 1 and 2, data on standard output, talk on standard error, the nearest word for a mistyped one. */
+/** The command line: exit codes 0, 1 and 2, data on stdout, messages on stderr, and a suggestion for a mistyped word. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,42 +17,42 @@ const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
 const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
-  ["an unknown command names the nearest one", "validat", /did you mean relay validate\?/],
-  ["an unknown command that is near none points to help", "frobnicate", /relay --help lists them/],
-  ["an unknown second word names the nearest one", "keys lst", /did you mean relay keys list\?/],
-  ["a group without its second word lists them", "apps", /write one of create, list, rename, delete\./],
-  ["erasing somebody is told where it is done", "people erase ada@example.com", /done on the person's page in the dashboard \(Erase…\)/],
-  ["so it is by another word for it", "people delete --help", /^relay people delete is no command: erasing somebody cannot be undone/],
-  ["words in the wrong order are put right", "list events", /^relay list events is no command: did you mean relay events list\?/],
+  ["suggests the nearest command for an unknown one", "validat", /did you mean relay validate\?/],
+  ["points to help if no command is near", "frobnicate", /relay --help lists them/],
+  ["suggests the nearest second word for an unknown one", "keys lst", /did you mean relay keys list\?/],
+  ["lists a group's commands if the second word is missing", "apps", /write one of create, list, rename, delete\./],
+  ["says where to erase a person", "people erase ada@example.com", /done on the person's page in the dashboard \(Erase…\)/],
+  ["says so for a synonym too", "people delete --help", /^relay people delete is no command: erasing somebody cannot be undone/],
+  ["corrects words in the wrong order", "list events", /^relay list events is no command: did you mean relay events list\?/],
   [
-    "an option among a command's words is told to stand behind them",
+    "asks to move an option behind the command's words",
     "events --whole list",
     /^relay events --whole is no command: did you mean relay events list\?/,
   ],
-  ["one word too few is still told what may follow", "events --whole", /^relay events needs a word more: write one of list, /],
-  ["an unknown option names the nearest one", "dev --prot 1", /does not know --prot: did you mean --port\?/],
-  ["an unknown short option is refused", "dev -x", /does not know -x/],
-  ["an option without its value is refused", "dev --port", /--port is missing its value/],
-  ["an option followed by another is refused", "dev --port --open", /--port is followed by --open/],
-  ["a switch with a value is refused", "dev --open=yes", /--open takes no value/],
-  ["a port that is none is refused", "serve --port 99999", /whole number from 0 to 65535/],
-  ["a port that is no number is refused", "serve --port abc", /whole number from 0 to 65535/],
-  ["a base URL that is none is refused", "serve --base-url relay.example.com", /write an http or https address/],
+  ["lists what can follow if one word is missing", "events --whole", /^relay events needs a word more: write one of list, /],
+  ["suggests the nearest option for an unknown one", "dev --prot 1", /does not know --prot: did you mean --port\?/],
+  ["refuses an unknown short option", "dev -x", /does not know -x/],
+  ["refuses an option without its value", "dev --port", /--port is missing its value/],
+  ["refuses an option followed by another", "dev --port --open", /--port is followed by --open/],
+  ["refuses a switch with a value", "dev --open=yes", /--open takes no value/],
+  ["refuses an invalid port", "serve --port 99999", /whole number from 0 to 65535/],
+  ["refuses a port that is no number", "serve --port abc", /whole number from 0 to 65535/],
+  ["refuses an invalid base URL", "serve --base-url relay.example.com", /write an http or https address/],
   [
-    "a trusted proxy that means everyone is refused",
+    "refuses a trusted proxy that means everyone",
     "serve --trusted-proxy 127.0.0.1,0.0.0.0/0",
     /^--trusted-proxy 0\.0\.0\.0\/0 holds more of the internet than one network has/,
   ],
-  ["a base URL with a path is refused", "serve --base-url https://a.example/x", /write the origin alone/],
-  ["a word of a fixed set is checked", "serve --log-format xml", /write one of text, json/],
-  ["a missing argument is named", "send", /needs <name>/],
-  ["an argument too many is refused", "schema relay now", /does not take "now"/],
-  ["an option before the command is refused", "--port 1 dev", /write a command first/],
-  ["a version that is none is refused", "changes --since soon", /write a version such as/],
-  ["admin create without an address says which option", "admin create", /--email is missing/],
+  ["refuses a base URL with a path", "serve --base-url https://a.example/x", /write the origin alone/],
+  ["checks a word of a fixed set", "serve --log-format xml", /write one of text, json/],
+  ["names a missing argument", "send", /needs <name>/],
+  ["refuses an extra argument", "schema relay now", /does not take "now"/],
+  ["refuses an option before the command", "--port 1 dev", /write a command first/],
+  ["refuses an invalid version", "changes --since soon", /write a version such as/],
+  ["names the option that admin create needs", "admin create", /--email is missing/],
 ];
 
-describe("a wrongly written line", () => {
+describe("a wrong line", () => {
   test.each(WRONG)("%s", async (_rule, line, sentence) => {
     const { code, said, told } = await runCommand(line.split(" "), { cwd });
     expect({ code, said }).toEqual({ code: 2, said: "" });
@@ -61,7 +61,7 @@ describe("a wrongly written line", () => {
     expect(codeLines).toEqual([expect.stringMatching(/^usage {2}http:\S+\/docs\/errors\/usage {2}/)]);
   });
 
-  test("a raised limit that is no number is refused by its variable's name", async () => {
+  test("names the variable of a raised limit that is no number", async () => {
     const env = { RELAY_LIMIT_RELAYS: "many" };
     const { code, told } = await runCommand(["serve"], { cwd, env });
     expect(code).toBe(2);
@@ -70,19 +70,19 @@ describe("a wrongly written line", () => {
 });
 
 const REFUSED: readonly [rule: string, line: string, code: RefusalCode][] = [
-  ["a data directory that is not there", "events list --data-dir nowhere", "not_found"],
+  ["a data directory that does not exist", "events list --data-dir nowhere", "not_found"],
   ["a folder without anything to check", "validate --service-dir nowhere", "not_found"],
-  ["a relay that is nowhere", "send nobody --data-dir nowhere", "not_found"],
-  ["a backup of what is not there", "backup copy.db --data-dir nowhere", "backup_refused"],
-  ["an owner's address that is none", "admin create --email nobody", "invalid_input"],
-  ["a file in the place of the data directory", "apps create Shop --data-dir file/below", "file_unusable"],
-  ["a line that is wrong", "keys list --limit", "usage"],
+  ["a relay that exists nowhere", "send nobody --data-dir nowhere", "not_found"],
+  ["a backup of a directory that does not exist", "backup copy.db --data-dir nowhere", "backup_refused"],
+  ["an owner's address that is invalid", "admin create --email nobody", "invalid_input"],
+  ["a file at the path of the data directory", "apps create Shop --data-dir file/below", "file_unusable"],
+  ["a wrong line", "keys list --limit", "usage"],
 ];
 
 describe("a refusal", () => {
   beforeAll(() => writeFileSync(join(cwd, "file"), ""));
 
-  test.each(REFUSED)("%s: the sentence, then the code and where it is explained", async (_rule, line, code) => {
+  test.each(REFUSED)("%s prints the sentence, then the code and where it is explained", async (_rule, line, code) => {
     const { code: exit, told } = await runCommand(line.split(" "), { cwd });
     const [sentence, codeLine, ...rest] = told.split("\n");
     expect({ exit, rest }).toEqual({ exit: code === "usage" ? 2 : 1, rest: [] });
@@ -90,13 +90,13 @@ describe("a refusal", () => {
     expect(codeLine).toBe(`${code}  http://127.0.0.1:4747/docs/errors/${code}  (or: relay help ${code})`);
   });
 
-  test.each(REFUSED)("%s: with --json the same as an object on standard output", async (_rule, line, code) => {
+  test.each(REFUSED)("%s with --json prints the same as an object on stdout", async (_rule, line, code) => {
     const { said, told } = await runCommand([...line.split(" "), "--json"], { cwd });
     const docs = `http://127.0.0.1:4747/docs/errors/${code}`;
     expect(JSON.parse(said)).toEqual({ code, message: told.split("\n")[0], docs });
   });
 
-  test("points to --docs-url, then RELAY_DOCS_URL, then the service that runs", async () => {
+  test("points to --docs-url, then RELAY_DOCS_URL, then the running service", async () => {
     const running = join(cwd, "running");
     mkdirSync(running);
     writeFileSync(join(running, "running.json"), JSON.stringify({ url: "http://127.0.0.1:5000" }));
@@ -108,7 +108,7 @@ describe("a refusal", () => {
     expect(await pointsTo("serve --docs-url=https://two.example --port x", env)).toBe("https://two.example/errors/usage");
   });
 
-  test("points to the server that it is about: as that one says, else at the address or in the profile that is named", async () => {
+  test("points to the docs of its server: as that server says, or by the address or the profile", async () => {
     const own = "https://docs.example/relay/errors/not_found";
     const answer = { code: "not_found", message: "There is no such thing.", docs: own };
     await using server = Bun.serve({
@@ -135,7 +135,7 @@ describe("a refusal", () => {
     expect(await pointsTo("events list --data-dir nowhere", at)).toBe("http://127.0.0.1:4747/docs/errors/not_found");
   });
 
-  test("relay config shows what the server here may reach of private addresses, and where that stands; a flag goes before", async () => {
+  test("relay config shows the private addresses that the local server can reach and their source, and a flag takes precedence", async () => {
     const dataDir = join(cwd, "allowed");
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, "running.json"), JSON.stringify({ allowPrivate: ["10.0.0.0/8", "mail.internal"] }));
@@ -150,9 +150,9 @@ describe("a refusal", () => {
     expect(await shown()).toEqual({ name: "allow-private", value: "none", from: "default" });
   });
 
-  test.each(Object.entries({ ...REFUSALS, ...RESULTS }))("relay help %s says what it means and what to do", async (code, entry) => {
+  test.each(Object.entries({ ...REFUSALS, ...RESULTS }))("relay help %s explains the code and says what to do", async (code, entry) => {
     const { code: exit, said } = await runCommand(["help", code], { cwd });
-    // One that an alert has as well says both.
+    // A code that alerts share shows both explanations.
     const alert = TROUBLES[code as keyof typeof TROUBLES];
     const [when, todo] = [alert?.when, alert?.todo].map((words) => (words === undefined ? "" : ` As an alert: ${words}`));
     expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}${when}\n${entry.todo}${todo}` });
@@ -181,19 +181,19 @@ describe("help", () => {
     }
   });
 
-  test("relay keys --help shows the commands of that word", async () => {
+  test("relay keys --help shows the commands of the group", async () => {
     const { code, said } = await runCommand(["keys", "--help"], { cwd });
     expect(code).toBe(0);
     expect(said).toContain("relay keys revoke <key id>");
   });
 
-  test("no line outside a terminal is a wrong line, and shows help as talk", async () => {
+  test("an empty line outside a terminal is wrong, and prints help to stderr", async () => {
     const { code, said, told } = await runCommand([], { cwd });
     expect({ code, said }).toEqual({ code: 2, said: "" });
     expect(told).toContain("relay dev");
   });
 
-  test.each(["--version", "-v", "version"])("%s is the newest release's", async (word) => {
+  test.each(["--version", "-v", "version"])("%s shows the newest release", async (word) => {
     expect(await runCommand([word], { cwd })).toEqual({ code: 0, said: VERSION, told: "" });
   });
 });
@@ -205,7 +205,7 @@ describe("flag, then variable, then default", () => {
     return readServiceConfig("server", new Input([], given, options, env), { env, cwd: "/srv" } as World);
   };
 
-  test("nothing given is the default", () => {
+  test("gives the default if nothing is set", () => {
     expect(read({}, {})).toMatchObject({
       host: "127.0.0.1",
       port: 4747,
@@ -240,11 +240,11 @@ describe("flag, then variable, then default", () => {
     });
   });
 
-  test("an empty variable is none", () => {
+  test("ignores an empty variable", () => {
     expect(read({}, { RELAY_PORT: "", RELAY_MASTER_KEY: "" })).toMatchObject({ port: 4747, masterKey: null });
   });
 
-  test("every variable of an option begins with RELAY_", () => {
+  test("has a variable with the prefix RELAY_ for every option", () => {
     const names = COMMANDS.flatMap(({ options: all }) => all.flatMap(({ env }) => env ?? []));
     expect(names.filter((name) => !/^RELAY_[A-Z_]+$/.test(name))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** `relay login`, `relay whoami` and `relay logout` against a server that is scripted: what each answer makes of the command and of the profiles. */
+/** `relay login`, `relay whoami` and `relay logout` against a scripted server: how each response changes the output and the profiles. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 
-/** For how many milliseconds something was waited for. */
+/** The waits that the command asked for, in milliseconds. */
 const waits: number[] = [];
-/** What is waited for passes ten times as fast. */
+/** Runs waits ten times as fast. */
 const clock: Clock = {
   now: systemClock.now,
   monotonicMs: () => systemClock.monotonicMs() * 10,
@@ -21,7 +21,7 @@ const home = mkdtempSync(join(tmpdir(), "relay-cli-login-"));
 const file = join(home, "relay", "profiles.json");
 
 type Reply = [status: number, body: unknown];
-/** What `/api/login/token` answers, one after the other; the last one again and again. */
+/** The responses of `/api/login/token` in order. The last one repeats. */
 let tokens: Reply[] = [];
 let key: Reply = [200, {}];
 let away = false;
@@ -76,7 +76,7 @@ const relay = (...line: string[]): Promise<CommandResult> => runCommand(line, { 
 const held = (): { default: string | null; profiles: Record<string, { key: string; url: string }> } => JSON.parse(readFileSync(file, "utf8"));
 
 describe("relay login", () => {
-  test("shows the address and the code, and keeps the key in a profile that nobody else reads; it prints no key", async () => {
+  test("shows the address and the code, stores the key in a profile that only the user can read, and prints no key", async () => {
     const { code, said, told } = await relay("login", "--url", url, "--days", "7");
     expect({ code, said }).toEqual({ code: 0, said: "" });
     for (const words of [
@@ -92,7 +92,7 @@ describe("relay login", () => {
     expect(asked[0]).toBe('POST /api/login {"machine":"test-laptop","account":"ann","days":7}');
   });
 
-  test("says what is kept as JSON, without the key", async () => {
+  test("prints the stored profile as JSON, without the key", async () => {
     const { said } = await relay("login", "--url", url, "--json", "--profile", "mine");
     expect(JSON.parse(said)).toEqual({
       name: "mine",
@@ -109,7 +109,7 @@ describe("relay login", () => {
     ["denied", "access_denied"],
     ["ended", "expired_token"],
     ["fetched before", "login_used"],
-  ])("that is %s ends with the server's sentence, and keeps nothing", async (_what, code) => {
+  ])("that is %s ends with the server's sentence, and stores nothing", async (_what, code) => {
     tokens = [refused("authorization_pending"), refused(code, "The sentence of the server.")];
     const result = await relay("login", "--url", url);
     expect(result.code).toBe(1);
@@ -117,32 +117,32 @@ describe("relay login", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test("asks slower where it is told to", async () => {
+  test("polls more slowly when the server asks for it", async () => {
     tokens = [refused("slow_down"), fetched("sk_dev_two")];
     waits.length = 0;
     expect((await relay("login", "--url", url)).code).toBe(0);
     expect(waits.filter((ms) => ms === 1_000 || ms === 6_000)).toEqual([1_000, 6_000]);
   });
 
-  test("waits for a server that is away for a moment, and says so once", async () => {
+  test("waits for a server that is briefly unavailable, and says so once", async () => {
     tokens = [[502, "x"], [502, "x"], fetched("sk_dev_three")];
     const { code, told } = await relay("login", "--url", url);
     expect([code, told.split("It is asked again").length]).toEqual([0, 2]);
   });
 
-  test("of a profile that is there takes its server, and revokes the key that it had", async () => {
+  test("of an existing profile uses its server, and revokes its previous key", async () => {
     await relay("login", "--url", url, "--profile", "mine");
     tokens = [fetched("sk_dev_four")];
     expect((await relay("login", "--profile", "mine")).code).toBe(0);
     expect(held().profiles.mine?.key).toBe("sk_dev_four");
     expect(asked.at(-1)).toBe("DELETE /api/key sk_dev_one");
-    // Without a name the place is known again.
+    // Without a name, the command finds the profile by its app and server.
     tokens = [fetched("sk_dev_five")];
     await relay("login", "--url", url);
     expect(Object.keys(held().profiles)).toEqual(["mine"]);
   });
 
-  test("to the same app of another server makes another profile, and the default stays unless told", async () => {
+  test("to the same app on another server adds a profile, and keeps the default unless asked", async () => {
     await relay("login", "--url", url);
     tokens = [fetched("sk_dev_six")];
     await relay("login", "--url", other);
@@ -156,25 +156,25 @@ describe("relay login", () => {
 
   test.each([
     ["no server", [], 2, "relay login --url https://relay.example.com"],
-    ["a profile that is not there and no server", ["--profile", "new"], 2, "relay login --profile new --url"],
-    ["a name that is none", ["--url", url, "--profile", "../x"], 2, "write 1 to 63 letters"],
+    ["a profile that does not exist and no server", ["--profile", "new"], 2, "relay login --profile new --url"],
+    ["an invalid name", ["--url", url, "--profile", "../x"], 2, "write 1 to 63 letters"],
     ["days beyond a year", ["--url", url, "--days", "1000"], 2, "from 1 to 365"],
     ["what is no relay server", ["--url", url], 1, "is no relay server"],
-  ])("with %s is refused before anything is begun", async (what, line, code, words) => {
+  ])("with %s is refused before it starts", async (what, line, code, words) => {
     away = what.startsWith("what is no");
     const result = await relay("login", ...line);
     expect({ code: result.code, told: result.told }).toEqual({ code, told: expect.stringContaining(words) });
     expect(existsSync(file)).toBe(false);
   });
 
-  test("where no profile could be kept is refused before anything is begun", async () => {
+  test("is refused before it starts if no profile can be stored", async () => {
     const { code, told } = await runCommand(["login", "--url", url], { cwd: home, env: {} });
     expect([code, told.includes("set HOME or XDG_CONFIG_HOME"), asked]).toEqual([1, true, []]);
   });
 });
 
 describe("relay whoami", () => {
-  test("says of each profile whose key it is, where and until when, and where commands look", async () => {
+  test("shows for each profile the key's owner, place and expiry, and which profile commands use", async () => {
     await relay("login", "--url", url);
     const { code, said, told } = await relay("whoami");
     expect(code).toBe(0);
@@ -192,7 +192,7 @@ describe("relay whoami", () => {
     ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],
     ["away", [502, "x"] as Reply, "is no relay server"],
     ["answered by another program", [200, {}] as Reply, "is no relay server"],
-  ])("tells a key that is %s, and exits with 1", async (_what, answer, words) => {
+  ])("reports a key that is %s, and exits with 1", async (_what, answer, words) => {
     await relay("login", "--url", url);
     key = answer;
     const { code, said } = await relay("whoami");
@@ -201,13 +201,13 @@ describe("relay whoami", () => {
   });
 });
 
-test("relay whoami of variables that name another program says so", async () => {
+test("relay whoami reports variables that name another program", async () => {
   key = [200, { hello: "world" }];
   const { code, said } = await runCommand(["whoami"], { cwd: home, clock, env: { XDG_CONFIG_HOME: home, RELAY_URL: url, RELAY_KEY: "sk_dev_one" } });
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining("is no relay server") });
 });
 
-test("a key of RELAY_KEY that the server does not know is told with where it came from and how to get another", async () => {
+test("a key of RELAY_KEY that the server rejects is reported with its origin and how to replace it", async () => {
   key = [401, { code: "unauthenticated", message: "The request carries no live key." }];
   const { code, told } = await runCommand(["relays", "list", "--url", url], {
     cwd: home,
@@ -219,14 +219,14 @@ test("a key of RELAY_KEY that the server does not know is told with where it cam
 });
 
 describe("relay logout", () => {
-  test("revokes the key and takes the profile away", async () => {
+  test("revokes the key and deletes the profile", async () => {
     await relay("login", "--url", url);
     const { code, told } = await relay("logout");
     expect([code, told.includes("its key is revoked"), asked.at(-1)]).toEqual([0, true, "DELETE /api/key sk_dev_one"]);
     expect(held()).toEqual({ default: null, profiles: {} });
   });
 
-  test("of a server that is away takes the profile away all the same, and says that the key lives on", async () => {
+  test("of an unreachable server deletes the profile, and says that the key stays valid", async () => {
     await relay("login", "--url", url);
     away = true;
     const { code, told } = await relay("logout");
@@ -238,7 +238,7 @@ describe("relay logout", () => {
     expect(held().profiles).toEqual({});
   });
 
-  test("of an address that no key is sent to takes the profile away, and says that the key lives on", async () => {
+  test("of an address that must not get a key deletes the profile, and says that the key stays valid", async () => {
     await relay("login", "--url", url);
     writeFileSync(file, readFileSync(file, "utf8").replace(url, "http://relay.example.com"));
     const { code, told } = await relay("logout", "--all");
@@ -246,14 +246,14 @@ describe("relay logout", () => {
     expect(held().profiles).toEqual({});
   });
 
-  test("of a key that works no more is done", async () => {
+  test("of a key that is already invalid succeeds", async () => {
     await relay("login", "--url", url);
     key = [401, { code: "unauthenticated", message: "Ended." }];
     expect((await relay("logout")).code).toBe(0);
     expect(held().profiles).toEqual({});
   });
 
-  test("of several without a default asks which; --all takes them all", async () => {
+  test("of several profiles without a default asks which one, and --all deletes every profile", async () => {
     await relay("login", "--url", url);
     tokens = [fetched("sk_dev_two")];
     await relay("login", "--url", other);

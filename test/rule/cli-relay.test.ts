@@ -1,4 +1,4 @@
-/** relay relays on a data directory: what it shows, changes, audits and refuses, and secrets that are written once; and no command seals under a key of its own. */
+/** relay relays on a data directory: what it shows, changes, audits and refuses. Secrets appear once, and no command creates its own master key. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -55,7 +55,7 @@ test("list shows state, trigger, last event, last day, next tick and problems, i
   ]);
 });
 
-test("show says what keeps it from acting: its problems, what is missing, a pause and a hold, each with the command that mends it", async () => {
+test("show lists what stops the relay: problems, missing parts, a pause and a hold, each with the command that fixes it", async () => {
   expect((await run("relays pause orders")).told).toContain("orders is paused: what arrives waits until relay relays resume orders.");
   expect((await run("settings set held on")).code).toBe(0);
   const { said } = await run("relays show orders --base-url https://relay.example.com");
@@ -77,7 +77,7 @@ test("show says what keeps it from acting: its problems, what is missing, a paus
   expect((await run("settings set held off")).code).toBe(0);
 });
 
-test("a secret is written to standard output once, and to no other line", async () => {
+test("prints a secret to stdout once, and nowhere else", async () => {
   const { code, said, told } = await run("relays rotate-secret orders --overlap 60");
   expect({ code, one: said.split("\n").length }).toEqual({ code: 0, one: 1 });
   expect(said).toMatch(/^rcv_\S{40,}$/);
@@ -95,14 +95,14 @@ test("a secret is written to standard output once, and to no other line", async 
 });
 
 const refused: [string, string, number, string][] = [
-  ["a relay that is not there", "relays show order", 1, "relay relays list shows the ones there are"],
-  ["a word that is none", "relays stop orders", 2, "list, show, funnel, pause, resume, retry, delete, history"],
+  ["a relay that does not exist", "relays show order", 1, "relay relays list shows the ones there are"],
+  ["an unknown word", "relays stop orders", 2, "list, show, funnel, pause, resume, retry, delete, history"],
   ["nothing on standard input", "relays set-secret orders", 2, "which was empty"],
-  ["a signing secret where nothing is signed", "relays rotate-secret orders --signing", 1, "no call_url action"],
-  ["an overlap of a week and a day", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],
+  ["a signing secret for a relay that signs nothing", "relays rotate-secret orders --signing", 1, "no call_url action"],
+  ["an overlap of eight days", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],
   ["an overlap of a signing secret", "relays rotate-secret nightly --signing --overlap 5", 2, "one secret alone"],
 ];
-test.each(refused)("refused: %s", async (_what, line, code, words) => {
+test.each(refused)("refuses %s", async (_what, line, code, words) => {
   const done = await run(line);
   expect({ code: done.code, said: done.said }).toEqual({ code, said: "" });
   expect(done.told).toContain(words);
@@ -122,27 +122,27 @@ const absent: [line: string, words: string][] = [
   ["replays start --yes", "No event matches, so nothing is replayed: relay events list --state dead shows"],
   ["backup copy.db --data-dir elsewhere", "elsewhere/relay.db: name the server's folder with --data-dir or RELAY_DATA_DIR."],
 ];
-test.each(absent)("what is not there is named, with where to look: %s", async (line, words) => {
+test.each(absent)("reports what does not exist, and where to look: %s", async (line, words) => {
   expect((await run(line)).told).toContain(words);
 });
 
 test.each([
   ["relays rotate-secret orders", ""],
   ["settings set processorSecret", "psec_0123456789abcdef0123456789abcdef"],
-])("%s without the server's own master key is refused, and makes no key of its own", async (line, input) => {
+])("%s requires the server's master key, and creates none", async (line, input) => {
   const { code, told } = await run(line, { input, env: {} });
   expect(code).toBe(1);
   expect(told).toContain("name it in RELAY_MASTER_KEY");
   expect(existsSync(join(dataDir, "master.key"))).toBe(false);
 });
 
-test("a hold and a pause need no master key, and make none", async () => {
+test("a hold and a pause require no master key, and create none", async () => {
   for (const line of ["settings set held on", "settings get held", "settings set held off", "relays pause orders", "relays resume orders"])
     expect(await run(line, { env: {} })).toMatchObject({ code: 0 });
   expect(existsSync(join(dataDir, "master.key"))).toBe(false);
 });
 
-test("the limits shown are the running server's, and it is said whose they are", async () => {
+test("shows the limits of the running server, and whose limits they are", async () => {
   const own = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(own.said).toMatch(/relaysPerEnvironment +33$/);
   expect(own.told).toContain("this command's own RELAY_LIMIT_… variables");
@@ -156,7 +156,7 @@ test("the limits shown are the running server's, and it is said whose they are",
   expect(served.said).toMatch(/relaysPerEnvironment +44$/);
   expect(served.told).toContain("the server here was started with");
   expect(readFileSync(join(dataDir, "running.json"), "utf8")).not.toContain("secret");
-  // A pause and a hold hold as soon as they are stored. A service looks into the file once a second for what it may run again.
+  // A pause and a hold apply as soon as they are stored. The service checks the file once a second for work that it may resume.
   expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");
   expect((await run("relays resume orders")).told).toEndWith("The service that runs here finds that within a second.");
   expect((await run("settings set held on")).told).not.toContain("within a second");
@@ -170,7 +170,7 @@ test("the limits shown are the running server's, and it is said whose they are",
   expect((await run("relays resume orders")).told).toEndWith("nothing of the last 24 hours waits.");
 });
 
-test("beside a server, send takes the secret that a sync left for it, and says under which place it looked", async () => {
+test("send with a server running uses the secret that a sync stored for it, and names where it looked", async () => {
   const heard: string[] = [];
   await using server = Bun.serve({
     port: 0,
@@ -190,7 +190,7 @@ test("beside a server, send takes the secret that a sync left for it, and says u
   forget();
 });
 
-test("a command beside a server may reach the private addresses that the server may", async () => {
+test("a command next to a running server can reach the private addresses that the server allows", async () => {
   const set = ["settings", "set", "mail.smtp", '{"host":"10.0.0.9","port":25,"security":"none"}'];
   const told = async () => (await runCommand(set, { cwd, env: { RELAY_MASTER_KEY: MASTER_KEY } })).told;
   expect(await told()).toContain("--allow-private");
@@ -200,7 +200,7 @@ test("a command beside a server may reach the private addresses that the server 
   expect(await told()).toContain("--allow-private");
 });
 
-test("a relay's name that is nearly right is told, where it is refused and where a filter names it", async () => {
+test("suggests the relay's name for a mistyped one, in a refusal and in a filter", async () => {
   expect((await run("relays show order")).told).toContain("Did you mean orders?");
   expect((await run("relays pause nightli --json")).said).toContain("Did you mean nightly?");
   expect((await run("calls list --relay ordres")).told).toBe('No calls match.\nThere is no relay "ordres": did you mean orders?');
@@ -210,11 +210,11 @@ test("a relay's name that is nearly right is told, where it is refused and where
   expect((await run("events list --relay orders")).told).toBe("No events match.");
 });
 
-test("completion knows the names of relays, and says nothing where it cannot look", async () => {
+test("completion lists the names of relays, and prints nothing if it cannot read them", async () => {
   expect((await run("__complete = relays show")).said.split("\n")).toEqual(["nightly", "orders"]);
   expect((await run("__complete =or events list --relay")).said).toBe("orders");
   expect((await run("__complete =--relay=o events list")).said).toBe("--relay=orders");
-  // A path is the shell's own to complete, where it stands as a word.
+  // The shell completes paths itself when a path is a whole word.
   expect((await run("__complete =back restore")).said).toBe(":files");
   expect((await run("__complete = restore --key")).said).toBe(":files");
   expect(await run("__complete =--key= restore copy.db")).toEqual({ code: 0, said: "", told: "" });
@@ -224,7 +224,7 @@ test("completion knows the names of relays, and says nothing where it cannot loo
   expect(await run("__complete = frobnicate")).toEqual({ code: 0, said: "", told: "" });
 });
 
-test("config shows each value with where it comes from, and no secret", async () => {
+test("config shows each value with its source, and no secret", async () => {
   const env = { RELAY_MASTER_KEY: MASTER_KEY, RELAY_PORT: "8000", RELAY_LIMIT_RELAYS: "30", RELAY_KEY: "relay_dev_0123456789abcdefghijk" };
   const { said } = await run("config --json --concurrency 4", { env });
   const { items } = JSON.parse(said);

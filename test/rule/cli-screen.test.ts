@@ -1,4 +1,4 @@
-/** What a terminal is shown: colours, widths, how long ago, endings of ids, names that were meant; and that a pipe gets everything whole. */
+/** The output in a terminal: colors, widths, relative times, endings of ids and suggestions. A pipe gets every value in full. */
 import { describe, expect, test } from "bun:test";
 import { newId, numberedId } from "../../src/base/id.ts";
 import { makeCursor, readCursor } from "../../src/base/page.ts";
@@ -16,30 +16,30 @@ const NOW_MS = Date.UTC(2030, 0, 2);
 const TTY = { isTTY: true, columns: 100, rows: 30 };
 
 const COLOURS: readonly [rule: string, stream: object, env: Record<string, string>, colour: boolean][] = [
-  ["a terminal has colours", TTY, {}, true],
+  ["a terminal has colors", TTY, {}, true],
   ["a pipe has none", {}, {}, false],
-  ["NO_COLOR takes them away", TTY, { NO_COLOR: "1" }, false],
-  ["an empty NO_COLOR says nothing", TTY, { NO_COLOR: "" }, true],
+  ["NO_COLOR turns them off", TTY, { NO_COLOR: "1" }, false],
+  ["an empty NO_COLOR has no effect", TTY, { NO_COLOR: "" }, true],
   ["NO_COLOR wins over FORCE_COLOR", TTY, { NO_COLOR: "1", FORCE_COLOR: "1" }, false],
-  ["FORCE_COLOR gives a pipe colours", {}, { FORCE_COLOR: "1" }, true],
-  ["FORCE_COLOR=0 takes them away", TTY, { FORCE_COLOR: "0" }, false],
-  ["CLICOLOR_FORCE gives a pipe colours", {}, { CLICOLOR_FORCE: "1" }, true],
-  ["CLICOLOR=0 takes them away", TTY, { CLICOLOR: "0" }, false],
+  ["FORCE_COLOR gives a pipe colors", {}, { FORCE_COLOR: "1" }, true],
+  ["FORCE_COLOR=0 turns them off", TTY, { FORCE_COLOR: "0" }, false],
+  ["CLICOLOR_FORCE gives a pipe colors", {}, { CLICOLOR_FORCE: "1" }, true],
+  ["CLICOLOR=0 turns them off", TTY, { CLICOLOR: "0" }, false],
   ["a dumb terminal has none", TTY, { TERM: "dumb" }, false],
 ];
 
-describe("colours", () => {
+describe("colors", () => {
   test.each(COLOURS)("%s", (_rule, stream, env, colour) => {
     expect(readScreen(stream, env).colour).toBe(colour);
   });
 
-  test("red is trouble and nothing else", () => {
+  test("use red only for failures", () => {
     const red = EVENT_STATES.filter((state) => /31/.test(paint(state, toneOf(state), readScreen(TTY, {}))));
     expect(red).toEqual(["failed", "dead"]);
     expect(["paused", "queued", "revoked", "ignored", "duplicate"].map(toneOf)).toEqual(["wait", "wait", "quiet", "quiet", "quiet"]);
   });
 
-  test("no other escape than those of the colours reaches a terminal", () => {
+  test("are the only escape sequences that reach a terminal", () => {
     const [red, title, bidi] = ["\u001b[31mred\u001b[0m", "\u001b]0;title\u0007", "\u202egnp"];
     expect(keepPaint(`${red}${title}\u001b[2J${bidi}`)).toBe(`${red}\\u001b]0;title\\u0007\\u001b[2J\\u202egnp`);
   });
@@ -73,7 +73,7 @@ const ROWS: readonly Row[] = [
 const screenOf = (columns: number): Screen => ({ columns, rows: 40, colour: true, clever: true });
 
 describe("tables", () => {
-  test.each([40, 80, 120, 200])("no line is wider than a terminal of %d columns, wide characters counted as they are", (columns) => {
+  test.each([40, 80, 120, 200])("fit a terminal of %d columns, and count wide characters by their width", (columns) => {
     const { text, left } = drawTable(COLUMNS, ROWS, { screen: screenOf(columns), nowMs: NOW_MS, whole: false });
     for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
     const plain = Bun.stripANSI(text);
@@ -84,7 +84,7 @@ describe("tables", () => {
     if (columns > 40) expect(plain.includes("…")).toBe(true);
   });
 
-  test("a terminal shows states in their colours, and --whole times and ids whole", () => {
+  test("show states in color in a terminal, and full times and ids with --whole", () => {
     const { text } = drawTable(COLUMNS, ROWS, { screen: screenOf(200), nowMs: NOW_MS, whole: true });
     expect(text).toContain("\u001b[32mdone\u001b[0m");
     expect(text).toContain("\u001b[1;31mdead\u001b[0m");
@@ -92,14 +92,14 @@ describe("tables", () => {
     expect(text).toContain("2030-01-01T23:58:00.000Z");
   });
 
-  test("a pipe gets every value whole, aligned under its heading, without colours", () => {
+  test("show every value in full in a pipe, aligned under its heading, without colors", () => {
     const [one] = ROWS;
     const { text } = drawTable(COLUMNS.slice(0, 4), ROWS.slice(0, 1), { screen: PIPE, nowMs: NOW_MS, whole: false });
     const head = `AT${" ".repeat(24)}STATE  NAME${" ".repeat(16)}ID`;
     expect(text).toBe(`${head}\n${one?.at}  done   checkout-completed  ${one?.id}`);
   });
 
-  test("a sentence is read whole, beside the others or below them", () => {
+  test("show a full sentence, next to the other columns or below them", () => {
     const sentence = "The relay checkout-completed has refused every call since yesterday: paste the sender's new secret.";
     const columns: Column<Row>[] = [
       { heading: "STATE", value: ({ state }) => state },
@@ -128,7 +128,7 @@ describe("times", () => {
     expect(sayTimes(`next try ${at}`, NOW_MS)).toBe(`next try ${said}`);
   });
 
-  test("where one thing is shown the whole time stands, and how long ago it was", () => {
+  test("show the full time and the time since for a single item", () => {
     expect(addAgo("since 2030-01-01T23:58:00.000Z.", NOW_MS)).toBe("since 2030-01-01T23:58:00.000Z (2 min ago).");
   });
 
@@ -150,13 +150,13 @@ describe("times", () => {
   });
 });
 
-/** A list of these, the newest first, as a data directory and a server page it. */
+/** Pages a list of these ids, newest first, as a data directory and a server do. */
 const pages = (ids: readonly string[]) => async (limit: number, cursor: string | null) => {
   const from = cursor === null ? 0 : Number(readCursor(cursor));
   const items = ids.slice(from, from + limit).map((id) => ({ id }));
   return { items, next: from + limit < ids.length ? makeCursor(String(from + limit)) : null };
 };
-/** Events by their number, as their list is paged. */
+/** Pages events by their number. */
 const events =
   (...seqs: number[]) =>
   async (limit: number, cursor: string | null) => {
@@ -169,21 +169,21 @@ describe("endings of ids", () => {
   const ids = Array.from({ length: 450 }, (_, at) => newId("alt", NOW_MS + at));
   const last = ids[440] ?? "";
 
-  test("one that a single thing has is its id, wherever in the list it stands", async () => {
+  test("resolve to the only id with that ending, wherever it is in the list", async () => {
     expect(await wholeId(last.slice(-8), "alerts", pages(ids))).toBe(last);
     expect(await wholeId(`…${last.slice(-8).toUpperCase()}`, "alerts", pages(ids))).toBe(last);
   });
 
-  test("one that several have is refused with those that match", async () => {
+  test("refuse an ending that several ids have, and list them", async () => {
     const twins = ["alt_0000000000000000000000000000beef", "alt_1111111111111111111111111111beef"];
     expect(wholeId("beef", "alerts", pages(twins))).rejects.toThrow(`beef ends the ids of 2 alerts (${twins.join(", ")}): write more of it.`);
   });
 
-  test("what is no ending of anything stays as it was written", async () => {
+  test("leave text that is no ending unchanged", async () => {
     for (const text of [last, "ada@example.com", "beefbeef", "xyz"]) expect(await wholeId(text, "alerts", pages(ids))).toBe(text);
   });
 
-  test("an event is found by its number, among a million as among three", async () => {
+  test("find an event by its number, among a million as among three", async () => {
     const id = numberedId("evt", NOW_MS, 0x1a2f);
     expect(await wholeEventId("1a2f", events(0x1a2f, 0x3b01, 0xf4240))).toBe(id);
     expect(await wholeEventId("00001a2f", events(0x1a2f, 0x31a2f))).toBe(id);
@@ -193,7 +193,7 @@ describe("endings of ids", () => {
   });
 });
 
-describe("what was meant", () => {
+describe("suggestions", () => {
   test.each([
     ["ded", '--state is "ded": did you mean dead? It is one of queued, running, done, failed, dead.'],
     ["frobnicated", '--state is "frobnicated": write one of queued, running, done, failed, dead.'],
@@ -203,12 +203,12 @@ describe("what was meant", () => {
 });
 
 describe("the pager", () => {
-  test("PAGER is taken at its word, and an empty one or cat is none", () => {
+  test("reads PAGER literally, and uses no pager if it is empty or cat", () => {
     expect(findPager({ PAGER: "most -w" })).toEqual(["most", "-w"]);
     expect([findPager({ PAGER: "" }), findPager({ PAGER: "cat" })]).toEqual([null, null]);
   });
 
-  test("it is for what is longer than the screen, lines that go on counted as they are", () => {
+  test("is used for output that is longer than the screen, with wrapped lines counted", () => {
     expect(isLong("a\n".repeat(8), 80, 10)).toBe(false);
     expect(isLong("a\n".repeat(12), 80, 10)).toBe(true);
     expect(isLong("a".repeat(900), 80, 10)).toBe(true);
@@ -216,7 +216,7 @@ describe("the pager", () => {
 });
 
 describe("help", () => {
-  test("four groups hold every command once, each on one line of at most 80 columns", () => {
+  test("lists every command once in four groups, each on one line of at most 80 columns", () => {
     expect(GROUPS.map(({ title }) => title)).toEqual(["Get started", "Every day", "Set up", "Operate"]);
     expect(new Set(COMMANDS).size).toBe(COMMANDS.length);
     const width = Math.max(...COMMANDS.map(({ words }) => words.join(" ").length));
@@ -225,7 +225,7 @@ describe("help", () => {
   });
 });
 
-test("an event's outcome is one line, with no full stop in its middle where a URL answered", () => {
+test("prints an event's outcome on one line, without a period in its middle when a URL answered", () => {
   const message = "The URL answered 503: only 2xx is success.";
   const failed = { type: "call_url", outcome: "failed", code: "http_error", message, answer: { status: 503, body: "" } };
   const event = { id: "evt_1", state: "queued", reason: "http_error", runs: [{ results: [failed] }] } as never;

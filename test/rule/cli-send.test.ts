@@ -1,4 +1,4 @@
-/** The event that `relay send` makes: shaped by map and when, and verified by the relay's own scheme once it is signed. */
+/** The event that `relay send` makes: it follows map and when, and the relay's own scheme verifies it once it is signed. */
 import { describe, expect, test } from "bun:test";
 import { makeSampleEvent } from "../../src/insight/simulate/sample.ts";
 import { EXAMPLE_DEFINITION } from "../../src/interfaces/cli/sync/init.ts";
@@ -36,18 +36,18 @@ describe("the body", () => {
     expect(await bodyOf(made)).not.toEqual(await bodyOf(made));
   });
 
-  test("puts the person asked for where the map names one", async () => {
+  test("contains the given person at the path that the map names", async () => {
     expect(await bodyOf(trigger({ map: { person_email: "buyer.email" } }), "bob@example.com")).toEqual({
       buyer: { email: "bob@example.com" },
     });
   });
 
-  test("a path below another's value still satisfies when", async () => {
+  test("still satisfies when if a path is below another path's value", async () => {
     const body = await bodyOf(trigger({ map: { whole: "a", part: "a.b" }, when: { part: "x" } }));
     expect(body).toEqual({ a: { b: "x" } });
   });
 
-  test("a when that no event satisfies is refused", async () => {
+  test("is refused if no event can satisfy when", async () => {
     const listed = trigger({ map: { one: "a", two: "a" }, when: { one: ["x", "y"], two: ["z", "y"] } });
     expect(await bodyOf(listed)).toEqual({ a: "y" });
     const made = trigger({ map: { one: "a", two: "a" }, when: { one: ["x", "z"], two: "y" } });
@@ -82,7 +82,7 @@ const SCHEMES: readonly [name: string, verify: Record<string, unknown>][] = [
   ],
 ];
 
-describe("signed as the sender signs, it verifies", () => {
+describe("a body signed as the sender signs is verified:", () => {
   test.each(SCHEMES)("%s", async (_name, verify) => {
     const made = trigger({
       verify,

@@ -1,4 +1,4 @@
-/** Sentences in the lines of a terminal: a command that they name can be copied as it stands. */
+/** Wrapping of sentences in a terminal: a command in a sentence can be copied unchanged. */
 import { describe, expect, test } from "bun:test";
 import { TROUBLES } from "../../src/base/problem-code.ts";
 import { wrapTo } from "../../src/interfaces/cli/terminal/table.ts";
@@ -30,7 +30,7 @@ describe("a sentence in lines", () => {
     expect(wrapTo(text, columns).split("\n")).toEqual(lines);
   });
 
-  test("loses no letter, and is no wider than the terminal, whatever is told of any trouble", () => {
+  test("loses no letter, and no line of any alert is wider than the terminal", () => {
     for (const { when, todo } of Object.values(TROUBLES))
       for (const text of [when, todo])
         for (const columns of [30, 40, 80]) {

@@ -1,4 +1,4 @@
-/** Signing in with an e-mailed code, rule by rule. */
+/** The rules of signing in with a code sent by email. */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../src/base/limit.ts";
 import type { MailTrouble } from "../../src/base/problem-code.ts";
@@ -24,7 +24,7 @@ interface Door {
   place: SigninContext;
   mails: OutgoingMail[];
   signin: PersonSignin;
-  /** Asks for a code and answers the one that was mailed. */
+  /** Requests a code and returns the code from the mail. */
   code(email: string): Promise<string>;
 }
 
@@ -70,7 +70,7 @@ const unsent: [string, Unsent, string][] = [
   ["the owner's sends switch is off", { settings: '{"mail":{"sends":false}}', local: true }, "sends switch is off"],
 ];
 
-/** Mail's settings and a verified domain, or none of them. */
+/** Stores the mail settings and a verified domain, or removes them. */
 async function set({ settings = "{}", domain = false }: Unsent): Promise<void> {
   await store.write("app", async (tx) => {
     await tx.run("UPDATE environment SET settings = ?1 WHERE id = ?2", settings, environmentId);
@@ -84,7 +84,7 @@ async function set({ settings = "{}", domain = false }: Unsent): Promise<void> {
 }
 
 describe("a code", () => {
-  test("is six digits, mailed to the address alone, and ends after ten minutes", async () => {
+  test("has six digits, is mailed only to the address, and expires after ten minutes", async () => {
     const door = openDoor();
     const email = newEmail();
     const { expiresAt } = await door.signin.requestCode(door.place, email);
@@ -106,7 +106,7 @@ describe("a code", () => {
     expect([again.code, again.status]).toEqual(["code_invalid", 401]);
   });
 
-  test("may be typed with spaces, and the address in other letters", async () => {
+  test("can be typed with spaces, and the address in a different case", async () => {
     const door = openDoor();
     const email = newEmail();
     const code = await door.code(email);
@@ -114,7 +114,7 @@ describe("a code", () => {
     expect((await door.signin.signIn(door.place, typed)).person.status).toBe("active");
   });
 
-  test("goes to the mailbox the person is known by, never to one that is only spelled like it", async () => {
+  test("goes to the person's own mailbox, never to one with a similar spelling", async () => {
     const door = openDoor();
     const email = `kim${newEmail()}`;
     await door.signin.signIn(door.place, { email, code: await door.code(email) });
@@ -139,7 +139,7 @@ describe("a code", () => {
     expect(refusal.code).toBe("code_invalid");
   });
 
-  test("works at the fifth try and is gone after five wrong ones", async () => {
+  test("works at the fifth try, and is invalid after five wrong ones", async () => {
     const door = openDoor();
     for (const wrongTries of [4, 5]) {
       const email = newEmail();
@@ -154,7 +154,7 @@ describe("a code", () => {
     }
   });
 
-  test("counts every one of many tries at once", async () => {
+  test("counts each of many concurrent tries", async () => {
     const door = openDoor();
     const email = newEmail();
     const code = await door.code(email);
@@ -165,7 +165,7 @@ describe("a code", () => {
     expect(tries.map(({ status }) => status)).toEqual(Array(6).fill("rejected"));
   });
 
-  test("goes on when another one is asked for, whose tries begin anew, and one that is used ends all of them", async () => {
+  test("stays valid when another is requested with its own tries, and one sign-in ends all codes", async () => {
     const door = openDoor();
     const email = newEmail();
     const codes = [await door.code(email)];
@@ -177,7 +177,7 @@ describe("a code", () => {
     expect((await signIn(await door.code(email))).person.email).toBe(email);
   });
 
-  test("takes five wrong tries from the network that asked, and three from all others together", async () => {
+  test("allows five wrong tries from the network that asked, and three from all others together", async () => {
     const door = openDoor();
     const email = newEmail();
     const from = (source: string) => ({ ...door.place, source });
@@ -191,7 +191,7 @@ describe("a code", () => {
     expect((await door.signin.signIn(other(1), { email, code: second })).person.email).toBe(email);
   });
 
-  test("works in its own environment and for its own address alone", async () => {
+  test("works only in its own environment and for its own address", async () => {
     const door = openDoor();
     const email = newEmail();
     const code = await door.code(email);
@@ -201,7 +201,7 @@ describe("a code", () => {
     expect((await refusalOf(() => door.signin.signIn(door.place, other))).code).toBe("code_invalid");
   });
 
-  test("stands nowhere in the store of a server, and only as a keyed digest in that of local development", async () => {
+  test("is not in the store of a server, and is only a keyed digest in that of local development", async () => {
     await store.write("app", (tx) =>
       tx.run(`INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'example.com', 't', 1)`, environmentId),
     );
@@ -224,7 +224,7 @@ describe("a code", () => {
     });
   });
 
-  test("that ended is forgotten when the next is made", async () => {
+  test("that expired is deleted when the next is made", async () => {
     const door = openDoor();
     await door.code(newEmail());
     await clock.advance(10 * MINUTE_MS);
@@ -234,7 +234,7 @@ describe("a code", () => {
 });
 
 describe("asking for a code", () => {
-  test("answers the same and writes the same whether or not anybody has the address", async () => {
+  test("gives the same response and writes the same, whether or not the address has a person", async () => {
     const door = openDoor();
     const [known, suspended, unknown] = [newEmail(), newEmail(), newEmail()];
     for (const email of [known, suspended]) {
@@ -254,7 +254,7 @@ describe("asking for a code", () => {
     expect(new Set(door.mails.map(({ text, to }) => text.replace(/^\d{6}/, "").replace(to, ""))).size).toBe(1);
   });
 
-  test("is capped at five an hour for one e-mail address from one network, however it is written", async () => {
+  test("is limited to five an hour for one address from one network, whatever its spelling", async () => {
     const door = openDoor();
     const email = newEmail();
     for (let n = 0; n < 5; n++) await door.signin.requestCode(door.place, n % 2 ? email : email.toUpperCase());
@@ -270,12 +270,12 @@ describe("asking for a code", () => {
     await ask();
   });
 
-  test("is capped at ten an hour for one e-mail address, but where its person signed in before", async () => {
+  test("is limited to ten an hour for one address, except from networks where the person has signed in", async () => {
     const door = openDoor();
     const email = newEmail();
     await door.signin.signIn(door.place, { email, code: await door.code(email) });
     const from = (n: number) => ({ ...door.place, source: `10.0.0.${n}` });
-    // The one before the person was known counts too.
+    // The code from before the person existed counts too.
     for (let n = 0; n < 9; n++) await door.signin.requestCode(from(n), email);
     const refusal = await refusalOf(() => door.signin.requestCode(from(99), email));
     expect([refusal.code, refusal.message]).toEqual(["code_capped", expect.stringContaining("10 sign-in codes")]);
@@ -287,7 +287,7 @@ describe("asking for a code", () => {
     expect((await rows("person_network")).length).toBe(0);
   });
 
-  test("is capped at thirty an hour from one network address, for however many people", async () => {
+  test("is limited to thirty an hour from one network address, for any number of people", async () => {
     const door = openDoor({ limits: { strangerCodesPerHour: 100 } });
     for (let n = 0; n < 30; n++) await door.signin.requestCode(door.place, newEmail());
     const refusal = await refusalOf(() => door.signin.requestCode(door.place, newEmail()));
@@ -296,7 +296,7 @@ describe("asking for a code", () => {
     await door.signin.requestCode({ ...door.place, source: "203.0.113.8" }, newEmail());
   });
 
-  test("needs an e-mail address", async () => {
+  test("requires an email address", async () => {
     const door = openDoor();
     for (const email of ["", "nobody", "a@b", "a@b.c\nBcc: d@e.f", "ü".repeat(200)]) {
       expect((await refusalOf(() => door.signin.requestCode(door.place, email))).code).toBe("invalid_input");
@@ -304,7 +304,7 @@ describe("asking for a code", () => {
     expect(door.mails).toHaveLength(0);
   });
 
-  test.each(unsent)("is refused where %s, and writes nothing", async (_, given, words) => {
+  test.each(unsent)("is refused if %s, and writes nothing", async (_, given, words) => {
     await set(given);
     const door = openDoor({ local: given.local ?? false });
     const before = [await rows("email"), await rows("person_code")];
@@ -316,7 +316,7 @@ describe("asking for a code", () => {
     await set({});
   });
 
-  test("tells when the mail server did not take it, and keeps its words on the row alone", async () => {
+  test("reports that the mail server refused the mail, and stores its message only on the mail's row", async () => {
     const door = openDoor({
       outcome: {
         kind: "failed",
@@ -341,8 +341,8 @@ describe("codes that cannot be mailed", () => {
   const ask = (door: Door): Promise<unknown> => door.signin.requestCode(door.place, newEmail()).catch(() => undefined);
   const settle = () => ask(openDoor());
 
-  test.each(unsent)("stand as a problem, told once, where %s, until one leaves", async (_, given, words) => {
-    // Behind the burst of the row before.
+  test.each(unsent)("raise one problem and one alert if %s, until a code leaves", async (_, given, words) => {
+    // Waits until the burst of the previous row has ended.
     await clock.advance(2 * HOUR_MS);
     await set(given);
     const door = openDoor({ local: given.local ?? false });
@@ -357,7 +357,7 @@ describe("codes that cannot be mailed", () => {
   });
 
   test.each<MailTrouble>(["auth_refused", "tls_failed", "no_server", "address_refused"])(
-    "stand at once where the mail server's end is %s",
+    "raise a problem at once if the mail server fails with %s",
     async (reason) => {
       await ask(openDoor({ outcome: failed(reason) }));
       expect(await standing()).toMatchObject([{ code: "codes_unmailed", message: expect.stringContaining(`It is ${reason}.`) }]);
@@ -366,13 +366,13 @@ describe("codes that cannot be mailed", () => {
     },
   );
 
-  test("are no problem for one address that its server refuses", async () => {
+  test("raise no problem for one address that its server refuses", async () => {
     await ask(openDoor({ outcome: failed("recipient_refused") }));
     expect(await standing()).toEqual([]);
   });
 
   const passing: MailTrouble[] = ["timed_out", "connection_refused", "name_not_found", "sender_refused"];
-  test.each(passing)("stand only once none left for a quarter of an hour where the server may be back: %s", async (reason) => {
+  test.each(passing)("raise a problem after 15 minutes without a sent mail, if the server can recover: %s", async (reason) => {
     await clock.advance(2 * HOUR_MS);
     const away = openDoor({ outcome: failed(reason) });
     await settle();
@@ -402,7 +402,7 @@ describe("signing in", () => {
     expect(kept?.status).toBe("active");
   });
 
-  test("creates a new person under a daily cap of sign-ups, and the code still works once there is room", async () => {
+  test("creates a new person within the daily cap of sign-ups, and a refused code stays valid", async () => {
     const [first, second] = [newEmail(), newEmail()];
     const full = openDoor({ limits: { signupsPerDay: 0 } });
     const code = await full.code(first);
@@ -416,7 +416,7 @@ describe("signing in", () => {
     expect(known.person.email).toBe(first);
   });
 
-  test("is refused to a suspended person who proved their address, and looks like a wrong code to anyone else", async () => {
+  test("is refused to a suspended person who proved their address, and any other caller gets the refusal of a wrong code", async () => {
     const door = openDoor();
     const email = newEmail();
     const { person } = await door.signin.signIn(door.place, { email, code: await door.code(email) });
@@ -432,7 +432,7 @@ describe("signing in", () => {
     expect((await rows("person_session")).filter((row) => row.person_id === person.id)).toEqual([]);
   });
 
-  test("is capped at sixty an hour from one network address, right or wrong", async () => {
+  test("is limited to sixty an hour from one network address, right or wrong", async () => {
     const door = openDoor();
     const attempt = (source: string) => refusalOf(() => door.signin.signIn({ ...door.place, source }, { email: "a@example.com", code: "1" }));
     for (let n = 0; n < 60; n++) expect((await attempt("192.0.2.1")).code).toBe("code_invalid");
@@ -441,7 +441,7 @@ describe("signing in", () => {
     expect((await attempt("192.0.2.2")).code).toBe("code_invalid");
   });
 
-  test("claims the mails of the code, so that an erasure blanks the address in them", async () => {
+  test("assigns the mails of the code to the person, so that an erasure blanks the address in them", async () => {
     const door = openDoor();
     const email = newEmail();
     await door.code(email.toUpperCase());
@@ -460,7 +460,7 @@ describe("a session", () => {
   }
   const find = (token: string, at = environmentId) => store.read((tx) => findPersonSession(tx, at, token, clock.now()));
 
-  test("is found by its token in its own environment alone, and stored as a hash", async () => {
+  test("is found by its token only in its own environment, and stored as a hash", async () => {
     const { token, personId } = await open();
     expect((await find(token))?.personId).toBe(personId);
     expect(await find(token, otherId)).toBeNull();
@@ -468,7 +468,7 @@ describe("a session", () => {
     expect(Bun.inspect(await rows("person_session"))).not.toContain(token.slice(3));
   });
 
-  test("ends thirty days after it was made, and is then forgotten", async () => {
+  test("expires thirty days after it was made, and is then deleted", async () => {
     const { token } = await open();
     await clock.advance(30 * DAY_MS - 1);
     expect(await find(token)).not.toBeNull();
@@ -480,7 +480,7 @@ describe("a session", () => {
 
   const endings: [string, (personId: string) => Promise<unknown>][] = [
     [
-      "when the person is suspended, and is not back when they are active again",
+      "when the person is suspended, and does not return when they are active again",
       async (personId) => {
         const at = { environmentId, personId, nowMs: clock.now() };
         await store.write("dashboard", (tx) => updatePerson(tx, at, { status: "suspended" }));

@@ -37,7 +37,7 @@ const write = (collection: string, data: object) =>
     }),
   );
 
-describe("what a collection may say", () => {
+describe("a collection's definition", () => {
   const fine = { name: "orders", kind: "shared", fields: { number: { type: "text" } } };
   const bad: [string, unknown, string[]][] = [
     ["no object", 7, [""]],
@@ -64,7 +64,7 @@ describe("what a collection may say", () => {
       ["fields"],
     ],
     [
-      "several things at once, every problem told",
+      "several problems at once, and reports each",
       { name: "", kind: 1, fields: { a: { type: "x" }, b: { type: "date", max: 1 } } },
       ["name", "kind", "fields.a.type", "fields.b.max"],
     ],
@@ -76,12 +76,12 @@ describe("what a collection may say", () => {
     for (const { message } of problems) expect(message).toEndWith(".");
   });
 
-  test("refuses a field named __proto__, which JSON can spell", () => {
+  test("refuses a field named __proto__, which JSON can contain", () => {
     const value = JSON.parse('{"name":"a","kind":"shared","fields":{"__proto__":{"type":"text"}}}');
     expect(parseCollection(value).problems.map((problem) => problem.field)).toEqual(["fields.__proto__"]);
   });
 
-  test("takes a field's type alone for its rule, and shows rules in full", async () => {
+  test("accepts a type as a field's rule, and shows rules in full", async () => {
     await make("rules", "private", {
       title: { type: "text", required: true, max: 200 },
       price: { type: "number", max: -1.5 },
@@ -110,13 +110,13 @@ describe("what a collection may say", () => {
 });
 
 describe("a collection", () => {
-  test("has a name of its own in its environment", async () => {
+  test("has a unique name in its environment", async () => {
     await make("once");
     expect((await refusalOf(() => make("once"))).code).toBe("name_taken");
     expect((await make("once", "shared", {}, otherEnvironmentId)).version).toBe(1);
   });
 
-  test("counts its versions; a save against a moved one is a version_conflict that says the version", async () => {
+  test("counts its versions, and refuses a save against an older version with version_conflict and the current version", async () => {
     await make("moved");
     expect((await change("moved", "shared", { title: "text", price: "number" }, 1)).after.version).toBe(2);
     const refusal = await refusalOf(() => change("moved", "shared", { title: "text" }, 1));
@@ -124,12 +124,12 @@ describe("a collection", () => {
     expect((await change("moved", "private", { title: "text" })).after.version).toBe(3);
   });
 
-  test("saved as it stands stays at its version", async () => {
+  test("keeps its version when it is saved without a change", async () => {
     await make("same");
     expect((await change("same", "shared", { title: { type: "text", required: false } })).after.version).toBe(1);
   });
 
-  test("keeps its old records when its fields change; they meet the new rules when next written", async () => {
+  test("keeps its old records when its fields change, and applies the new rules to the next write", async () => {
     await make("changing");
     const record = await write("changing", { title: "old" });
     await change("changing", "shared", { price: { type: "number", required: true } });
@@ -148,7 +148,7 @@ describe("a collection", () => {
     expect((await refusalOf(() => change("kindly", "private", { title: "text" }))).code).toBe("in_use");
   });
 
-  test("is deleted when empty, refused as in_use with records, and with force goes with them", async () => {
+  test("is deleted when empty, refused as in_use with records, and deleted with its records when forced", async () => {
     const remove = (name: string, force = false) => store.write("app", (tx) => deleteCollection(tx, environmentId, name, { force }));
     await make("empty");
     expect((await remove("empty")).recordsDeleted).toBe(0);
@@ -159,7 +159,7 @@ describe("a collection", () => {
     expect((await refusalOf(() => remove("full"))).code).toBe("not_found");
   });
 
-  test("put from a catalog is created the first time and changed after", async () => {
+  test("from a catalog is created the first time and changed later", async () => {
     const put = (fields: object) =>
       store.write("app", (tx) => {
         const definition = requireCollectionDefinition({
@@ -173,7 +173,7 @@ describe("a collection", () => {
     expect([(await put({ b: "text" })).before?.version, (await put({ b: "text" })).after.version]).toEqual([1, 2]);
   });
 
-  test("is listed in pages, newest first and those of one moment by name", async () => {
+  test("is listed in pages, newest first, and by name for the same time", async () => {
     await clock.advance(1);
     const newest = requireCollectionDefinition({ name: "zenith", kind: "shared", fields: {} });
     await store.write("app", (tx) => createCollection(tx, environmentId, newest, clock.now()));

@@ -1,4 +1,4 @@
-/** The key that a command calls its own service with: the same each time, another after a revocation, and never for who merely listens there. */
+/** The key with which a command calls its own service. It stays the same until it is revoked, and never goes to another program on the same port. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { runCommand } from "../kit/cli-world.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { sealer } from "../kit/relay-kit.ts";
 
-test("it is made once for its environment and name, and the next one after a revocation", async () => {
+test("a key is made once for each environment and name, and again after a revocation", async () => {
   const { store, clock, environment } = await openFreshStore();
   const [here, there] = [await environment("development"), await environment("production")];
   const ask = (name: string, of = here) =>
@@ -28,7 +28,7 @@ test("it is made once for its environment and name, and the next one after a rev
   expect((await store.read((tx) => listApiKeys(tx, here.id))).items).toHaveLength(3);
 });
 
-test("one that an earlier version made, which begins sk_, is used on", async () => {
+test("a key that an earlier version made, which begins with sk_, stays in use", async () => {
   const { store, clock, environment } = await openFreshStore();
   const here = await environment("production");
   const ask = () =>
@@ -41,7 +41,7 @@ test("one that an earlier version made, which begins sk_, is used on", async () 
   expect(await ask()).toEqual({ token: earlier, made: null });
 });
 
-test("where a killed server left its note, whoever listens there now is sent no key", async () => {
+test("a program that listens where a killed server left its note gets no key", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "relay-key-"));
   let asked = 0;
   const stranger = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(asked++)) });

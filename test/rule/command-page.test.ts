@@ -1,4 +1,4 @@
-/** A command that a sentence of the service names leads, in the dashboard, to the page that does the same. */
+/** Commands in the service's sentences link to the dashboard page that does the same. */
 import { expect, test } from "bun:test";
 import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
 import { leaveTerminalOut, pageOfCommand } from "../../web/component/command-page.ts";
@@ -43,22 +43,22 @@ test.each(LEADS)("%s leads to %s", (command, words, path, button) => {
   expect(pageOfCommand(command, `${SHOP}/home`)).toEqual({ words, href: SHOP + path, button });
 });
 
-test("a relay that is not named is the one whose page it stands on", () => {
+test("a command without a relay's name links to the relay of its page", () => {
   expect(pageOfCommand("relay relays set-secret", `${SHOP}/relays/orders`)?.href).toBe(`${SHOP}/relays/orders?tab=secrets`);
 });
 
-test("another environment that is named is led to, and a name stays one part of an address", () => {
+test("a command links to another environment that it names, and a name stays one part of the path", () => {
   expect(pageOfCommand("relay events list --environment development", `${SHOP}/home`)?.href).toBe("/apps/shop/development/events");
   expect(pageOfCommand("relay relays show ../../x", `${SHOP}/home`)?.href).toBe(`${SHOP}/relays/..%2F..%2Fx`);
 });
 
-test("what only a terminal does leads nowhere, nor does anything outside of an environment", () => {
+test("a command that needs a terminal has no link, and no command has one outside an environment", () => {
   for (const command of ["relay serve --backup-every 1d", "relay send orders", "relay doctor", "relay admin reset", "relay restore <file>"])
     expect(pageOfCommand(command, `${SHOP}/home`)).toBeNull();
   expect(pageOfCommand("relay calls list", "/approvals/apr_1")).toBeNull();
 });
 
-test("the dashboard is not told of beside the way to its own page", () => {
+test("sentences in the dashboard omit the dashboard where a command links to its page", () => {
   expect(leaveTerminalOut("Create it in the dashboard or with relay catalog set plan, or name one.")).toBe(
     "Create it in relay catalog set plan, or name one.",
   );
@@ -66,7 +66,7 @@ test("the dashboard is not told of beside the way to its own page", () => {
   expect(leaveTerminalOut("It stands on the relay's page.")).toBe("It stands on the relay's page.");
 });
 
-/** What a terminal alone does, as the rooms' sentences name it. */
+/** The commands that only a terminal can run, as the pages' sentences name them. */
 const ONLY_THERE = [
   ...[
     "relay admin create",
@@ -82,7 +82,7 @@ const ONLY_THERE = [
   ...["relay serve", "relay serve --backup-every", "relay sync", "relay sync --live", "relay sync --prune", "relay validate"],
 ];
 
-test("every other command that the service's sentences name has its page", () => {
+test("every other command in the service's sentences has its page", () => {
   const named = readSources("src")
     .filter(({ path }) => /\/(base|health|event|action|selling|mail|audit|watch|overview|receiver|maintenance|caretaker)\//.test(path))
     .flatMap(({ text }) => text.replaceAll(/\$\{[^{}]*\}/g, "value").match(new RegExp(NAMED_COMMAND, "g")) ?? []);

@@ -28,7 +28,7 @@ const ledgerOf = (personId: string, query: { limit?: string; cursor?: string | u
   store.read((tx) => listCredits(tx, { environmentId, personId }, readPageRequest(query)));
 
 describe("the ledger", () => {
-  test("of someone without a line is at zero", async () => {
+  test("has balance zero for a person without a line", async () => {
     const { id } = await town.newPerson();
     expect(await ledgerOf(id)).toEqual({ balance: 0, items: [], next: null });
   });
@@ -47,7 +47,7 @@ describe("the ledger", () => {
     expect([first.balance, second.balance, second.next]).toEqual([9, 9, null]);
   });
 
-  test("spends to zero and never below", async () => {
+  test("spends to zero and never below zero", async () => {
     const { id } = await town.newPerson();
     await add(id, 5);
     const refusal = await refusalOf(() => add(id, -6));
@@ -57,7 +57,7 @@ describe("the ledger", () => {
     expect(await balanceOf(id)).toBe(0);
   });
 
-  test("applies one key once and answers the first line again", async () => {
+  test("applies a key once, and returns the first line again", async () => {
     const { id } = await town.newPerson();
     const first = await add(id, 5, "key:a");
     await add(id, 1);
@@ -73,13 +73,13 @@ describe("the ledger", () => {
     expect(await balanceOf(id)).toBe(5);
   });
 
-  test("keeps one person's keys apart from another's", async () => {
+  test("separates the keys of different people", async () => {
     const [one, other] = [await town.newPerson(), await town.newPerson()];
     await add(one.id, 5, "key:a");
     expect((await add(other.id, 7, "key:a")).applied).toBe(true);
   });
 
-  test("does not spend a key on a refused line", async () => {
+  test("does not use up a key on a refused line", async () => {
     const { id } = await town.newPerson();
     await refusalOf(() => add(id, -5, "key:later"));
     await add(id, 5);
@@ -91,7 +91,7 @@ describe("the ledger", () => {
     expect((await refusalOf(() => add(id, amount))).code).toBe("invalid_input");
   });
 
-  test("takes back what is left when part of it is spent, once per key", async () => {
+  test("takes back what is left when part was spent, once for each key", async () => {
     const { id } = await town.newPerson();
     await add(id, 10);
     await add(id, -7);
@@ -103,8 +103,8 @@ describe("the ledger", () => {
   });
 });
 
-describe("spending at the same time", () => {
-  test("a hundred spends of one against a balance of forty: forty succeed, sixty are refused", async () => {
+describe("concurrent changes of credits", () => {
+  test("that spend one credit each stop at zero: of a hundred, forty succeed", async () => {
     const { id } = await town.newPerson();
     await add(id, 40);
     const answers = await Promise.allSettled(Array.from({ length: 100 }, (_, index) => add(id, -1, `key:${index}`)));
@@ -114,14 +114,14 @@ describe("spending at the same time", () => {
     expect(await balanceOf(id)).toBe(0);
   });
 
-  test("one key sent fifty times in one group applies once", async () => {
+  test("with one key in one group apply once", async () => {
     const { id } = await town.newPerson();
     const answers = await Promise.all(Array.from({ length: 50 }, () => add(id, 9, "key:same")));
     expect(answers.filter((answer) => answer.applied)).toHaveLength(1);
     expect(await balanceOf(id)).toBe(9);
   });
 
-  test("any operations in any order equal a model that never falls below zero", async () => {
+  test("in any order match a model that never falls below zero", async () => {
     const operation = fc.record({
       person: fc.nat(1),
       amount: fc.integer({ min: -30, max: 30 }),
@@ -132,7 +132,7 @@ describe("spending at the same time", () => {
       fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async (operations) => {
         const people = [(await town.newPerson()).id, (await town.newPerson()).id];
         const model = people.map(() => ({ balance: 0, keys: new Map<string, number>(), lines: 0 }));
-        // All at once: the store runs them in this order, in one group or several.
+        // Starts all operations at once. The store runs them in this order, in one group or several.
         const answers = await Promise.allSettled(
           operations.map(({ person, amount, key, takeBack }) => {
             const given = line(people[person] ?? "", amount, key === null ? null : `key:${key}`);
@@ -170,7 +170,7 @@ interface Model {
   lines: number;
 }
 
-/** What the rules say must happen; moves the model on. */
+/** Returns what must happen by the rules, and updates the model. */
 function modelNext(state: Model, amount: number, once: string | null, takeBack: boolean): { applied: boolean; amount: number; code: string | null } {
   const refused = (code: string) => ({ applied: false, amount: 0, code });
   if (!takeBack && amount === 0) return refused("invalid_input");
@@ -187,7 +187,7 @@ function modelNext(state: Model, amount: number, once: string | null, takeBack: 
   return { applied: true, amount: change, code: null };
 }
 
-describe("credits by hand", () => {
+describe("manual credits", () => {
   const give = (personId: string, more: { amount?: number; key?: string; reason?: string } = {}) =>
     store.write("app", (tx) =>
       addCreditsManually(tx, {
@@ -216,7 +216,7 @@ describe("credits by hand", () => {
     });
   });
 
-  test("never meet a relay's ref of the same text", async () => {
+  test("never collide with a relay's ref of the same text", async () => {
     const { id } = await town.newPerson();
     await add(id, 1, "ref:k1");
     expect((await give(id)).applied).toBe(true);
@@ -233,7 +233,7 @@ describe("credits by hand", () => {
     expect((await refusalOf(() => give(id, more))).code).toBe("invalid_input");
   });
 
-  test("refuse a suspended person and one nobody knows", async () => {
+  test("refuse a suspended person and an unknown one", async () => {
     const { id } = await town.newPerson({ suspended: true });
     expect((await refusalOf(() => give(id))).code).toBe("person_suspended");
     expect((await refusalOf(() => give("per_none"))).code).toBe("not_found");

@@ -1,4 +1,4 @@
-/** The URL of a PostgreSQL database: what it takes, what it refuses in a sentence, and that its password is shown nowhere. */
+/** The URL of a PostgreSQL database: accepted forms, refusals in one sentence, and masked passwords. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ const TAKEN: readonly [text: string, read: Record<string, unknown>][] = [
   ["postgres://r:hunter2@h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem", { sslMode: "verify-full", sslRootCert: "/etc/ca.pem" }],
   ["postgres://r@h/d?sslmode=require", { sslMode: "require", sslRootCert: null }],
   ["postgres://r@h/d?sslmode=verify-full&sslrootcert=system", { sslMode: "verify-full", sslRootCert: "system" }],
-  // As libpq has it.
+  // libpq uses full verification with the system's authorities.
   ["postgres://r@h/d?sslrootcert=system", { sslMode: "verify-full", sslRootCert: "system" }],
 ];
 
@@ -49,13 +49,13 @@ const REFUSED: readonly [text: string, sentence: RegExp][] = [
 ];
 
 describe("a database's URL", () => {
-  test.each(TAKEN)("%s is taken", (text, read) => {
+  test.each(TAKEN)("%s is accepted", (text, read) => {
     const url = readDatabaseUrl(text);
     expect(url).toBeInstanceOf(DatabaseUrl);
     expect(url).toMatchObject(read);
   });
 
-  test.each(REFUSED)("%s is refused, and the sentence holds nothing of its password", async (text, sentence) => {
+  test.each(REFUSED)("%s is refused, and the sentence does not contain its password", async (text, sentence) => {
     for (const given of [
       { line: ["serve", "--database", text], env: {} },
       { line: ["apps", "list"], env: { RELAY_DATABASE: text } },
@@ -69,7 +69,7 @@ describe("a database's URL", () => {
     }
   });
 
-  test("is one that psql and pg_dump read too, wherever the documentation shows one", () => {
+  test("is one that psql and pg_dump can read, wherever the documentation shows one", () => {
     const shown = readdirSync(join(PROJECT_ROOT, "docs")).flatMap((file) =>
       file.endsWith(".md") ? [...readFileSync(join(PROJECT_ROOT, "docs", file), "utf8").matchAll(/postgres:\/\/[^\s'"`<]+@[^\s'"`<]+/g)] : [],
     );
@@ -77,13 +77,13 @@ describe("a database's URL", () => {
     for (const [text] of shown) {
       const url = readDatabaseUrl(text.replace("…", "hunter2"));
       expect(url).toBeInstanceOf(DatabaseUrl);
-      // They know no authorities of their own.
+      // psql and pg_dump have no built-in authorities.
       const { sslMode, sslRootCert } = url as DatabaseUrl;
       expect({ text, hasRoots: sslRootCert !== null }).toEqual({ text, hasRoots: sslMode.startsWith("verify") });
     }
   });
 
-  test("is shown with its password masked, however it is looked at", () => {
+  test("is shown with its password masked, however it is printed", () => {
     const url = readDatabaseUrl("postgres://relay:hunter2@db.example.com/shop?sslmode=require");
     const shown = "postgres://relay:••••@db.example.com:5432/shop?sslmode=require";
     expect([String(url), JSON.parse(JSON.stringify({ url })).url, inspect({ url }), Bun.inspect({ url })]).toEqual([
@@ -94,38 +94,35 @@ describe("a database's URL", () => {
     ]);
   });
 
-  test("its password is masked in a text that repeats it, also where it is badly written", () => {
+  test("has its password masked in a text that repeats it, also if the URL is malformed", () => {
     for (const text of ["postgres://r:hunter2@h/d", 'x "postgresql://r:a/hunter2@b@h/d"', "POSTGRES://r:hunter2@h"])
       expect(maskPasswords(text)).not.toContain(PASSWORD);
     expect(maskPasswords("postgres://relay@h/d and http://h:80/a@b")).toBe("postgres://relay@h/d and http://h:80/a@b");
   });
 
   test.each([
-    ["a token in the place of a user", "https://ghp_hunter2@relay.example.com/x", "https://••••@relay.example.com/x"],
-    ["one before an empty password", "https://ghp_hunter2:@relay.example.com", "https://••••:@relay.example.com"],
-    ["a user beside a password is told", "https://ann:hunter2@relay.example.com", "https://ann:••••@relay.example.com"],
+    ["a token instead of a user", "https://ghp_hunter2@relay.example.com/x", "https://••••@relay.example.com/x"],
+    ["a token before an empty password", "https://ghp_hunter2:@relay.example.com", "https://••••:@relay.example.com"],
+    ["only the password next to a user", "https://ann:hunter2@relay.example.com", "https://ann:••••@relay.example.com"],
     [
-      "an @ in the path, the query or the fragment is none",
+      "an @ in the path, the query or the fragment is unchanged",
       "https://h/@ann https://h?to=a@b https://h#a@b",
       "https://h/@ann https://h?to=a@b https://h#a@b",
     ],
-    ["an address of a person is none", "mail ann@example.com", "mail ann@example.com"],
-  ])("of a web address: %s", (_rule, text, masked) => {
+    ["a person's address is unchanged", "mail ann@example.com", "mail ann@example.com"],
+  ])("masking in a web address: %s", (_rule, text, masked) => {
     expect(maskPasswords(text)).toBe(masked);
   });
 
-  test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])(
-    "a token alone in the web address of %s, which is refused, is masked too",
-    async (name) => {
-      const line = name === "RELAY_URL" ? ["relays", "list", "--json"] : ["serve"];
-      const env = { RELAY_KEY: "relay_dev_x", [name]: `https://${PASSWORD}@relay.example.com` };
-      const { said, told } = await runCommand(line, { cwd, env });
-      expect(told).toContain("••••@relay.example.com");
-      expect(said + told).not.toContain(PASSWORD);
-    },
-  );
+  test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])("masking covers a lone token in the refused web address of %s", async (name) => {
+    const line = name === "RELAY_URL" ? ["relays", "list", "--json"] : ["serve"];
+    const env = { RELAY_KEY: "relay_dev_x", [name]: `https://${PASSWORD}@relay.example.com` };
+    const { said, told } = await runCommand(line, { cwd, env });
+    expect(told).toContain("••••@relay.example.com");
+    expect(said + told).not.toContain(PASSWORD);
+  });
 
-  test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])("and so is one in the web address of %s, which is refused", async (name) => {
+  test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])("masking covers a password in the refused web address of %s", async (name) => {
     const line = name === "RELAY_URL" ? ["relays", "list", "--json"] : ["serve"];
     const env = { RELAY_KEY: "relay_dev_x", [name]: `https://ann:${PASSWORD}@relay.example.com` };
     const { code, said, told } = await runCommand(line, { cwd, env });
@@ -138,7 +135,7 @@ describe("a database's URL", () => {
 describe("a database's URL on the command line", () => {
   const url = "postgres://relay:hunter2@h/d";
 
-  test("is no word of its own: the sentence that repeats it has no password", async () => {
+  test("as an extra argument is refused with its password masked", async () => {
     const { code, told } = await runCommand(["serve", url], { cwd });
     expect(code).toBe(2);
     expect(told).toContain('does not take "postgres://relay:••••@h/d"');
@@ -168,15 +165,15 @@ describe("a database's URL on the command line", () => {
     expect(told).not.toContain(PASSWORD);
   });
 
-  test("and --url name two places", async () => {
+  test("conflicts with --url", async () => {
     const { code, told } = await runCommand(["relays", "list", "--url", "https://a.example", "--database", url], { cwd });
     expect(code).toBe(2);
     expect(told).toMatch(/^--url and --database name two places/);
   });
 
-  test("stands in the list of processes without its password (Linux)", async () => {
+  test("appears in the process list without its password (Linux)", async () => {
     if (process.platform !== "linux") return;
-    // It waits for its password, so its arguments can be looked at.
+    // The command waits for its password on stdin, so the test can read its arguments.
     const line = ["admin", "create", "--email", "a@example.com", "--password-stdin", "--database", url];
     const main = join(PROJECT_ROOT, "src/main.ts");
     const child = Bun.spawn([process.execPath, main, ...line], { cwd, stdin: "pipe", stdout: "ignore", stderr: "ignore" });

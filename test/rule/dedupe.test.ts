@@ -1,4 +1,4 @@
-/** Deduplication: what counts as the same event, for how long, and that two keys whose short forms agree are never taken for one another. */
+/** Deduplication: what counts as the same event and for how long. Keys with equal short forms are never taken for each other. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DAY_MS } from "../../src/base/limit.ts";
@@ -37,7 +37,7 @@ const insert = (dedupe: DedupeKey | null) =>
     }),
   );
 
-/** Deletes the event as retention does; its key may stay in memory. */
+/** Deletes the event as retention does. Its key can stay in memory. */
 const forget = (id: string) => store.write("app", (tx) => tx.run("DELETE FROM event WHERE seq = ?1", seqOf(id)));
 
 describe("the same event", () => {
@@ -46,10 +46,15 @@ describe("the same event", () => {
     ["another event_id", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "b"), false],
     ["another relay name", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "order", "a"), false],
     ["another environment", keyOfEventId(1, "orders", "a"), keyOfEventId(2, "orders", "a"), false],
-    ["an event_id in other letters", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "A"), false],
-    ["one event_id with half a character", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ud800"), true],
-    ["an event_id with another half of a character", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ud801"), false],
-    ["an event_id with the character that stands for half of one", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ufffd"), false],
+    ["an event_id in a different case", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "A"), false],
+    ["one event_id with half a surrogate pair", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ud800"), true],
+    ["an event_id with another half of a surrogate pair", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ud801"), false],
+    [
+      "an event_id with the replacement character instead of half a surrogate pair",
+      keyOfEventId(1, "orders", "a\ud800"),
+      keyOfEventId(1, "orders", "a\ufffd"),
+      false,
+    ],
     ["an event_id of digits with a leading zero", keyOfEventId(1, "orders", "1"), keyOfEventId(1, "orders", "01"), false],
     ["one body in one UTC day", keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - DAY_MS), keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1), true],
     ["one body in the next UTC day", keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1), keyOfBody(1, "orders", bytes("{}"), MIDNIGHT), false],
@@ -59,7 +64,7 @@ describe("the same event", () => {
     ["one occurrence of another relay", keyOfOccurrence(1, "rly_1", "t"), keyOfOccurrence(1, "rly_2", "t"), false],
   ];
   for (const [name, first, second, same] of rows) {
-    test(`${name} ${same ? "is a duplicate and answers the first row's id" : "is another event"}`, async () => {
+    test(`${name} ${same ? "is a duplicate and returns the first row's id" : "is another event"}`, async () => {
       const one = await insert(first);
       const other = await insert(second);
       expect(one.duplicate).toBe(false);
@@ -69,18 +74,18 @@ describe("the same event", () => {
     });
   }
 
-  test("without a key nothing is a duplicate", async () => {
+  test("without a key, no event is a duplicate", async () => {
     expect([(await insert(null)).duplicate, (await insert(null)).duplicate]).toEqual([false, false]);
   });
 
-  test("many at once with one key are one event", async () => {
+  test("many concurrent requests with one key make one event", async () => {
     const key = keyOfEventId(1, "orders", "a");
     const answers = await Promise.all(Array.from({ length: 50 }, () => insert(key)));
     expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(1);
     expect(new Set(answers.map((answer) => answer.id)).size).toBe(1);
   });
 
-  test("the key lives as long as the event row", async () => {
+  test("a key lives as long as its event row", async () => {
     const key = keyOfEventId(1, "orders", "a");
     const { id } = await insert(key);
     await forget(id);
@@ -88,8 +93,8 @@ describe("the same event", () => {
   });
 });
 
-describe("keys whose first bits agree", () => {
-  /** Four keys that the memory of keys cannot tell apart. */
+describe("keys with equal first bits", () => {
+  /** Four keys that the in-memory index cannot tell apart. */
   const twins = [0x10, 0x11, 0x1f, 0x18].map((low, index): DedupeKey => {
     const hash = new Uint8Array(16).fill(0xab);
     hash[8] = low;
@@ -97,7 +102,7 @@ describe("keys whose first bits agree", () => {
     return { hash };
   });
 
-  test("are told apart", async () => {
+  test("belong to different events", async () => {
     const ids = [];
     for (const key of twins) ids.push(await insert(key));
     expect(ids.map((answer) => answer.duplicate)).toEqual([false, false, false, false]);
@@ -106,7 +111,7 @@ describe("keys whose first bits agree", () => {
     }
   });
 
-  test("one whose event is gone leaves the others standing", async () => {
+  test("leave the others unchanged when one event is deleted", async () => {
     const [first, second] = twins as [DedupeKey, DedupeKey];
     const { id } = await insert(first);
     const other = await insert(second);
@@ -116,7 +121,7 @@ describe("keys whose first bits agree", () => {
     expect((await insert(first)).duplicate).toBe(false);
   });
 
-  test("the top bit of a hash never makes a key negative or lost", async () => {
+  test("never become negative or lost by the top bit of a hash", async () => {
     for (const top of [0x7f, 0x80, 0xff]) {
       const key: DedupeKey = { hash: new Uint8Array(16).fill(top) };
       const { id, seq } = await insert(key);
@@ -125,7 +130,7 @@ describe("keys whose first bits agree", () => {
   });
 });
 
-test("against a model: any order of arrivals and deletions", async () => {
+test("any order of arrivals and deletions matches a model", async () => {
   const step = fc.record({ key: fc.integer({ min: 0, max: 7 }), gone: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {

@@ -1,4 +1,4 @@
-/** expiresAt: "30d", "12h", "2w" or an ISO date. */
+/** The values of expiresAt: "30d", "12h", "2w" or an ISO date. */
 
 import { expect, test } from "bun:test";
 import { HOUR_MS } from "../../src/base/limit.ts";

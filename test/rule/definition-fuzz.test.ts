@@ -1,4 +1,4 @@
-/** The definition check never throws and takes bounded time, whatever JSON it is given. */
+/** The check of definitions never throws and takes bounded time, whatever JSON it gets. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseJson } from "../../src/base/json.ts";
@@ -10,7 +10,7 @@ import { SCHEMES } from "../../src/rules/verify/registry.ts";
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 300);
 
-/** Valid pieces with any part of them replaced, so that the walk goes deep before it meets what is wrong. */
+/** Replaces any part of valid pieces, so that the check goes deep before it finds an error. */
 const piece = fc.constantFrom<unknown>(
   ...TRIGGERS.flatMap((one) => one.examples),
   ...ACTIONS.flatMap((one) => one.examples),
@@ -52,7 +52,7 @@ test("a mutated trigger or action of a valid definition never makes the check th
   fc.assert(fc.property(definition, judge), { numRuns: RUNS });
 });
 
-test("a value that cannot even turn into a text never makes the check throw", () => {
+test("a value that cannot be converted to text never makes the check throw", () => {
   for (const odd of [{ toString: "" }, [{ toString: "" }], { valueOf: 1, toString: 1 }, [[{ toString: null }]]]) {
     judge({ name: "paid", trigger: { kind: odd, verify: { scheme: "hooks" }, map: {} }, actions: [] });
     judge({
@@ -69,7 +69,7 @@ test("a value that cannot even turn into a text never makes the check throw", ()
   }
 });
 
-test("a text of a hundred thousand open brackets is refused, not walked", () => {
+test("a text of a hundred thousand open brackets is refused without parsing it recursively", () => {
   const depth = 5_000;
   judge(parseJson(`${"[".repeat(depth)}${"]".repeat(depth)}`));
   judge({ name: "paid", trigger: parseJson(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`), actions: [] });
@@ -91,7 +91,7 @@ test("hostile texts are checked in linear time", () => {
   }
 });
 
-test("the JSON Schema is made anew each time", () => {
+test("the JSON Schema is a new object each time", () => {
   const first = makeDefinitionSchema();
   first.title = "changed";
   expect(makeDefinitionSchema().title).toBe("Relay definition");

@@ -1,4 +1,4 @@
-/** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
+/** How a receiver reads its event: recipes, "Reading the event" in the specification, and `when` in section 3 of the decisions. */
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
 import { renderTemplate } from "../../src/platform/template/template.ts";
@@ -16,7 +16,7 @@ describe("a map", () => {
   test("reads dotted paths, numbers as array indexes", () => {
     expect(map({ a: "x.1.y" }, '{"x":[0,{"y":"z"}]}')).toEqual({ a: "z" });
   });
-  test("leaves a name out whose path names nothing, and keeps a null", () => {
+  test("omits a name if its path resolves to nothing, and keeps a null", () => {
     expect(map({ a: "x", b: "y" }, '{"y":null}')).toEqual({ b: null });
   });
   test("keeps integers exactly, also beyond 2^53", () => {
@@ -26,13 +26,13 @@ describe("a map", () => {
     ["an integer of sixteen digits", "9007199254740993"],
     ["an integer of a thousand digits", "9".repeat(1_000)],
     ["an integer of a hundred thousand digits", "9".repeat(100_000)],
-    ["a negative one", `-${"9".repeat(100_000)}`],
-    ["an exponent that no number reaches", "1e999999"],
-    ["an exponent that no number reaches, written out", "-12.5E+999999"],
-    ["an exponent that leaves nothing", "1e-999999"],
+    ["a negative integer", `-${"9".repeat(100_000)}`],
+    ["an exponent too large for a number", "1e999999"],
+    ["an exponent too large for a number, written out", "-12.5E+999999"],
+    ["an exponent so small that the number is zero", "1e-999999"],
     ["an exponent of a hundred thousand digits", `1e${"9".repeat(100_000)}`],
   ] as const;
-  test.each(written)("keeps %s as it was written: in the map, its text, `when` and what is sent on", (_words, text) => {
+  test.each(written)("keeps the text of %s everywhere: in the map, in templates, in `when` and in notices", (_words, text) => {
     for (const body of [`{"x":${text}}`, `{"x": ${text} }`, `{"y":[1,"2",null],"x":\n${text}}`]) {
       const mapped = map({ a: "x" }, body);
       expect(writeJson(mapped)).toBe(`{"a":${text}}`);
@@ -50,17 +50,17 @@ describe("a map", () => {
     ["5e-324", 5e-324],
     ["1234567890123456", 1234567890123456],
     ["1.2345678901234567", 1.2345678901234567],
-  ])("reads %s as the number it is", (text, value) => {
+  ])("reads %s as a number", (text, value) => {
     expect(map({ a: "x" }, `{"x":${text}}`)).toEqual({ a: value });
   });
-  test("never takes a number in a text for a number", () => {
+  test("never reads a number in a text as a number", () => {
     const text = "id:12345678901234567890, [1e999999]";
     expect(map({ a: "x" }, JSON.stringify({ x: text, y: 1e300 }))).toEqual({ a: text });
   });
   test("reads nothing below a number", () => {
     expect(map({ a: "x.rawJSON", b: "x.0" }, '{"x":1e999999}')).toEqual({});
   });
-  test("reads own properties alone", () => {
+  test("reads only own properties", () => {
     expect(map({ a: "constructor", b: "x.__proto__.y" }, '{"x":{}}')).toEqual({});
   });
   test("in a form, a field whose literal name contains dots wins over the path", () => {
@@ -99,7 +99,7 @@ describe("when", () => {
   test.each(differing)("%p does not equal the text %p", (value, wanted, found, instead) => {
     expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found, instead });
   });
-  test.each(["INITIAL_PURCHASE", "RENEWAL"])("a list takes %p, any of its texts", (value) => {
+  test.each(["INITIAL_PURCHASE", "RENEWAL"])("accepts %p, which equals an item of a list", (value) => {
     expect(matchesWhen({ a: ["INITIAL_PURCHASE", "RENEWAL"] }, { a: value })).toBeNull();
   });
   test.each<[Json, string | null, WhenMismatch["instead"]]>([
@@ -107,17 +107,17 @@ describe("when", () => {
     ["RENEW", "RENEW", null],
     [["RENEWAL"], null, "a list"],
     [null, null, "null"],
-  ])("a list does not take %p", (value, found, instead) => {
+  ])("refuses %p, which equals no item of a list", (value, found, instead) => {
     const wanted = ["INITIAL_PURCHASE", "RENEWAL", "null"];
     expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found, instead });
   });
-  test("a list holds numbers and booleans as their texts", () => {
+  test("compares numbers and booleans in a list as text", () => {
     expect(matchesWhen({ a: ["1", "true"], b: ["2"] }, { a: true, b: 2 })).toBeNull();
   });
-  test("a name that the event lacks does not match", () => {
+  test("does not match a name that the event lacks", () => {
     expect(matchesWhen({ toString: "x" }, {})).toEqual({ name: "toString", wanted: "x", found: null, instead: "nothing" });
   });
-  test("every name must match, and the first that does not is told", () => {
+  test("requires every name to match, and reports the first that does not", () => {
     expect(matchesWhen({ a: "1", b: "2", c: "3" }, { a: 1, b: 0, c: 0 })).toEqual({
       name: "b",
       wanted: "2",
@@ -125,7 +125,7 @@ describe("when", () => {
       instead: null,
     });
   });
-  test("without when everything matches", () => {
+  test("matches every event if it is absent", () => {
     expect(matchesWhen(undefined, {})).toBeNull();
     expect(matchesWhen(null, {})).toBeNull();
   });
@@ -144,10 +144,10 @@ describe("event_id", () => {
     [{}, null],
     [["a"], null],
   ];
-  test.each(rows)("%p gives %p", (value, id) => {
+  test.each(rows)("from %p is %p", (value, id) => {
     expect(readEventId({ event_id: value })).toBe(id);
   });
-  test("missing gives null", () => {
+  test("is null if it is missing", () => {
     expect(readEventId({})).toBeNull();
   });
 });
@@ -156,7 +156,7 @@ describe("the person of a trigger", () => {
   test.each([["person_email"], ["person_id"], ["person_token"]] as const)("is named by %s", (key) => {
     expect(findPersonKey({ order: "id", [key]: "x" })).toBe(key);
   });
-  test("is nobody where the map names none, and on a schedule", () => {
+  test("does not exist without a person in the map, or on a schedule", () => {
     expect(findPersonKey({ person: "x" })).toBeNull();
     expect(canHavePerson({ kind: "receiver", verify: { scheme: "hooks" }, map: {} })).toBe(false);
     expect(canHavePerson({ kind: "schedule", every: "1d" })).toBe(false);
@@ -179,7 +179,7 @@ describe("where", () => {
   });
 });
 
-test("where matches an integer beyond 2^53 exactly", () => {
+test("matches an integer beyond 2^53 exactly", () => {
   expect(matchesWhere({ big: 9007199254740993n }, { big: 9007199254740993n })).toBe(true);
   expect(matchesWhere({ big: 9007199254740993n }, { big: 9007199254740992n })).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** The JSON Schema that editors bind: it takes what the check takes and says none of the house's own words. */
+/** The JSON Schema for editors accepts what the check accepts, and contains only standard keywords. */
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
@@ -15,11 +15,11 @@ function takes(value: unknown): boolean {
   return Check(schema as unknown as TSchema, value);
 }
 
-test("it is draft 2020-12", () => {
+test("the schema is draft 2020-12", () => {
   expect(schema.$schema).toBe("https://json-schema.org/draft/2020-12/schema");
 });
 
-test("it holds nothing but JSON Schema", () => {
+test("the schema contains only standard keywords", () => {
   const words = new Set<string>();
   JSON.stringify(schema, (name, value) => {
     words.add(name);
@@ -31,7 +31,7 @@ test("it holds nothing but JSON Schema", () => {
   expect(JSON.parse(JSON.stringify(schema))).toEqual(schema);
 });
 
-describe("it takes every example", () => {
+describe("the schema accepts every example", () => {
   const rows = [
     ...TRIGGERS.flatMap(({ kind, examples }) => examples.map((one) => [kind, { trigger: one }] as const)),
     ...ACTIONS.flatMap(({ type, examples }) => examples.map((one) => [type, { actions: [one] }] as const)),
@@ -42,7 +42,7 @@ describe("it takes every example", () => {
   });
 });
 
-describe("it refuses", () => {
+describe("the schema refuses", () => {
   const rows: [title: string, part: object][] = [
     ["a bad name", { name: "Paid" }],
     ["an unknown field", { extra: 1 }],
@@ -58,7 +58,7 @@ describe("it refuses", () => {
   });
 });
 
-test("it names every kind, type and scheme where an editor completes them", () => {
+test("the schema names every kind, type and scheme where an editor completes them", () => {
   const text = JSON.stringify(schema);
   for (const name of [...TRIGGERS.map((one) => one.kind), ...ACTIONS.map((one) => one.type), ...SCHEMES.map((one) => one.name)]) {
     expect(text).toContain(`"const":"${name}"`);

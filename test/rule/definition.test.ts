@@ -1,4 +1,4 @@
-/** The specification's "Relay definition", "Triggers", "Actions", "Map names" and "Templates" as far as a save can check them. */
+/** The parts of the specification's "Relay definition", "Triggers", "Actions", "Map names" and "Templates" that a save can check. */
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
 import { Refusal } from "../../src/base/refusal.ts";
@@ -42,16 +42,16 @@ const REFUSED: Row[] = [
   ["name is required", { trigger: HOOKS, actions: [CALL] }, "name", "is missing"],
   ["trigger is required", { name: "paid", actions: [CALL] }, "trigger", "is missing"],
   ["actions is required", { name: "paid", trigger: HOOKS }, "actions", "is missing"],
-  ["a name has 2 characters at least", relay({ name: "a" }), "name", "2 to 63 characters"],
-  ["a name has 63 characters at most", relay({ name: "a".repeat(64) }), "name", "2 to 63 characters"],
+  ["a name has at least 2 characters", relay({ name: "a" }), "name", "2 to 63 characters"],
+  ["a name has at most 63 characters", relay({ name: "a".repeat(64) }), "name", "2 to 63 characters"],
   ["a name is lowercase", relay({ name: "Paid" }), "name", "lowercase"],
   ["a name starts with a letter", relay({ name: "1paid" }), "name", "starting with a letter"],
   ["a name has no underscore", relay({ name: "paid_order" }), "name", "hyphens"],
   ["a name ends where its text ends", relay({ name: "paid\n" }), "name", "2 to 63 characters"],
-  ["a relay has one action at least", relay({ actions: [] }), "actions", "1 to 10 actions"],
-  ["a relay has 10 actions at most", relay({ actions: Array(11).fill(CALL) }), "actions", "has 11 entries"],
+  ["a relay has at least one action", relay({ actions: [] }), "actions", "1 to 10 actions"],
+  ["a relay has at most 10 actions", relay({ actions: Array(11).fill(CALL) }), "actions", "has 11 entries"],
   ["an unknown field of the definition is refused by name", { ...relay({}), extra: 1 }, "extra", "not a known field"],
-  ["a mistyped field is refused with the name it resembles", { name: "paid", triger: HOOKS, actions: [CALL] }, "triger", "`trigger`"],
+  ["a mistyped field is refused with a suggestion", { name: "paid", triger: HOOKS, actions: [CALL] }, "triger", "`trigger`"],
   ["$schema is an unknown field too", { ...relay({}), $schema: "x" }, "$schema", "editors find the schema"],
   ["an unknown field of a trigger is refused by name", receiver({ extra: 1 }), "trigger.extra", "not a known field"],
   [
@@ -61,7 +61,7 @@ const REFUSED: Row[] = [
     "not a known field",
   ],
   ["an unknown field of an action is refused by name", action({ ...CALL, method: "GET" }), "actions.0.method", "not a known field"],
-  ["a secret never stands in a definition", receiver({ secret: "s" }), "trigger.secret", "secrets never stand in a definition"],
+  ["a definition contains no secret", receiver({ secret: "s" }), "trigger.secret", "secrets never stand in a definition"],
   ["the trigger kind is one of three", relay({ trigger: { kind: "recever" } }), "trigger.kind", "did you mean receiver?"],
   ["the trigger kind is a text", relay({ trigger: { kind: 7 } }), "trigger.kind", "is a number"],
   ["the action type is one of ten", action({ type: "send_sms" }), "actions.0.type", "not a known name"],
@@ -79,7 +79,7 @@ const REFUSED: Row[] = [
     '"scheme": "signature"',
   ],
   [
-    "a map has 20 names at most",
+    "a map has at most 20 names",
     receiver({ map: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`n${n}`, "a"])) }),
     "trigger.map",
     "21 names",
@@ -87,16 +87,16 @@ const REFUSED: Row[] = [
   ["a map's value is a text", receiver({ map: { a: 1 } }), "trigger.map.a", "is a number"],
   ["a map's path has no empty part", receiver({ map: { a: "b..c" } }), "trigger.map.a", "not a dotted path"],
   ["a map's path is no template", receiver({ map: { a: "{{b}}" } }), "trigger.map.a", "holds a template"],
-  ["a map's name can stand in a template", receiver({ map: { "a b": "c" } }), "trigger.map.a b", "letters, digits"],
+  ["a map's name can be used in a template", receiver({ map: { "a b": "c" } }), "trigger.map.a b", "letters, digits"],
   ["__proto__ is no name", receiver({ map: JSON.parse('{"__proto__":"a"}') }), "trigger.map.__proto__", "choose another name"],
   [
-    "a map names one person key at most",
+    "a map names at most one person key",
     receiver({ map: { person_email: "a", person_id: "b" } }),
     "trigger.map.person_id",
     "one event acts on one person",
   ],
   [
-    "a third person key is told too",
+    "a third person key is reported too",
     receiver({ map: { person_email: "a", person_id: "b", person_token: "c" } }),
     "trigger.map.person_token",
     "one event acts on one person",
@@ -114,7 +114,7 @@ const REFUSED: Row[] = [
   ["a recipe's algorithm is one of five", recipe({ algorithm: "md5" }), "trigger.verify.algorithm", "hmac-sha256"],
   ["a recipe's separator is , or ;", recipe({ signatureKey: "v1", separator: "|" }), "trigger.verify.separator", '"," or ";"'],
   ["a recipe's encoding is one of three", recipe({ encoding: "base32" }), "trigger.verify.encoding", "base64url"],
-  ["toleranceSeconds is 300 at most", recipe({ timestampHeader: "x-time", toleranceSeconds: 301 }), "trigger.verify.toleranceSeconds", "is 301"],
+  ["toleranceSeconds is at most 300", recipe({ timestampHeader: "x-time", toleranceSeconds: 301 }), "trigger.verify.toleranceSeconds", "is 301"],
   [
     "signedPayload ends with one of three",
     recipe({ signedPayload: "{timestamp}.", timestampHeader: "x-time" }),
@@ -165,15 +165,15 @@ const REFUSED: Row[] = [
   ["an entitlement is a name or access:<slug>", action({ ...GRANT, entitlement: "role:admin" }), "actions.0.entitlement", "access:<slug>"],
   ["expiresAt is a duration or an ISO date", action({ ...GRANT, expiresAt: "3y" }), "actions.0.expiresAt", "neither a duration nor an ISO date"],
   ["expiresAt is a day that exists", action({ ...GRANT, expiresAt: "2030-02-30" }), "actions.0.expiresAt", "ISO date"],
-  ["a reason has 200 characters at most", action({ ...GRANT, reason: "é".repeat(201) }), "actions.0.reason", "is 201 characters long"],
+  ["a reason has at most 200 characters", action({ ...GRANT, reason: "é".repeat(201) }), "actions.0.reason", "is 201 characters long"],
   ["a template has no filters", action({ ...GRANT, reason: "{{mapped.order | upper}}" }), "actions.0.reason", "no expressions or filters"],
   ["a template's braces pair", action({ ...GRANT, reason: "{{mapped.order" }), "actions.0.reason", "never closes it"],
-  ["an amount is 1 at least", action({ type: "grant_credits", amount: 0 }), "actions.0.amount", "1 to 10,000"],
-  ["an amount is 10,000 at most", action({ type: "grant_credits", amount: 10_001 }), "actions.0.amount", "is 10001"],
+  ["an amount is at least 1", action({ type: "grant_credits", amount: 0 }), "actions.0.amount", "1 to 10,000"],
+  ["an amount is at most 10,000", action({ type: "grant_credits", amount: 10_001 }), "actions.0.amount", "is 10001"],
   ["an amount is an integer", action({ type: "grant_credits", amount: 1.5 }), "actions.0.amount", "is 1.5"],
   ["an amount is no text", action({ type: "grant_credits", amount: "5" }), "actions.0.amount", "is a text"],
   [
-    "a ref has 200 characters at most",
+    "a ref has at most 200 characters",
     action({ type: "fulfil_product", product: "lamp", ref: "r".repeat(201) }),
     "actions.0.ref",
     "is 201 characters long",
@@ -182,19 +182,19 @@ const REFUSED: Row[] = [
   ["a product is named", action({ type: "refund_product" }), "actions.0.product", "is missing"],
   ["a plan is named", action({ type: "revoke_plan" }), "actions.0.plan", "is missing"],
   [
-    "a subject has 300 characters at most",
+    "a subject has at most 300 characters",
     action({ type: "email_person", subject: "s".repeat(301), text: "t" }),
     "actions.0.subject",
     "is 301 characters long",
   ],
   [
-    "a text has 10,000 characters at most",
+    "a text has at most 10,000 characters",
     action({ type: "email_person", subject: "s", text: "t".repeat(10_001) }),
     "actions.0.text",
     "is 10001 characters long",
   ],
   [
-    "an e-mail's kind is event or account",
+    "the kind of an email is event or account",
     action({ type: "email_person", subject: "s", text: "t", kind: "promo" }),
     "actions.0.kind",
     '"event" or "account"',
@@ -204,9 +204,9 @@ const REFUSED: Row[] = [
   ["a url holds no IP literal", action({ ...CALL, url: "https://93.184.216.34/" }), "actions.0.url", "IP"],
   ["a url holds no credentials", action({ ...CALL, url: "https://a:b@example.com/" }), "actions.0.url", "user name or password"],
   // Bounds
-  ["a definition is not nested without end", relay({ actions: [nest(100)] }), "", "nested"],
-  ["a definition has not too many values", relay({ actions: Array(100_000).fill(1) }), "", "values"],
-  ["a definition has not too many characters", relay({ name: "a".repeat(300_000) }), "", "characters"],
+  ["a definition has limited nesting", relay({ actions: [nest(100)] }), "", "nested"],
+  ["a definition has a limited number of values", relay({ actions: Array(100_000).fill(1) }), "", "values"],
+  ["a definition has a limited number of characters", relay({ name: "a".repeat(300_000) }), "", "characters"],
 ];
 
 function nest(levels: number): JsonObject {
@@ -223,8 +223,8 @@ describe("a definition is refused, because", () => {
   });
 });
 
-describe("every problem is told at once", () => {
-  test("a rule between fields is told beside an unknown field and a field of the wrong kind", () => {
+describe("a check reports", () => {
+  test("a broken rule between fields together with an unknown field and a field of the wrong kind", () => {
     const fields = listProblems(
       relay({
         name: "A",
@@ -245,13 +245,13 @@ describe("every problem is told at once", () => {
     ]);
   });
 
-  test("the old scheme name hides no break of the recipe's rules", () => {
+  test("broken rules of a recipe also under the old scheme name", () => {
     const verify = { scheme: "hmac_sha256_header", header: "x-signature", tokenField: "t" };
     const fields = listProblems(receiver({ verify })).map((problem) => problem.field);
     expect(fields).toEqual(["trigger.verify.scheme", "trigger.verify.tokenField"]);
   });
 
-  test("of more than twenty problems the last one says that there are more", () => {
+  test("twenty problems at most, and then that there are more", () => {
     const trigger = {
       ...HOOKS,
       ...Object.fromEntries(Array.from({ length: 80 }, (_, n) => [`extra${n}`, 1])),
@@ -261,7 +261,7 @@ describe("every problem is told at once", () => {
     expect(problems.at(-1)?.message).toContain("has more problems: fix these 19 first");
   });
 
-  test("requireDefinition throws invalid_definition with every problem", () => {
+  test("every problem in the invalid_definition of requireDefinition", () => {
     let thrown: unknown;
     try {
       requireDefinition({});
@@ -274,7 +274,7 @@ describe("every problem is told at once", () => {
     expect(refusal.extra.problems?.map((problem) => problem.field)).toEqual(["name", "trigger", "actions"]);
   });
 
-  test("a value that may be a secret is not repeated", () => {
+  test("a problem without its value if the value may be a secret", () => {
     const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
     const places = [
       { ...relay({}), secret },
@@ -305,7 +305,7 @@ describe("every example is a valid definition", () => {
     expect(listProblems(definition)).toEqual([]);
   });
 
-  test("the three kinds, the ten types, the four schemes and the senders no recipe can say are all there", () => {
+  test("the examples cover all kinds, types and schemes, including the senders that no recipe describes", () => {
     expect(TRIGGERS.map((one) => one.kind).sort()).toEqual(["data_change", "receiver", "schedule"]);
     const named = ["adyen", "box", "hubspot", "telnyx", "twitch", "zendesk"];
     expect(SCHEMES.map((one) => one.name).sort()).toEqual([...named, "hooks", "processor", "shared_token", "signature"].sort());
@@ -326,7 +326,7 @@ describe("every example is a valid definition", () => {
 
 const SALE = { type: "fulfil_product", product: "lamp", ref: "{{mapped.order}}" };
 
-describe("a definition is taken, with", () => {
+describe("a definition is accepted with", () => {
   const warned: [title: string, definition: JsonObject, says: string][] = [
     ["a warning for an action that never has a person", relay({ trigger: { ...HOOKS, map: {} }, actions: [GRANT] }), "the map names none"],
     [
@@ -335,7 +335,7 @@ describe("a definition is taken, with", () => {
       "a receiver offers event, mapped and person",
     ],
     ["a warning for a name that is not in map", action({ ...GRANT, reason: "{{mapped.oder}}" }), "did you mean mapped.order?"],
-    ["a warning for a field that a person has not", action({ ...GRANT, reason: "{{person.name}}" }), "person offers email and id"],
+    ["a warning for a field that a person does not have", action({ ...GRANT, reason: "{{person.name}}" }), "person offers email and id"],
     [
       "a warning for a person that the map does not name",
       relay({
@@ -345,7 +345,7 @@ describe("a definition is taken, with", () => {
       "`actions.0.data.who.0`",
     ],
     [
-      "a warning for a record's own field written as the record's",
+      "a warning for a record's data field written as a field of the record",
       relay({ trigger: CHANGE, actions: [{ ...GRANT, reason: "{{record.title}}" }] }),
       "record offers data and id",
     ],
@@ -376,7 +376,7 @@ describe("a definition is taken, with", () => {
     ],
     ["a warning for a constant ref of a sale", action({ ...SALE, ref: "order" }), "can name one payment alone"],
     ["a warning for a constant ref of credits", action({ type: "grant_credits", amount: 1, ref: "welcome" }), "each person gets these credits once"],
-    ["a warning for an end that is past", action({ ...GRANT, expiresAt: "2026-01-14" }), "is past (2026-01-14)"],
+    ["a warning for an end in the past", action({ ...GRANT, expiresAt: "2026-01-14" }), "is past (2026-01-14)"],
     ...[
       "http://localhost:3000/x",
       "http://127.0.0.1/x",
@@ -387,7 +387,7 @@ describe("a definition is taken, with", () => {
       "https://api.internal/x",
       "https://nas.home.arpa/x",
     ].map((url): (typeof warned)[number] => [
-      `a warning for ${url}, which no server calls by itself`,
+      `a warning for ${url}, which a server never calls by default`,
       action({ type: "call_url", url }),
       "an address that local development alone calls",
     ]),
@@ -399,14 +399,14 @@ describe("a definition is taken, with", () => {
   });
 
   const clean: [title: string, definition: JsonObject][] = [
-    ["no warning for two sales under refs of their own", relay({ actions: [SALE, { ...SALE, ref: "{{mapped.order}}-2" }] })],
+    ["no warning for two sales under different refs", relay({ actions: [SALE, { ...SALE, ref: "{{mapped.order}}-2" }] })],
     ["no warning for a sale and its refund under one ref", relay({ actions: [SALE, { ...SALE, type: "refund_product" }] })],
     [
-      "no warning for two cancellations under one ref, of which any may be the one that was paid for",
+      "no warning for two cancellations under one ref, because the person may have paid for either",
       relay({ actions: ["pro", "team"].map((plan) => ({ type: "revoke_plan", plan, ref: SALE.ref })) }),
     ],
     [
-      "no warning for an end to come, or a duration",
+      "no warning for an end in the future, or a duration",
       relay({
         actions: [
           { ...GRANT, expiresAt: "2126-01-14" },
@@ -416,7 +416,7 @@ describe("a definition is taken, with", () => {
     ],
     ["no warning for a public address", action({ type: "call_url", url: "https://internal.example.com/local" })],
     [
-      "no warning for any path that a receiver offers",
+      "no warning for any path that a receiver provides",
       action({
         ...GRANT,
         reason: "{{event.a.0.b}} {{ mapped.order }} {{person.id}} {{person.email}}",
@@ -429,7 +429,7 @@ describe("a definition is taken, with", () => {
         actions: [{ ...GRANT, reason: "{{record.id}} {{record.data.title}} {{person.id}}" }],
       }),
     ],
-    ["a weekly schedule that names no day", relay({ trigger: { kind: "schedule", every: "1w" } })],
+    ["a weekly schedule without a day", relay({ trigger: { kind: "schedule", every: "1w" } })],
     ["JSON braces in a text", action({ type: "email_person", subject: "s", text: '{"a":{"b":{{mapped.order}}}}' })],
     ["an integer beyond 2^53 in where", relay({ trigger: { ...CHANGE, where: { id: 12345678901234567890n } } })],
     [

@@ -1,4 +1,4 @@
-/** Every link of every page of the documentation leads to a page and an anchor that exist. */
+/** Every link on every page of the documentation leads to an existing page and anchor. */
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ const addresses = new Set([
   ...docs.pages.flatMap((page) => splitSections(page).map(({ anchor }) => `/docs/${page.id}${anchor === "" ? "" : `#${anchor}`}`)),
 ]);
 
-test("every link of every page leads to a page and an anchor that exist", () => {
+test("every link on every page leads to an existing page and anchor", () => {
   const links = docs.pages.flatMap((page) =>
     listLinks(page.text).map((link) => ({ page: page.id, link: link.startsWith("#") ? `/docs/${page.id}${link}` : link })),
   );
@@ -33,14 +33,14 @@ test("every link of every page leads to a page and an anchor that exist", () => 
   expect(links.length).toBeGreaterThan(100);
 });
 
-test("every route has its place among the API's pages, and every file of docs/ is a page", () => {
+test("every route is on a page of the API, and every file of docs/ is a page", () => {
   const told = docs.pages.filter(({ parent }) => parent === "api").flatMap((page) => splitSections(page).slice(1));
   expect(told.length).toBe(ROUTES.length);
   const files = readdirSync(join(PROJECT_ROOT, "docs")).filter((name) => name.endsWith(".md"));
   expect(files.filter((name) => docs.find(name.slice(0, -".md".length)) === null)).toEqual([]);
 });
 
-test("every link of the dashboard leads to a page and an anchor that exist", () => {
+test("every link of the dashboard leads to an existing page and anchor", () => {
   const fields = ["name", "trigger.kind", "trigger.verify.header", "trigger.verify.signedPayload", "trigger.map.order", "trigger.when.event_type"];
   const links = [
     ...Object.values(DOCS),
@@ -55,7 +55,7 @@ test("every code that a refusal, a result or an alert links to has its page", ()
   expect(listCodes().filter((code) => docs.find(`errors/${code}`) === null)).toEqual([]);
 });
 
-test("every page says in one sentence what it is about, and is found by its title", () => {
+test("every page says in one sentence what it is about, and a search for its title finds it", () => {
   for (const { id, title, summary } of docs.pages) {
     expect([id, summary]).toEqual([id, expect.stringMatching(/^[A-Z`0-9].*[.:]$/s)]);
     expect([id, docs.search(title).some(({ page }) => page.id === id)]).toEqual([id, true]);

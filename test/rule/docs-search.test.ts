@@ -1,4 +1,4 @@
-/** What a search of the documentation shows of a section: one line that reads as its lines do. */
+/** The excerpt of a section in a search of the documentation: one line that reads as the section does. */
 import { expect, test } from "bun:test";
 import { readPage } from "../../src/interfaces/docs/page.ts";
 import { SearchIndex } from "../../src/interfaces/docs/search.ts";
@@ -44,9 +44,9 @@ relay doctor
 const index = new SearchIndex([readPage("upgrade", PAGE)]);
 
 const ROWS: [query: string, excerpt: string][] = [
-  // Commands stand apart from each other and from the sentence behind them.
+  // Commands are separated from each other and from the next sentence.
   ["systemctl", "A new one in the place of the old. Stop it first: sudo systemctl stop relay · sudo mv relay.new relay · Then wait."],
-  // What belongs to one thing is not cut into its lines.
+  // Keeps a multi-line code block together.
   ["receiver", 'It says when. · { "kind": "receiver", "map": { "event_id": "id" } }'],
   ["doctor", "The old one. The new one. · relay doctor"],
 ];

@@ -1,4 +1,4 @@
-/** relay doctor, check by check, on healthy and broken data directories. */
+/** The checks of relay doctor, on healthy and broken data directories. */
 
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
@@ -48,7 +48,7 @@ function look(dataDir: string, more: Partial<DoctorTarget> = {}): Promise<Findin
   });
 }
 
-/** The findings that are not ok, by check. */
+/** Lists the findings that are not ok, by check. */
 async function troubles(dataDir: string, more: Partial<DoctorTarget> = {}): Promise<Record<string, string>> {
   const found = (await look(dataDir, more)).filter(({ state }) => state !== "ok");
   for (const { todo } of found) expect(todo).toMatch(/./);
@@ -70,7 +70,7 @@ function addPeople(dataDir: string, emails: readonly string[]): void {
 }
 
 describe("the doctor", () => {
-  test("finds nothing wrong with a healthy directory, and looks at everything", async () => {
+  test("finds no problem in a healthy directory, and runs every check", async () => {
     const findings = await look(await newDirectory());
     expect(findings.map(({ check, state }) => `${check} ${state}`)).toEqual([
       "data directory ok",
@@ -94,7 +94,7 @@ describe("the doctor", () => {
     ]);
   });
 
-  test("changes nothing, beside a running server or without one", async () => {
+  test("changes nothing, with or without a running server", async () => {
     const dataDir = await newDirectory();
     const picture = (): string[] =>
       readdirSync(dataDir)
@@ -111,7 +111,7 @@ describe("the doctor", () => {
     await store.close();
   });
 
-  test("sees what stands in the log alone", async () => {
+  test("reads rows that are only in the log", async () => {
     const dataDir = await newDirectory();
     const store = await openFilled(dataDir, clock, 0);
     await addEvent(store, 1, clock.now(), { state: "dead" });
@@ -121,7 +121,7 @@ describe("the doctor", () => {
 
   const broken: {
     rule: string;
-    /** Answers what else is known of the patient, if anything. */
+    /** Breaks the data directory, and returns other settings of the target, if any. */
     arrange: (dataDir: string) => unknown;
     finds: Record<string, string>;
   }[] = [
@@ -133,17 +133,17 @@ describe("the doctor", () => {
       finds: { "data directory": "fail" },
     },
     {
-      rule: "a folder that lost its database fails as a start of it does",
+      rule: "a folder that lost its database fails, as the server's start does",
       arrange: (dataDir) => rmSync(join(dataDir, "relay.db")),
       finds: { database: "fail" },
     },
     {
-      rule: "a master key that others may read fails",
+      rule: "a master key that other users can read fails",
       arrange: (dataDir) => chmodSync(join(dataDir, "master.key"), 0o644),
       finds: { "data directory": "fail" },
     },
     {
-      rule: "a folder that others may look into is a warning",
+      rule: "a folder that other users can read is a warning",
       arrange(dataDir) {
         chmodSync(dataDir, 0o755);
         chmodSync(join(dataDir, "relay.db"), 0o644);
@@ -189,13 +189,13 @@ describe("the doctor", () => {
       finds: { schema: "fail" },
     },
     {
-      rule: "an older schema is a warning, and tables that are not its own fail",
-      // Migration 54 made a table.
+      rule: "an older schema is a warning, and tables that do not belong to it fail",
+      // Migration 54 created a table.
       arrange: (dataDir) => change(dataDir, "DELETE FROM schema_migration WHERE number >= 54"),
       finds: { schema: "warn", tables: "fail" },
     },
     {
-      rule: "a missing master key fails where secrets are sealed",
+      rule: "a missing master key fails if the database has sealed secrets",
       arrange: (dataDir) => rmSync(join(dataDir, "master.key")),
       finds: { "master key": "fail" },
     },
@@ -205,7 +205,7 @@ describe("the doctor", () => {
       finds: { "master key": "fail" },
     },
     {
-      rule: "a key that is none fails",
+      rule: "an invalid master key fails",
       arrange: () => ({ masterKey: "short" }),
       finds: { "master key": "fail" },
     },
@@ -215,7 +215,7 @@ describe("the doctor", () => {
       finds: { queue: "warn" },
     },
     {
-      rule: "an event that waits for a paused relay is none",
+      rule: "an event that waits for a paused relay is no warning",
       async arrange(dataDir) {
         change(dataDir, "UPDATE relay SET state = 'paused'");
         return await addLate(dataDir, { state: "queued", atMs: clock.now() - 10 * MINUTE_MS });
@@ -228,12 +228,12 @@ describe("the doctor", () => {
       finds: { "dead events": "warn" },
     },
     {
-      rule: "one that died days ago is none",
+      rule: "an event that died days ago is no warning",
       arrange: (dataDir) => addLate(dataDir, { state: "dead", atMs: clock.now() - 3 * 24 * 60 * MINUTE_MS }),
       finds: {},
     },
     {
-      rule: "a standing problem is a warning",
+      rule: "an open problem is a warning",
       arrange: (dataDir) =>
         change(
           dataDir,
@@ -252,12 +252,12 @@ describe("the doctor", () => {
       finds: { "base URL": "warn" },
     },
     {
-      rule: "a base URL that only this machine reaches is a warning",
+      rule: "a base URL that only this machine can reach is a warning",
       arrange: () => ({ baseUrl: "http://127.0.0.1:4747" }),
       finds: { "base URL": "warn" },
     },
     {
-      rule: "a base URL that nobody names is a warning",
+      rule: "a missing base URL is a warning",
       arrange: () => ({ baseUrl: null }),
       finds: { "base URL": "warn" },
     },
@@ -280,7 +280,7 @@ describe("the doctor", () => {
       finds: { "sender domain": "warn" },
     },
     {
-      rule: "owners who are not mailed their alerts are a warning",
+      rule: "owners who get no alert mail are a warning",
       arrange: (dataDir) =>
         change(
           dataDir,
@@ -290,12 +290,12 @@ describe("the doctor", () => {
       finds: { problems: "warn", "alert mail": "warn" },
     },
     {
-      rule: "two people of one address, by its domain's two spellings, are a warning",
+      rule: "two people with one address, in both spellings of its domain, are a warning",
       arrange: (dataDir) => addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"]),
       finds: { people: "warn" },
     },
     {
-      rule: "once the first of them is suspended it is over, as neither may be erased for it",
+      rule: "two such people are no warning once the first is suspended, because an erasure is not always possible",
       arrange(dataDir) {
         addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"]);
         change(dataDir, "UPDATE person SET status = 'suspended' WHERE id = 'per_0'");
@@ -303,12 +303,12 @@ describe("the doctor", () => {
       finds: {},
     },
     {
-      rule: "one person under a domain in punycode is none",
+      rule: "one person under a domain in punycode is no warning",
       arrange: (dataDir) => addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"].slice(0, 1)),
       finds: {},
     },
     {
-      rule: "scheduled backups that are not there are a warning",
+      rule: "missing scheduled backups are a warning",
       arrange(dataDir) {
         rmSync(join(dataDir, "backups"), { recursive: true });
         return { backupEveryMs: 60 * MINUTE_MS };
@@ -329,7 +329,7 @@ describe("the doctor", () => {
       finds: { backups: "warn" },
     },
     {
-      rule: "a proxy that the server noticed and nobody named is a warning",
+      rule: "a proxy that the server noticed and that is not configured is a warning",
       arrange: (dataDir) =>
         change(
           dataDir,
@@ -339,7 +339,7 @@ describe("the doctor", () => {
       finds: { problems: "warn", proxy: "warn" },
     },
   ];
-  test("names who stands in two spellings, and what to do about it", async () => {
+  test("names the people with two spellings of one address, and what to do", async () => {
     const dataDir = await newDirectory();
     addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"]);
     const finding = (await look(dataDir)).find(({ check }) => check === "people");
@@ -358,7 +358,7 @@ describe("the doctor", () => {
   }
 });
 
-test("local development without any backup is none", () => {
+test("local development without any backup is no warning", () => {
   const patient = { dataDir: join(folder, "none"), database: null, masterKey: null, baseUrl: null, backupEveryMs: null, quick: false, clock };
   expect([checkBackups(patient, true).state, checkBackups(patient, false).state]).toEqual(["ok", "warn"]);
 });
@@ -366,20 +366,20 @@ test("local development without any backup is none", () => {
 describe("the command", () => {
   const run = (dataDir: string, ...line: string[]) => runCommand(["doctor", "--data-dir", dataDir, ...line], { cwd: folder, clock });
 
-  test("exits 0 with warnings alone, and says what to do", async () => {
+  test("exits with 0 if there are only warnings, and says what to do", async () => {
     const { code, said } = await run(await newDirectory());
     expect(code).toBe(0);
     expect(said).toMatch(/^CHECK +STATE +FOUND$/m);
     expect(said).toMatch(/^base URL +warn .*To do: .*--base-url/m);
   });
 
-  test("exits 1 when something fails", async () => {
+  test("exits with 1 if a check fails", async () => {
     const dataDir = await newDirectory();
     rmSync(join(dataDir, "master.key"));
     expect(await run(dataDir)).toMatchObject({ code: 1, said: expect.stringMatching(/^master key +fail/m) });
   });
 
-  test("--json writes the findings whole", async () => {
+  test("prints every field of the findings with --json", async () => {
     const { code, said } = await run(await newDirectory(), "--json", "--base-url", "https://relay.example.com");
     expect(code).toBe(0);
     const { items } = JSON.parse(said);

@@ -1,4 +1,4 @@
-/** What the dashboard's editor knows of a text while it is typed: where it stops being JSON, where a field stands, what may be written where. */
+/** What the dashboard's editor knows while the user types: the first JSON error, the position of a field, and the completions. */
 import { describe, expect, test } from "bun:test";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { findJsonProblem } from "../../web/editor/json-problem.ts";
@@ -6,7 +6,7 @@ import { placeOf, readTree, spotAt } from "../../web/editor/json-tree.ts";
 import { sayPlace } from "../../web/editor/place-words.ts";
 import { allowedAt, choicesAt, type Known, namesFor, type Schema, templateChoices } from "../../web/editor/schema.ts";
 
-describe("a text that is not JSON is told at its place, in a sentence", () => {
+describe("the editor reports the first JSON error with its position in a sentence", () => {
   const rows: [text: string, at: string, words: RegExp][] = [
     ['{"a":1,}', ",", /comma before this } is one too many/],
     ['{"a":1\n"b":2}', "1", /A comma is missing/],
@@ -33,19 +33,19 @@ describe("a text that is not JSON is told at its place, in a sentence", () => {
     expect(text.slice(problem?.from)).toStartWith(at);
   });
 
-  test("and what is JSON is told as nothing", () => {
+  test("the editor reports no error for valid JSON", () => {
     for (const text of ['{"a":"\\\\"}', '["\\u0041\\"",1e9,-0.5,true,null]', '"x"', "[]", '{"a":{},"b":[[]]}'])
       expect(findJsonProblem(text)).toBeNull();
   });
 
-  test("nesting without end takes no stack", () => {
+  test("unlimited nesting does not overflow the stack", () => {
     const deep = "[".repeat(100_000);
     expect(findJsonProblem(deep)?.message).toContain("never closed");
     expect(readTree(deep)?.kind).toBe("list");
   });
 });
 
-describe("a field is found in the text, or else what is around it", () => {
+describe("the editor finds a field in the text, or the part that contains it", () => {
   const text = '{"trigger":{"map":{"a.b":"x"}},"actions":[{"type":"call_url"},{"type":"x"}]}';
   const rows: [field: string, shown: string][] = [
     ["trigger.map.a.b", '"a.b":"x"'],
@@ -69,7 +69,7 @@ const catalog = {
   access: ["members"],
 };
 
-/** `|` is the caret. */
+/** `|` marks the caret. */
 function at(marked: string): { known: Known; spot: ReturnType<typeof spotAt> } {
   const caret = marked.indexOf("|");
   const text = marked.replace("|", "");
@@ -77,7 +77,7 @@ function at(marked: string): { known: Known; spot: ReturnType<typeof spotAt> } {
   return { known: { schema, catalog, root }, spot: spotAt(root, caret) };
 }
 
-describe("what may be written at the caret", () => {
+describe("completions at the caret", () => {
   const names = (marked: string): string[] => {
     const { known, spot } = at(marked);
     expect(spot?.is).toBe("name");
@@ -89,7 +89,7 @@ describe("what may be written at the caret", () => {
     return choicesAt(known, spot?.steps ?? []).map(({ value }) => value);
   };
 
-  test("fields follow the trigger's kind, the scheme and the action's type", () => {
+  test("offer fields by the trigger's kind, the scheme and the action's type", () => {
     expect(names('{"|"}')).toEqual(["name", "trigger", "actions"]);
     expect(names('{"trigger":{"kind":"schedule","|"}}')).toEqual(["kind", "every", "at", "on"]);
     expect(names('{"trigger":{"|"}}')).toEqual(["kind"]);
@@ -97,7 +97,7 @@ describe("what may be written at the caret", () => {
     expect(names('{"actions":[{"|", "type":"grant_access"}]}')).toEqual(["type", "entitlement", "expiresAt", "reason"]);
   });
 
-  test("values are the schema's, the catalog's and the definition's own", () => {
+  test("offer values from the schema, the catalog and the definition", () => {
     expect(values('{"trigger":{"kind":"|"}}')).toEqual(["receiver", "schedule", "data_change"]);
     expect(values('{"trigger":{"kind":"schedule","every":|}}')).toContain("15m");
     expect(values('{"trigger":{"kind":"receiver","trustUnsignedEvents":|}}')).toEqual([true, false]);
@@ -108,14 +108,14 @@ describe("what may be written at the caret", () => {
     expect(values('{"actions":[|]}')[0]).toMatchObject({ type: "write_record" });
   });
 
-  test("names of another part are offered where they are meant", () => {
+  test("offer names of another part where they are valid", () => {
     const when = at('{"trigger":{"kind":"receiver","map":{"event_type":"type"},"when":{"|"}}}');
     expect(namesFor(when.known, "mapped", when.spot?.steps ?? [])).toEqual(["event_type"]);
     const data = at('{"actions":[{"type":"write_record","collection":"orders","data":{"|"}}]}');
     expect(namesFor(data.known, "field", data.spot?.steps ?? [])).toEqual(["status", "total"]);
   });
 
-  test("templates read what the trigger offers", () => {
+  test("offer template paths that the trigger provides", () => {
     const offered = (text: string) => templateChoices(at(text).known).map(({ value }) => value);
     expect(offered('{"trigger":{"kind":"receiver","map":{"order":"data.id"}}}|')).toEqual([
       "event.data.id",
@@ -127,7 +127,7 @@ describe("what may be written at the caret", () => {
     expect(offered('{"trigger":{"kind":"schedule"}}|')).toEqual(["tick.periodStart"]);
   });
 
-  test("the rule of a field is told in words, with an example", () => {
+  test("show a field's rule in words, with an example", () => {
     const { known, spot } = at('{"trigger":{"kind":"schedule","every":"1|d"}}');
     expect(spot === null ? null : sayPlace(known, spot, null)).toMatchObject({
       field: "trigger.every",
@@ -139,12 +139,12 @@ describe("what may be written at the caret", () => {
   });
 });
 
-test("every field that a definition may have says its rule", () => {
+test("show a rule for every field of a definition", () => {
   const silent: string[] = [];
   const walk = (part: Schema, place: string, isField: boolean): void => {
     if (isField && part.description === undefined) silent.push(place);
     for (const [name, field] of Object.entries(part.properties ?? {})) {
-      // The name that tells variants apart says itself in each variant.
+      // The discriminator has its own text in each variant.
       walk(field, `${place}.${name}`, part.oneOf === undefined);
     }
     for (const field of Object.values(part.patternProperties ?? {})) walk(field, `${place}.*`, true);

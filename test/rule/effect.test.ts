@@ -1,4 +1,4 @@
-/** The last guard under every action: work that left the house is settled once, and work that is done is never forgotten. */
+/** Records of external effects: each intended effect is settled once, and a completed effect is never forgotten. */
 import { expect, test } from "bun:test";
 import { DAY_MS, EVENT_RETENTION_MS } from "../../src/base/limit.ts";
 import { completeEffect, deleteIntent, finalizeEffect, intendEffect } from "../../src/engine/event/effect.ts";
@@ -11,12 +11,12 @@ const { store } = await openFreshStore();
 const key = "email_person\n\nfingerprint\n1";
 let seq = 0;
 
-/** A new event's attempt. */
+/** Builds an attempt. The first attempt belongs to a new event. */
 const working = (runs = 1) => ({ seq: runs === 1 ? ++seq : seq, runs });
 const write = (work: (tx: Writer) => Promise<void>) => store.write("relay", work);
 const effects = () => store.read((tx) => tx.all("SELECT state, result, run FROM effect WHERE event_seq = ?1", seq));
 
-test("what was intended is settled by one attempt; another that believes it is its own changes nothing", async () => {
+test("one attempt settles an intended effect, and a second attempt that owns it no more changes nothing", async () => {
   const first = working();
   await write((tx) => intendEffect(tx, { seq, runs: 1 }, key, "mark"));
   expect(await effects()).toEqual([{ state: "intended", result: '"mark"', run: 1 }]);
@@ -25,13 +25,13 @@ test("what was intended is settled by one attempt; another that believes it is i
   expect(await effects()).toEqual([{ state: "done", result: '"first"', run: 1 }]);
 });
 
-test("what was never intended is not settled", async () => {
+test("an effect without an intent cannot be settled", async () => {
   const one = working();
   await expect(write((tx) => finalizeEffect(tx, one, key, "done"))).rejects.toThrow("not intended any more");
   expect(await effects()).toEqual([]);
 });
 
-test("an intent is dropped where nothing left; what is done stays done, and is done once", async () => {
+test("an intent is deleted if nothing was sent, and a completed effect stays and is stored once", async () => {
   const one = working();
   await write((tx) => intendEffect(tx, { seq, runs: 1 }, key, undefined));
   await write((tx) => deleteIntent(tx, seq, key));
@@ -42,7 +42,7 @@ test("an intent is dropped where nothing left; what is done stays done, and is d
   expect(await effects()).toEqual([{ state: "done", result: '{"id":1}', run: 1 }]);
 });
 
-test("a list of actions counts as used once a day, and is forgotten when no event that is kept can have run it", async () => {
+test("a list of actions is marked as used once a day, and deleted when no stored event can have run it", async () => {
   const relay = { actionList: { text: "[]", fingerprint: "list" } } as LiveRelay;
   const usedAt = () => store.read((tx) => tx.all("SELECT used_at AS usedAt FROM ran_actions"));
   for (const [atMs, noted] of [

@@ -48,7 +48,7 @@ async function switchSends(sends: boolean): Promise<void> {
   await store.write("dashboard", (tx) => saveSettings(tx, now, { mail: { sends } }, now.version));
 }
 
-/** Runs the action as the runner does: intend, send, settle. */
+/** Runs the action as the runner does: it intends, sends and settles. */
 async function mail(person: PersonRow, more: Partial<EmailPerson> = {}, on: Occurrence = {}): Promise<ActionOutcome> {
   const run = market.makeRun(person, on);
   const intent = await store.write("relay", (tx) => emailPerson.intend(tx, { ...action, ...more }, run));
@@ -68,7 +68,7 @@ async function mailTimes(times: number, person: PersonRow, more: Partial<EmailPe
 }
 
 describe("email_person", () => {
-  test("mails the person the event is about, from the domain's word for the kind", async () => {
+  test("mails the event's person from the local part for the kind", async () => {
     const person = await market.newPerson();
     expect(await mail(person, {}, { event: "evt_mail" })).toMatchObject({
       outcome: "done",
@@ -87,14 +87,14 @@ describe("email_person", () => {
     ]);
   });
 
-  test("kind account goes from the account word; event is the default", async () => {
+  test("uses the account address for kind account, and kind event by default", async () => {
     const person = await market.newPerson();
     await mail(person, { kind: "account" });
     await mail(person, { kind: "event" });
     expect(left.map(({ from }) => from)).toEqual(["account@shop.example", "event@shop.example"]);
   });
 
-  test("subject and text are templated; the subject stays one line and both keep their limits", async () => {
+  test("renders subject and text, keeps the subject on one line, and keeps both limits", async () => {
     const person = await market.newPerson();
     const payload = { mapped: { id: "a\r\nBcc: eve@example.com", long: "x".repeat(20_000) } };
     await mail(person, { subject: "Order {{mapped.id}}", text: "{{mapped.id}} for {{person.email}}" }, { payload });
@@ -107,10 +107,10 @@ describe("email_person", () => {
   });
 
   test.each([
-    ["a subject whose only path names nothing", { subject: "{{mapped.none}}", text: "Text" }, "subject"],
+    ["a subject whose only path resolves to nothing", { subject: "{{mapped.none}}", text: "Text" }, "subject"],
     ["a text of spaces", { subject: "Hello", text: " \n {{mapped.none}} " }, "text"],
-    ["a text of characters that show nothing", { subject: "Hello", text: "{{mapped.hidden}}" }, "text"],
-  ])("a mail that is empty once its paths are filled in never leaves, for good: %s", async (_rule, words, which) => {
+    ["a text of invisible characters", { subject: "Hello", text: "{{mapped.hidden}}" }, "text"],
+  ])("fails permanently and sends nothing if a rendered mail is empty: %s", async (_rule, words, which) => {
     const person = await market.newPerson();
     const outcome = await mail(person, words, { payload: { mapped: { hidden: "\u200b\u3164" } } });
     expect(summary(outcome)).toEqual(["mail_empty", "final"]);
@@ -118,7 +118,7 @@ describe("email_person", () => {
     expect([left, await emails()]).toEqual([[], []]);
   });
 
-  test("what its limit cuts is a warning that says so, and what fits is none", async () => {
+  test("warns about text that a limit cuts, and not about text that fits", async () => {
     const warnings = async (length: number) => {
       const told: string[] = [];
       const person = await market.newPerson();
@@ -139,7 +139,7 @@ describe("email_person", () => {
     ]);
   });
 
-  test("a person who stopped event mail gets none and the event goes on; account mail still comes, and allowing it again lets it through", async () => {
+  test("sends no event mail to a person who stopped it until they allow it again, and still sends account mail", async () => {
     const [person, other] = [await market.newPerson(), await market.newPerson()];
     const stop = (stopped: boolean) =>
       store.write("app", (tx) => setMailStop(tx, { environmentId, by: "test", nowMs: clock.now() }, { personId: person.id, stopped }));
@@ -153,7 +153,7 @@ describe("email_person", () => {
     expect(left.map(({ stopFor }) => stopFor)).toEqual([undefined, other.id, person.id]);
   });
 
-  test("is refused until a sending domain is verified, and the result says so", async () => {
+  test("is refused until a sender domain is verified, and the result says so", async () => {
     const person = await market.newPerson();
     await store.write("app", (tx) => tx.run("UPDATE sender_domain SET verified_at = NULL"));
     expect(summary(await mail(person))).toEqual(["sender_domain_required", "tried again"]);
@@ -162,7 +162,7 @@ describe("email_person", () => {
     expect([left, await emails()]).toEqual([[], []]);
   });
 
-  test("in local development needs no domain, and the mail is kept in the mailbox", async () => {
+  test("needs no domain in local development, and stores the mail in the mailbox", async () => {
     const person = await market.newPerson();
     await store.write("app", (tx) => tx.run("DELETE FROM sender_domain"));
     answer = { kind: "mailbox" };
@@ -173,7 +173,7 @@ describe("email_person", () => {
     expect(await emails()).toMatchObject([{ state: "mailbox", from: "event@localhost" }]);
   });
 
-  test("the owner's sends switch applies", async () => {
+  test("applies the owner's sends switch", async () => {
     const person = await market.newPerson();
     await switchSends(false);
     expect(summary(await mail(person))).toEqual(["sends_off", "tried again"]);
@@ -182,12 +182,12 @@ describe("email_person", () => {
     expect(left).toHaveLength(1);
   });
 
-  test("refuses a suspended person for good", async () => {
+  test("refuses a suspended person permanently", async () => {
     expect(summary(await mail(await market.newPerson({ suspended: true })))).toEqual(["person_suspended", "final"]);
     expect(left).toEqual([]);
   });
 
-  test("five event mails a person a UTC day; account mails and other people are not held up", async () => {
+  test("sends five event mails to a person in a UTC day, and does not limit account mails or other people", async () => {
     const [person, other] = [await market.newPerson(), await market.newPerson()];
     await mailTimes(5, person);
     const sixth = await mail(person);
@@ -202,7 +202,7 @@ describe("email_person", () => {
     await mailTimes(1, person);
   });
 
-  test("mails that were sent while the clock stood two months ahead fill no cap until then", async () => {
+  test("does not count mails that were sent while the clock was two months ahead", async () => {
     const person = await market.newPerson();
     const limits = { ...DEFAULT_LIMITS, emailsPerHour: 5 };
     clock.jump(60 * DAY_MS);
@@ -213,7 +213,7 @@ describe("email_person", () => {
     expect(summary(await mail(person))).toEqual(["done"]);
   });
 
-  test("200 mails an app an hour, all its environments together", async () => {
+  test("sends 200 mails an hour for an app, across all its environments", async () => {
     const person = await market.newPerson();
     await store.write("app", async (tx) => {
       for (let number = 0; number < 199; number++) {
@@ -232,7 +232,7 @@ describe("email_person", () => {
     await mailTimes(1, person);
   });
 
-  test("alerts and sign-in mails spend nothing of the app's hour, and neither does a mail that failed", async () => {
+  test("does not count alerts, sign-in mails or failed mails against the app's hourly cap", async () => {
     const person = await market.newPerson();
     const limits = { ...DEFAULT_LIMITS, emailsPerHour: 1 };
     await store.write("app", (tx) =>
@@ -247,7 +247,7 @@ describe("email_person", () => {
     expect(summary(await mail(person, {}, { limits }))).toEqual(["email_capped", "tried again"]);
   });
 
-  test("the caps are the server's, where it raised them", async () => {
+  test("uses the raised caps of the server", async () => {
     const person = await market.newPerson();
     const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 6 };
     await mailTimes(5, person);
@@ -256,8 +256,8 @@ describe("email_person", () => {
   });
 
   test.each<[string, boolean, string[]]>([
-    ["may take it later is tried again", true, ["mail_not_sent", "tried again"]],
-    ["refuses it for good is final", false, ["mail_refused", "final"]],
+    ["may accept later is retried", true, ["mail_not_sent", "tried again"]],
+    ["refuses permanently is final", false, ["mail_refused", "final"]],
   ])("a mail that its server %s", async (_rule, retry, ends) => {
     const person = await market.newPerson();
     answer = { kind: "failed", reason: "recipient_refused", message: "Refused (451).", retry };
@@ -265,7 +265,7 @@ describe("email_person", () => {
     expect(await emails()).toMatchObject([{ state: "failed", message: "Refused (451).", reason: "recipient_refused" }]);
   });
 
-  test("a mail whose end is not known counts as sent, says that it may not have left, and owners are told which", async () => {
+  test("counts a mail with an unknown result as sent, says that it may not have left, and alerts owners about it", async () => {
     const person = await market.newPerson();
     answer = { kind: "unknown", reason: "connection_lost", message: "Connection closed" };
     expect(await mail(person)).toMatchObject({
@@ -281,7 +281,7 @@ describe("email_person", () => {
     for (const { id } of kept) expect(told?.message).toContain(id);
   });
 
-  test("switched off, mail_unknown is not told", async () => {
+  test("does not send a mail_unknown alert if it is switched off", async () => {
     const now = await environment("development");
     const off = { mail: { sends: true }, alerts: { mail_unknown: false } };
     await store.write("dashboard", (tx) => saveSettings(tx, now, off, now.version));
@@ -292,8 +292,8 @@ describe("email_person", () => {
     await store.write("dashboard", (tx) => saveSettings(tx, after, { alerts: {} }, after.version));
   });
 
-  describe("cut off between intending and settling", () => {
-    /** Intends a mail as an attempt that is cut off does; `how` says what had happened to it, and whether the process died. */
+  describe("interrupted between intending and settling", () => {
+    /** Intends a mail as an interrupted attempt does. `how` says whether the mail left and whether the process died. */
     async function cutOff(how: { left: boolean; died: boolean }) {
       const person = await market.newPerson();
       const run = market.makeRun(person, { event: `evt_${person.id}` });
@@ -315,9 +315,9 @@ describe("email_person", () => {
 
     for (const [who, died] of [
       ["by a crash", true],
-      ["by a store that could not be written", false],
+      ["by a failing store", false],
     ] as const) {
-      test(`${who}: a mail whose text had not left is sent after all, once, as the relay says it now`, async () => {
+      test(`${who}: sends a mail whose text had not left, once, with the relay's current text`, async () => {
         const run = await cutOff({ left: false, died });
         const intent = await resume(run, { ...action, text: "Corrected" });
         if (intent === undefined || !("plan" in intent)) throw new Error("It was not sent after all.");
@@ -326,7 +326,7 @@ describe("email_person", () => {
         expect(await mailAlerts()).toEqual([]);
       });
 
-      test(`${who}: a mail whose text may have left counts as sent, is never sent again, and owners are told which`, async () => {
+      test(`${who}: counts a mail whose text may have left as sent, never sends it again, and alerts owners about it`, async () => {
         const run = await cutOff({ left: true, died });
         expect(await resume(run)).toMatchObject({
           outcome: { outcome: "done", message: expect.stringContaining("not known whether this mail left") },
@@ -338,10 +338,10 @@ describe("email_person", () => {
     }
 
     test.each<[string, boolean, MailOutcome, string]>([
-      ["did not leave is sent after all, also where the next attempt sent another", false, { kind: "sent" }, "plan"],
-      ["may have left counts as sent, also where the next attempt sent another", true, { kind: "sent" }, "outcome"],
+      ["did not leave is sent, even if the next attempt sent another", false, { kind: "sent" }, "plan"],
+      ["may have left counts as sent, even if the next attempt sent another", true, { kind: "sent" }, "outcome"],
       [
-        "may have left counts as sent, also where the next attempt failed at another",
+        "may have left counts as sent, even if the next attempt failed at another",
         true,
         { kind: "failed", reason: "timed_out", message: "No answer.", retry: true },
         "outcome",
@@ -363,7 +363,7 @@ describe("email_person", () => {
       ]);
     });
 
-    test("a mail that is sent after all is held to its caps like every other, and spends them once", async () => {
+    test("counts a mail that is sent after an interruption against its caps, once", async () => {
       const run = await cutOff({ left: false, died: false });
       const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 1 };
       let { mark } = run;
@@ -378,7 +378,7 @@ describe("email_person", () => {
     });
   });
 
-  test("an intended mail spends its caps before it left, so that two at once cannot both be the last", async () => {
+  test("counts an intended mail against its caps before it leaves, so that two cannot both use the last place", async () => {
     const person = await market.newPerson();
     const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 1 };
     const run = market.makeRun(person, { limits });
@@ -388,7 +388,7 @@ describe("email_person", () => {
 });
 
 describe("an email_person definition", () => {
-  test.each<[string, unknown]>(emailPerson.examples.map((example) => [example.subject, example]))("%s fits", (_name, example) => {
+  test.each<[string, unknown]>(emailPerson.examples.map((example) => [example.subject, example]))("accepts %s", (_name, example) => {
     expect([checkShape(emailPerson.shape, example), emailPerson.check(example as EmailPerson)]).toEqual([[], []]);
   });
 
@@ -397,12 +397,12 @@ describe("an email_person definition", () => {
     ["a text over 10,000 characters", { ...action, text: "x".repeat(10_001) }],
     ["no subject", { type: "email_person", text: "x" }],
     ["a kind that is not known", { ...action, kind: "alert" }],
-    ["a recipient of its own", { ...action, to: "eve@example.com" }],
-  ])("with %s is refused", (_rule, value) => {
+    ["its own recipient", { ...action, to: "eve@example.com" }],
+  ])("refuses %s", (_rule, value) => {
     expect(checkShape(emailPerson.shape, value).length).toBeGreaterThan(0);
   });
 
-  test("with an expression between the braces is refused", () => {
+  test("refuses an expression between the braces", () => {
     expect(emailPerson.check({ ...action, text: "{{mapped.a | upper}}" })).toMatchObject([{ field: "text" }]);
     expect(emailPerson.check({ ...action, subject: "{{mapped.a" })).toMatchObject([{ field: "subject" }]);
   });

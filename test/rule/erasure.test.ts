@@ -1,4 +1,4 @@
-/** What an erasure looks for and how it goes in steps, and expunging one event by hand. Decisions, section 5, "account erasure". */
+/** What an erasure searches for, how it works in steps, and manual expunging of one event. See the decisions, section 5, "account erasure". */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EraseCursor, eraseRows } from "../../src/shop/people/person-erase.ts";
 import { PiiMatcher } from "../../src/shop/people/pii-match.ts";
@@ -14,18 +14,18 @@ import { type RunningService, startRunningService } from "../kit/running-service
 describe("an erased address in a text", () => {
   const ada = new PiiMatcher({ personId: "per_ada", email: "Ada@Example.com", tokens: ["tok"], by: "key:x" });
   const rows: [what: string, text: string, redacted: string][] = [
-    ["by itself", "ada@example.com", "erased"],
-    ["in other letters' case, in a sentence", "Dear ADA@example.COM, hello", "Dear erased, hello"],
+    ["without surrounding text", "ada@example.com", "erased"],
+    ["in a different case, in a sentence", "Dear ADA@example.COM, hello", "Dear erased, hello"],
     ["in brackets", "Ada <ada@example.com>", "Ada <erased>"],
     ["at the end of a sentence", "Write to ada@example.com.", "Write to erased."],
-    ["percent-encoded, behind an encoded sign", "?e%3Dada%40example.com&x=1", "?e%3Derased&x=1"],
-    ["after a name that a JSON escape ends", '{"a":"line\\nada@example.com"}', '{"a":"line\\nerased"}'],
-    ["behind JSON escapes", '{"a":"\\u0061da\\u0040example.com"}', '{"a":"erased"}'],
+    ["percent-encoded, after an encoded character", "?e%3Dada%40example.com&x=1", "?e%3Derased&x=1"],
+    ["after a name that ends in a JSON escape", '{"a":"line\\nada@example.com"}', '{"a":"line\\nerased"}'],
+    ["after JSON escapes", '{"a":"\\u0061da\\u0040example.com"}', '{"a":"erased"}'],
     ["as a name in JSON", '{"ada@example.com":[1,12345678901234567890]}', '{"erased":[1,12345678901234567890]}'],
-    ["behind the escapes of JSON in JSON", '{"a":"{\\"b\\":\\"ada\\\\u0040example.com\\"}"}', '{"a":"{\\"b\\":\\"erased\\"}"}'],
-    ["before what goes on as no domain does", "ada@example.com-2026-11 ada@example.com.7", "erased-2026-11 erased.7"],
+    ["after the escapes of JSON in JSON", '{"a":"{\\"b\\":\\"ada\\\\u0040example.com\\"}"}', '{"a":"{\\"b\\":\\"erased\\"}"}'],
+    ["before text that cannot continue a domain", "ada@example.com-2026-11 ada@example.com.7", "erased-2026-11 erased.7"],
     [
-      "never as a part of a longer one",
+      "never as part of a longer address",
       "bada@example.com ada@example.com.au x.ada@example.com ada@example.com-x.co.uk ada@example.com.xn--p1ai",
       "bada@example.com ada@example.com.au x.ada@example.com ada@example.com-x.co.uk ada@example.com.xn--p1ai",
     ],
@@ -35,18 +35,18 @@ describe("an erased address in a text", () => {
     expect(ada.holdsAddress(text) ? ada.redactStored(text) : text).toBe(redacted);
   });
 
-  test("in a text of the person's own is written over also where it could be a part of a longer one", () => {
+  test("is replaced in the person's own text even where it could be part of a longer address", () => {
     const own = { own: true };
     expect(ada.redactStored("order-ada@example.com.v2", own)).toBe("order-erased.v2");
     expect(ada.redactStored("ref:x_Ada@Example.com", { ...own, unique: true })).toBe("ref:x_erased-per_ada");
   });
 
-  test("is found with all of its signs percent-encoded", () => {
+  test("is found with all of its characters percent-encoded", () => {
     const plus = new PiiMatcher({ personId: "p", email: "ada+x@example.com", tokens: [], by: "key:x" });
     expect(plus.redactStored("?e=Ada%2Bx%40example.com&x=ada%2bx@example.com")).toBe("?e=erased&x=erased");
   });
 
-  test("may hold every sign that an address may", () => {
+  test("can contain every character that an address allows", () => {
     for (const sign of "!#$%&'*+/=?^_`{|}~.-") {
       const email = `a${sign}b@my-shop.example`;
       const one = new PiiMatcher({ personId: "p", email, tokens: [], by: "key:x" });
@@ -54,7 +54,7 @@ describe("an erased address in a text", () => {
     }
   });
 
-  test("is found with its domain in letters and in punycode, whichever it was kept in", () => {
+  test("is found with its domain in letters and in punycode, whichever form was stored", () => {
     for (const email of ["zoe@bücher.example", "zoe@xn--bcher-kva.example"]) {
       const zoe = new PiiMatcher({ personId: "p", email, tokens: [], by: "key:x" });
       expect(zoe.redactStored("zoe@bücher.example, zoe@xn--bcher-kva.example, zoe@bucher.example")).toBe("erased, erased, zoe@bucher.example");
@@ -62,14 +62,14 @@ describe("an erased address in a text", () => {
     }
   });
 
-  test("holds letters beyond ASCII in either composition", () => {
+  test("is found in either Unicode composition", () => {
     const zoe = new PiiMatcher({ personId: "p", email: "zo\u00eb@example.com", tokens: [], by: "key:x" });
     expect(zoe.redactStored("to ZOE\u0308@example.com")).toBe("to erased");
   });
 });
 
-describe("the rows of a person", () => {
-  test("go in steps of bounded size, however many they are", async () => {
+describe("a person's rows", () => {
+  test("are deleted in steps of bounded size, however many there are", async () => {
     const { store, environmentId, clock, newPerson, newCollection } = await openTown();
     await newCollection("diary", "private", { text: "text" });
     const person = await newPerson();
@@ -95,7 +95,7 @@ describe("the rows of a person", () => {
     expect(Math.max(...sizes)).toBe(200);
   });
 
-  test("do not hold what another person wrote to them", async () => {
+  test("do not include what another person wrote to them", async () => {
     const { store, environmentId, clock, newPerson, newCollection } = await openTown();
     await newCollection("chat", "direct", { text: "text" });
     const [gone, other] = [await newPerson(), await newPerson()];
@@ -118,7 +118,7 @@ describe("the rows of a person", () => {
     expect(await store.read((tx) => tx.all("SELECT id FROM record ORDER BY id"))).toEqual([{ id: "rec_from_other" }, { id: "rec_of_other" }]);
   });
 
-  test("of large records go by their bytes", async () => {
+  test("that are large are deleted in steps limited by bytes", async () => {
     const { store, environmentId, clock, newPerson } = await openTown();
     const person = await newPerson();
     await store.write("app", (tx) =>
@@ -138,7 +138,7 @@ describe("the rows of a person", () => {
   });
 });
 
-describe("expunging one event by hand", () => {
+describe("expunging an event manually", () => {
   let running: RunningService;
   const caller = new FakeCaller();
   const CALL = { type: "call_url", url: "https://example.com/notice" };
@@ -151,7 +151,7 @@ describe("expunging one event by hand", () => {
   afterAll(() => running[Symbol.asyncDispose]());
   const expunge = (id: string) => running.api("POST", `/events/${id}/expunge`);
 
-  test("takes the payload and what results quote, keeps how it ended, and is audited", async () => {
+  test("removes the payload and the quoted results, keeps the outcome, and is audited", async () => {
     caller.reply = () => ({ kind: "answered", ok: true, status: 200, body: "heard of secret-4711" });
     const event = await sendEvent(running, "a", { note: "secret-4711" });
     await running.drain();
@@ -168,14 +168,14 @@ describe("expunging one event by hand", () => {
     expect(items).toMatchObject([{ action: "event.expunged", before: { state: "done" }, after: { payload: null } }]);
   });
 
-  test("twice is once", async () => {
+  test("twice is audited once", async () => {
     const event = await sendEvent(running, "twice");
     await running.drain();
     expect([(await expunge(event)).status, (await expunge(event)).status]).toEqual([200, 200]);
     expect((await running.api("GET", `/audit?target=event:${event}`)).body.items).toHaveLength(1);
   });
 
-  test("of many attempts goes in steps, and the same call goes on with what a cut left", async () => {
+  test("with many attempts works in steps, and the same request continues after an interruption", async () => {
     caller.reply = () => OK;
     const event = await sendEvent(running, "many");
     await running.drain();
@@ -200,11 +200,11 @@ describe("expunging one event by hand", () => {
     await fill();
     expect([await quoted(), (await expunge(event)).status, await quoted()]).toEqual([60, 200, 0]);
     unlisten();
-    // The file's room is given back when that is told: nothing may be quoted any more then.
+    // The response comes only after the space is freed, because nothing may be quoted afterwards.
     expect(await Promise.all(left)).toEqual([0, 0]);
   });
 
-  test("its replay is refused with payload_expunged", async () => {
+  test("makes a replay fail with payload_expunged", async () => {
     const event = await sendEvent(running, "b");
     await running.drain();
     await expunge(event);
@@ -212,7 +212,7 @@ describe("expunging one event by hand", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "payload_expunged"]);
   });
 
-  test("one that waits for its retry ends failed, and is never tried again", async () => {
+  test("ends an event that waits for its retry as failed, without a retry", async () => {
     caller.reply = () => BROKEN;
     const event = await sendEvent(running, "c");
     await running.drain();
@@ -225,7 +225,7 @@ describe("expunging one event by hand", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "failed", attempts: 1 });
   });
 
-  test("one that is running is refused, and can be afterwards", async () => {
+  test("is refused while the event runs, and succeeds afterwards", async () => {
     caller.reply = () => "hang";
     const event = await sendEvent(running, "d");
     await until("it is called", () => caller.hanging() === 1);
@@ -236,7 +236,7 @@ describe("expunging one event by hand", () => {
     expect((await expunge(event)).status).toBe(200);
   });
 
-  test("by command beside the running service: relay events expunge, and relay events show says so", async () => {
+  test("works by command next to the running service, and relay events show reports it", async () => {
     caller.reply = () => OK;
     const event = await sendEvent(running, "by-command", { note: "secret-0815" });
     await running.drain();
@@ -250,11 +250,11 @@ describe("expunging one event by hand", () => {
     expect(items).toMatchObject([{ action: "event.expunged", actor: "command line" }]);
   });
 
-  test("what is not there is not_found", async () => {
+  test("is refused with not_found for an unknown event", async () => {
     expect((await expunge("evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b")).body.code).toBe("not_found");
   });
 
-  test("a sender cannot make its event look expunged", async () => {
+  test("cannot be imitated by a sender's payload", async () => {
     caller.reply = () => OK;
     const event = await sendEvent(running, "e", { expunged: "person_erased" });
     await running.drain();

@@ -1,4 +1,4 @@
-/** The events of a relay's name in blocks, on SQLite: what leads through them finds what is there, in its order, and nobody asks where nothing is. */
+/** The blocks of events for each relay name, on SQLite. Every query through them finds the same rows in the same order as without them. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 const BLOCK = 2_048;
 const NAMES = [1, 2, 3, 4, 5];
-/** Of the last one no event is ever stored; the second environment has a name too. */
+/** The last name never has an event. The second environment has a name too. */
 const STORED = [1, 2, 3, 4];
 
 const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, payload)
@@ -23,23 +23,23 @@ const HELD_TRULY = `SELECT DISTINCT name_key AS name, seq >> 11 AS block FROM ev
 const BETWEEN = "event.seq >= $from AND event.seq < $to";
 const OF_ENVIRONMENT = "event.name_key IN (SELECT key FROM relay_name WHERE environment_id = $environment)";
 
-/** As rooms ask: each is answered as the same words without the index are. */
+/** The queries of the service. Each returns the same rows as the query without the index. */
 const ASKED: Readonly<Record<string, string>> = {
-  "the newest of a name": `SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $name AND ${BETWEEN} ORDER BY event.seq DESC LIMIT 70`,
-  "the oldest of a name": `SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $name AND seq > $from ORDER BY seq LIMIT 70`,
-  "one far behind": `SELECT event.seq FROM event INDEXED BY event_of_relay WHERE event.name_key = $name AND event.seq <= $to ORDER BY event.seq DESC LIMIT 1 OFFSET 99`,
-  "one number": "SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $name AND seq = $from ORDER BY seq",
-  "all of a name": "SELECT count(*) AS count, sum(seq) AS sum FROM event INDEXED BY event_of_relay WHERE name_key = $name",
-  "of a name that is looked up": `SELECT seq, created_at AS at FROM event INDEXED BY event_of_relay
+  "the newest events of a name": `SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $name AND ${BETWEEN} ORDER BY event.seq DESC LIMIT 70`,
+  "the oldest events of a name": `SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $name AND seq > $from ORDER BY seq LIMIT 70`,
+  "events far back": `SELECT event.seq FROM event INDEXED BY event_of_relay WHERE event.name_key = $name AND event.seq <= $to ORDER BY event.seq DESC LIMIT 1 OFFSET 99`,
+  "one event by number": "SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $name AND seq = $from ORDER BY seq",
+  "the totals of a name": "SELECT count(*) AS count, sum(seq) AS sum FROM event INDEXED BY event_of_relay WHERE name_key = $name",
+  "events of a looked-up name": `SELECT seq, created_at AS at FROM event INDEXED BY event_of_relay
     WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environment AND name = 'n3') AND seq >= $from AND created_at >= 1 ORDER BY seq LIMIT 9`,
-  "of an environment": `SELECT seq FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT} AND ${BETWEEN} ORDER BY seq`,
-  "an environment's, by way of its names": `SELECT name_key, count(*) AS count FROM (SELECT event.name_key AS name_key FROM relay_name
+  "events of an environment": `SELECT seq FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT} AND ${BETWEEN} ORDER BY seq`,
+  "counts of an environment by name": `SELECT name_key, count(*) AS count FROM (SELECT event.name_key AS name_key FROM relay_name
     CROSS JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key WHERE relay_name.environment_id = $environment AND ${BETWEEN}) GROUP BY name_key ORDER BY name_key`,
-  "each name's newest": `SELECT key, (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND ${BETWEEN} ORDER BY seq DESC LIMIT 1) AS head
+  "each name's newest event": `SELECT key, (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND ${BETWEEN} ORDER BY seq DESC LIMIT 1) AS head
     FROM relay_name WHERE environment_id = $environment`,
-  "with another table's numbers": `SELECT event.seq AS seq, other.seq AS other FROM event INDEXED BY event_of_relay LEFT JOIN audit AS other ON other.seq > $width
+  "a join with another table": `SELECT event.seq AS seq, other.seq AS other FROM event INDEXED BY event_of_relay LEFT JOIN audit AS other ON other.seq > $width
     WHERE event.name_key = $name AND event.seq >= $from ORDER BY event.seq LIMIT 9`,
-  "slices, each with an end that is worked out": `SELECT slice.value AS start, (SELECT count(*) FROM (SELECT 1 FROM event INDEXED BY event_of_relay
+  "slices with computed ends": `SELECT slice.value AS start, (SELECT count(*) FROM (SELECT 1 FROM event INDEXED BY event_of_relay
     WHERE name_key = $name AND seq >= CAST(slice.value AS INTEGER) AND seq < CAST(slice.value AS INTEGER) + $width ORDER BY seq LIMIT 999)) AS count
     FROM json_each($starts) AS slice`,
 };
@@ -61,7 +61,7 @@ describe("the events of a relay's name", () => {
   });
 
   const insert = (tx: Writer, rows: readonly (readonly [number, number])[]) => tx.run(INSERT, { rows: JSON.stringify(rows) });
-  /** A run of numbers, some left out, whose names take turns but for those of one that is busy. */
+  /** A run of numbers with gaps. The names alternate, except that one name has most of the events. */
   const batch = fc.record({
     skipped: fc.nat(3_000),
     rows: fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.constantFrom(...STORED)), { maxLength: 60 }),
@@ -70,7 +70,7 @@ describe("the events of a relay's name", () => {
   const cut = fc.record({ from: fc.nat(30_000), wide: fc.nat(9_000), name: fc.option(fc.constantFrom(...STORED)) });
   const question = fc.record({ name: fc.constantFrom(...NAMES), environment: fc.constantFrom(1, 2, 3), from: fc.nat(30_000), wide: fc.nat(12_000) });
 
-  test("are found as if they were looked for one by one, whatever was stored, undone and deleted", async () => {
+  test("match a search without blocks, whatever was stored, rolled back and deleted", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(batch, { maxLength: 12 }),
@@ -121,7 +121,7 @@ describe("the events of a relay's name", () => {
     });
   }
 
-  test.each(Object.entries(ASKED).filter(([what]) => !what.includes("environment")))("lead to %s without a walk or a sort", (_, sql) => {
+  test.each(Object.entries(ASKED).filter(([what]) => !what.includes("environment")))("answer %s without a scan or a sort", (_, sql) => {
     using database = new Database(join(folder, "relay.db"), { readonly: true });
     const steps = database.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${followBlocks(sql)}`).all();
     const plan = steps.map(({ detail }) => detail).join("; ");
@@ -130,7 +130,7 @@ describe("the events of a relay's name", () => {
     expect(plan).not.toMatch(/SCAN event|TEMP B-TREE/);
   });
 
-  test("are in their blocks after the migration that made these", () => {
+  test("are in their blocks after the migration that created these", () => {
     using database = new Database(":memory:");
     const apply = (from: number, to: number) => {
       for (const { number, sql } of SQLITE_MIGRATIONS) if (number >= from && number <= to) database.exec(sql);
@@ -145,7 +145,7 @@ describe("the events of a relay's name", () => {
   });
 });
 
-test("a statement that names the index and need not have a name is refused, and one without the index stays as it is", () => {
+test("a statement that uses the index without a name is refused, and one without the index is unchanged", () => {
   expect(() => followBlocks("SELECT seq FROM event INDEXED BY event_of_relay WHERE seq > ?1")).toThrow("no name_key is compared");
   expect(() => followBlocks("SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = ?1 AND state = ?2 OR seq > ?3")).toThrow(
     "whatever else is",

@@ -1,4 +1,4 @@
-/** The list of events and the view of one: every filter, pages that are complete and without repeats, times. */
+/** The list of events and the view of one event: every filter, complete pages without repeats, and times. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readNumberedId } from "../../src/base/id.ts";
@@ -32,7 +32,7 @@ interface Seed {
 
 let count = 0;
 
-/** Stores events as they were left; answers their ids in the order they were stored. */
+/** Stores events in the given state, and returns their ids in the order in which they were stored. */
 async function seed(seeds: readonly Seed[]): Promise<string[]> {
   return store.write("app", async (tx) => {
     const ids: string[] = [];
@@ -55,7 +55,7 @@ async function seed(seeds: readonly Seed[]): Promise<string[]> {
   });
 }
 
-/** So many that differ in nothing but their numbers and times. */
+/** Stores events that differ only in their numbers and times. */
 async function seedAlike(times: number, everyMs = 0): Promise<void> {
   await seed([{}]);
   await store.write("app", (tx) =>
@@ -73,7 +73,7 @@ async function seedAlike(times: number, everyMs = 0): Promise<void> {
 const list = (filter: EventFilter = {}, limit = "200", cursor?: string) =>
   store.read((tx) => listEvents(tx, here, filter, readPageRequest({ limit, cursor })));
 
-/** Every item of every page, and how many pages that took. */
+/** Collects every item of every page, and counts the pages. */
 async function listAll(
   filter: EventFilter,
   limit = "3",
@@ -113,7 +113,7 @@ describe("filters", () => {
   const rows: [string, EventFilter, number[]][] = [
     ["none: everything of this environment, newest first", {}, [7, 6, 4, 3, 2, 1, 0]],
     ["relay", { relay: "orders" }, [7, 4, 1, 0]],
-    ["a relay that never was", { relay: "nothing" }, []],
+    ["a relay that never existed", { relay: "nothing" }, []],
     ["state queued", { state: "queued" }, [3]],
     ["state running", { state: "running" }, [4]],
     ["state done", { state: "done" }, [6, 0]],
@@ -123,7 +123,7 @@ describe("filters", () => {
     ["trigger schedule", { trigger: "schedule" }, [6, 2]],
     ["trigger data_change", { trigger: "data_change" }, [3]],
     ["reason", { reason: "call_failed" }, [1]],
-    ["whatever reason", { reason: "any" }, [3, 1]],
+    ["any reason", { reason: "any" }, [3, 1]],
     ["reason and state", { reason: "any", state: "queued" }, [3]],
     ["reason and relay", { reason: "any", relay: "orders" }, [1]],
     ["person", { person: "per_1" }, [4, 0]],
@@ -135,10 +135,10 @@ describe("filters", () => {
     ["until after everything", { untilMs: START_MS + 100_000 }, [7, 6, 4, 3, 2, 1, 0]],
     ["since and until", { sinceMs: START_MS + 1, untilMs: START_MS + 4 }, [3, 2, 1]],
     ["q: text anywhere in the payload", { q: "Café" }, [0]],
-    ["q takes % as itself", { q: "100%" }, [0]],
-    ["q takes _ as itself", { q: "under_score" }, [1]],
-    ["q without regard to case in ASCII", { q: "UNDERX" }, [7]],
-    ["q that nothing holds", { q: "nowhere" }, []],
+    ["q takes % literally", { q: "100%" }, [0]],
+    ["q takes _ literally", { q: "under_score" }, [1]],
+    ["q ignores case in ASCII", { q: "UNDERX" }, [7]],
+    ["q that matches nothing", { q: "nowhere" }, []],
     ["an empty q", { q: "" }, [7, 6, 4, 3, 2, 1, 0]],
     ["relay and state", { relay: "orders", state: "dead" }, [7, 1]],
     ["person and state", { person: "per_2", state: "dead" }, [7]],
@@ -180,7 +180,7 @@ describe("filters", () => {
     ['{"text":', '{"text":"a"}'],
     [String.raw`Zo\u00eb`, String.raw`{"name":"Zo\u00eb"}`],
   ];
-  test.each(written)("q: %s is found however its sender wrote it: %s", async (q, payload) => {
+  test.each(written)("q: %s is found however its sender encoded it: %s", async (q, payload) => {
     const [id] = await seed([{ payload }, { payload: '{"other":"one"}' }]);
     expect(idsOf((await list({ q })).items)).toEqual([id as string]);
   });
@@ -201,12 +201,12 @@ describe("filters", () => {
     ['paid:{"a', { a: 1 }, true],
     ["other:1", 1, false],
   ];
-  test.each(mapped)("mapped: %s beside %p is found: %p", async (sought, value, found) => {
+  test.each(mapped)("mapped: %s with the stored value %p is found: %p", async (sought, value, found) => {
     const [id] = await seed([{ mapped: { paid: value } }, { mapped: {} }, {}]);
     expect(idsOf((await list({ mapped: sought })).items)).toEqual(found ? [id as string] : []);
   });
 
-  test("q: an event's id finds it alone, at once, however many came after it", async () => {
+  test("q: an event's id finds only that event, at once, however many events are newer", async () => {
     const [first] = await seed([{}]);
     await seedAlike(4_100);
     const page = await list({ q: first as string }, "1");
@@ -239,7 +239,7 @@ describe("pages", () => {
     ["relay and trigger", { relay: "orders", trigger: "schedule" }, { trigger: "schedule" }, 96],
   ];
   for (const [name, filter, rare, most] of SPARSE) {
-    test(`of a filter with few matches far apart (${name}) are short, and together complete`, async () => {
+    test(`of a filter with few distant matches (${name}) are short, and together complete`, async () => {
       const rares = [...(await seed([rare])), ...(await seedAlike(4_500).then(() => seed([rare, rare])))];
       await seedAlike(4_500);
       const { items, pages } = await listAll(filter, "2");
@@ -248,19 +248,19 @@ describe("pages", () => {
     });
   }
 
-  test("are complete when more rows match than one look takes", async () => {
+  test("are complete when more rows match than one step reads", async () => {
     await seedAlike(4_300);
     const { items } = await listAll({ state: "done" }, "200");
     expect(new Set(idsOf(items)).size).toBe(4_300);
   });
 
-  test("refuse a cursor that is not one of this list", async () => {
+  test("refuse a cursor of another list", async () => {
     const refusal = await refusalOf(() => list({}, "5", Buffer.from("abc").toString("base64url")));
     expect(refusal.code).toBe("invalid_input");
   });
 });
 
-describe("what nothing fits is known in one step, however many others there are", () => {
+describe("a filter without matches takes one step, however many other events there are", () => {
   const SINCE = { sinceMs: START_MS, untilMs: START_MS + 9_999 };
   const NOTHING: EventFilter[] = [
     ...(["queued", "running", "failed", "dead"] as const).map((state) => ({ state })),
@@ -289,7 +289,7 @@ describe("what nothing fits is known in one step, however many others there are"
 });
 
 describe("an environment's events", () => {
-  /** Rows of one name each, at numbers of the test's own choice. */
+  /** Stores rows with the given name and number. */
   async function place(rows: readonly { seq: number; environmentId: number; name: string }[]): Promise<void> {
     await store.write("app", async (tx) => {
       for (const { seq, environmentId, name } of rows) {
@@ -307,7 +307,7 @@ describe("an environment's events", () => {
     });
   }
 
-  test("are found at once where they are few and far between those of another", async () => {
+  test("are found at once when they are few among many of another environment", async () => {
     const far = [1, 40_000, 3_000_000, 3_000_001, 90_000_000];
     await place(far.map((seq, at) => ({ seq, environmentId: here, name: `name-${at % 2}` })));
     const busy = (from: number) => Array.from({ length: 1_500 }, (_, at) => ({ seq: from + at, environmentId: there, name: "busy" }));
@@ -321,7 +321,7 @@ describe("an environment's events", () => {
     expect([seqs(since.items), since.next]).toEqual([[3_000_001, 3_000_000, 40_000], null]);
   });
 
-  test("against a model: spans hold some, not too many, and leave none between them out", async () => {
+  test("match a model: spans contain some but not too many, and omit none between them", async () => {
     const row = fc.record({ gap: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 2_000 })), own: fc.boolean(), name: fc.nat({ max: 2 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(row, { maxLength: 60 }), fc.integer({ min: 1, max: 9 }), async (drafts, most) => {
@@ -362,7 +362,7 @@ describe("an environment's events", () => {
 });
 
 describe("times", () => {
-  test("many events of one millisecond are all since that millisecond, and none is until it", async () => {
+  test("include all events of one millisecond from that millisecond, and none until it", async () => {
     await seed([{ atMs: START_MS - 1 }]);
     const ids = await seed(Array.from({ length: 300 }, () => ({ atMs: START_MS })));
     await seed([{ atMs: START_MS + 1 }]);
@@ -371,7 +371,7 @@ describe("times", () => {
     expect((await listAll({ untilMs: START_MS }, "100")).items).toHaveLength(1);
   });
 
-  test("a small step of the clock back hides no event", async () => {
+  test("include every event after a small step of the clock backward", async () => {
     const ids = await seed([0, 900, 500, 501, 1_200].map((ms) => ({ atMs: START_MS + ms })));
     const since = await list({ sinceMs: START_MS + 800 });
     expect(idsOf(since.items)).toEqual([ids[4], ids[1]] as string[]);
@@ -381,7 +381,7 @@ describe("times", () => {
 });
 
 describe("an item and the view", () => {
-  test("an item shows everything but its payload and runs, and its person by address", async () => {
+  test("an item shows everything except its payload and runs, and its person by address", async () => {
     await store.write("app", (tx) =>
       tx.run(
         `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
@@ -414,7 +414,7 @@ describe("an item and the view", () => {
   });
 
   test.each(["", "orders"])(
-    "a step between two times bounds its index by the step, relay %p: of two bounds SQLite begins at the first",
+    "a range of times bounds its index by the later of two bounds, relay %p, because SQLite starts at the first",
     async (relay) => {
       await seedAlike(3_000, 1);
       const filter = { sinceMs: START_MS, untilMs: START_MS + 9_999, trigger: "receiver", ...(relay === "" ? {} : { relay }) } as const;
@@ -433,7 +433,7 @@ describe("an item and the view", () => {
     },
   );
 
-  test("the view of an event of another environment is nothing", async () => {
+  test("the view of an event of another environment is null", async () => {
     const [foreign] = await seed([{ environmentId: there }]);
     expect(await store.read((tx) => findEventView(tx, here, foreign as string))).toBeNull();
     expect(await store.read((tx) => findEventView(tx, there, foreign as string))).toMatchObject({

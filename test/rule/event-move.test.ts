@@ -1,6 +1,6 @@
 /**
- * Events of an earlier version: they move into the table as it is now in steps, a start that is killed is gone on with, and afterwards every
- * old id is found, keys are remembered, and a number is given on from where it was.
+ * Events of an earlier version move into the current table in steps, and a killed start continues at the next one. Afterwards old ids resolve, dedupe
+ * keys still apply, and numbers continue.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
@@ -30,7 +30,10 @@ const keyOf = (seq: number) => keyOfEventId(1, "orders", `sent-${seq}`).hash;
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A database as the version before left it, in a process that was killed: a running event, waiting ones, relays made again and gone. */
+/**
+ * Creates a database as a killed process of the previous version left it. It has running and waiting events, and relays that were deleted or created
+ * again.
+ */
 function fillBefore(): void {
   using old = new Database(file, { create: true, readwrite: true });
   old.run("PRAGMA auto_vacuum = INCREMENTAL");
@@ -64,7 +67,7 @@ function fillBefore(): void {
       const state = seq === EVENTS - 5 ? "running" : seq > EVENTS - 4 ? "queued" : seq % 100 === 7 ? "dead" : "done";
       const text = JSON.stringify({ event: { number: seq, note: "x".repeat(seq === 40 ? 300_000 : 200) }, mapped: {} });
       const name = relay === "rly_gone" ? "gone" : "orders";
-      // Its clock was an hour ahead once.
+      // The clock was an hour ahead for these events.
       const atMs = START_MS + seq + (seq > 20_000 && seq <= 20_003 ? 3_600_000 : 0);
       insert.run(
         seq,
@@ -87,7 +90,7 @@ function fillBefore(): void {
   })();
 }
 
-/** Starts that are killed before their first step and behind it, several; answers how many rows were still to move after each. */
+/** Kills several starts before or after their first step, and returns how many rows were left to move after each. */
 async function killStarts(): Promise<number[]> {
   const start = `
     const { openSqlite } = await import(${JSON.stringify(script)});
@@ -117,7 +120,7 @@ beforeAll(async () => {
   await (await openSqlite(file, { clock, onMigrate: ({ from }, begun) => told.push([from, begun]) })).close();
 });
 
-test("a start that is killed is gone on with by the next, and one copy was kept, from before the first", () => {
+test("the next start continues a killed one, and one copy exists from before the first", () => {
   expect(left).toEqual([23_000, 18_000, 13_000]);
   expect(told).toEqual([[25, true]]);
   const copies = readdirSync(join(folder, "backups"));
@@ -127,7 +130,7 @@ test("a start that is killed is gone on with by the next, and one copy was kept,
   expect(copy.query("SELECT count(*) AS count FROM event").get()).toEqual({ count: EVENTS });
 });
 
-test("every row is there once, as it was", () => {
+test("every row exists once, unchanged", () => {
   using moved = new Database(file, { readwrite: true });
   const rows = moved
     .query<Record<string, unknown>, []>(
@@ -145,7 +148,7 @@ test("every row is there once, as it was", () => {
   expect(moved.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
 });
 
-test("old ids are found and shown, keys are remembered, and numbers go on behind the greatest ever", async () => {
+test("old ids are found and shown, dedupe keys still apply, and numbers continue after the greatest", async () => {
   const store = await openSqlite(file, { clock });
   const page = readPageRequest({ limit: "3" });
   for (const seq of [1, 40, 5_000, 5_001, 20_002, EVENTS]) {
@@ -162,7 +165,7 @@ test("old ids are found and shown, keys are remembered, and numbers go on behind
   );
   const listSince = (request: typeof page) => readPage(store, request, (tx, step) => listEvents(tx, 1, { sinceMs: START_MS + 3_600_000 }, step));
   let since = await listSince(page);
-  // On a busy machine a page may be over before its steps have found any.
+  // On a busy machine, a page may end before its steps find any row.
   while (since.items.length === 0 && since.next !== null) since = await listSince(readPageRequest({ limit: "3", cursor: since.next }));
   expect(since.items.map(({ id }) => id)).toEqual([20_003, 20_002, 20_001].map(idOf));
   expect(await store.read(listReadyRelays)).toEqual(expect.arrayContaining(["rly_new"]));

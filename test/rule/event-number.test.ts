@@ -1,4 +1,4 @@
-/** An event's number and the id that is made of it: never given twice, found again, and told from the ids of earlier versions. */
+/** An event's number and the id made from it. A number is never used twice, an id finds its event, and ids of earlier versions differ. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { newId, numberedId, readNumberedId } from "../../src/base/id.ts";
@@ -26,7 +26,7 @@ const insert = (into: Store, nowMs = START_MS) =>
   );
 
 describe("a number", () => {
-  test("is never given twice: not after the newest event is gone, nor all of them, nor after a restart, nor beside another process", async () => {
+  test("is never used twice: not after events are deleted, after a restart, or with another process", async () => {
     await using opened = await openTestStore();
     const { clock } = opened;
     const given: number[] = [];
@@ -53,7 +53,7 @@ describe("a number", () => {
     expect(given).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test("that a transaction took and did not keep is given to the next", async () => {
+  test("of a transaction that rolled back goes to the next event", async () => {
     const { seq } = await insert(store);
     await expect(
       store.write("app", async (tx) => {
@@ -73,7 +73,7 @@ describe("a number", () => {
 });
 
 describe("an id", () => {
-  test("is made of the time and the number, sorts as ids of before do, and is read again", () => {
+  test("contains the time and the number, sorts after earlier ids, and can be parsed", () => {
     fc.assert(
       fc.property(fc.nat({ max: 2 ** 47 }), fc.nat({ max: Number.MAX_SAFE_INTEGER }), (atMs, seq) => {
         const id = numberedId("evt", atMs, seq);
@@ -85,7 +85,7 @@ describe("an id", () => {
     for (let times = 0; times < 100; times++) expect(readNumberedId("evt", newId("evt", START_MS))).toBeNull();
   });
 
-  test("finds its own event alone", async () => {
+  test("finds only its own event", async () => {
     const { id, seq } = await insert(store);
     const find = (environmentId: number, text: string) => store.read((tx) => findEventSeq(tx, environmentId, text));
     expect(await find(1, id)).toBe(seq);
@@ -101,7 +101,7 @@ describe("an id", () => {
     expect(await find(2, id)).toBeNull();
   });
 
-  test("of an earlier version finds its event, and the one that this version would have made does not", async () => {
+  test("of an earlier version finds its event, but the id that this version would make does not", async () => {
     const former = newId("evt", START_MS);
     const { id, seq } = await insert(store);
     await store.write("app", (tx) => tx.run("UPDATE event SET former_id = ?2 WHERE seq = ?1", seq, former));
@@ -119,7 +119,7 @@ describe("events by their time", () => {
     fc.integer({ min: -400 * HOUR, max: -3_000 }),
   );
 
-  test("against a model: no event since or until a moment is left out, whatever the clock did", async () => {
+  test("match a model that misses no event since or until a moment, whatever the clock did", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 60 }),
@@ -132,7 +132,7 @@ describe("events by their time", () => {
           for (const one of steps) {
             nowMs += one;
             const { seq } = await insert(opened.store, nowMs);
-            // Gaps, as deleted events leave them.
+            // Leaves gaps, as deleted events do.
             if (rows.length % 7 === 3) await opened.store.write("app", (tx) => tx.run("DELETE FROM event WHERE seq = ?1", seq));
             else rows.push({ seq, atMs: nowMs });
           }
@@ -149,7 +149,7 @@ describe("events by their time", () => {
     );
   });
 
-  test("a day's first event is found as it is, and what was noted of a clock set back goes with the events", async () => {
+  test("find a day's first event, and delete the notes about a clock set back with the events", async () => {
     await using opened = await openTestStore();
     const read = (ms: number) => opened.store.read((tx) => firstSeqAbout(tx, "event", ms));
     for (const ms of [0, 1, 1, 500, 501, 100 * HOUR, 2 * HOUR, 3 * HOUR]) await insert(opened.store, START_MS + ms);
@@ -174,7 +174,7 @@ describe("events by their time", () => {
     [60_000, true],
     [119_000, true],
     [121_000, true],
-  ])("a clock that is set back by %d ms is noted: %p, and no event since a moment is left out", async (backMs, isNoted) => {
+  ])("note a clock that is set back by %d ms: %p, and miss no event", async (backMs, isNoted) => {
     await using opened = await openTestStore();
     for (const ms of [0, HOUR, HOUR - backMs, HOUR - backMs + 200, HOUR - backMs + 1_000]) await insert(opened.store, START_MS + ms);
     const noted = await opened.store.read((tx) => tx.all("SELECT seq FROM event_clock_back"));
@@ -183,7 +183,7 @@ describe("events by their time", () => {
     expect(since).toBeLessThanOrEqual(2);
   });
 
-  test("a clock that is set back over and over bounds nothing, and leaves nothing out", async () => {
+  test("have no bounds when a clock is set back over and over, so they miss no event", async () => {
     await using opened = await openTestStore();
     for (let time = 0; time < 70; time++) await insert(opened.store, START_MS - time * HOUR);
     const [since, until] = await opened.store.read(async (tx) => [await firstSeqSince(tx, "event", START_MS), await endSeqUntil(tx, "event", 0)]);

@@ -1,4 +1,4 @@
-/** "Event row" and the run's traces: warnings, truncation and templates, the audit row of each run, the line on standard output. */
+/** The specification's "Event row" and the traces of a run: warnings, truncation, templates, the run's audit row and its line on stdout. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { EventTrigger } from "../../src/engine/event/event.ts";
@@ -29,7 +29,7 @@ async function sendAndDrain(id: string, more: object = {}): Promise<string> {
   return event;
 }
 
-/** An event of a kind that no sender here makes. */
+/** Stores an event of a kind that no sender makes here. */
 async function putEvent(name: string, trigger: EventTrigger, payload: JsonObject): Promise<string> {
   const [relay] = await running.rows<{ id: string; environmentId: number }>(
     "SELECT id, environment_id AS environmentId FROM relay WHERE name = ?1",
@@ -54,7 +54,7 @@ async function putEvent(name: string, trigger: EventTrigger, payload: JsonObject
 describe("warnings", () => {
   const warning = "{{event.no.where}} names nothing in this event and was left empty.";
 
-  test("a path naming nothing renders empty and adds a warning to the event", async () => {
+  test("a path that resolves to nothing renders empty and adds a warning to the event", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MISSING] }));
     const view = await showEvent(running, await sendAndDrain("a"));
     expect(view).toMatchObject({ state: "done", warnings: [warning] });
@@ -63,12 +63,12 @@ describe("warnings", () => {
     expect(items[0].warnings).toBe(1);
   });
 
-  test("a path that is missed many times is one warning", async () => {
+  test("a path that is missing many times adds one warning", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MISSING, MISSING] }));
     expect((await showEvent(running, await sendAndDrain("a"))).warnings).toEqual([warning]);
   });
 
-  test("stay through retries and replays that skip what gave them", async () => {
+  test("stay through retries and replays that skip the actions which caused them", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [MISSING, CALL] }));
     const event = await sendAndDrain("a");
@@ -81,7 +81,7 @@ describe("warnings", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", warnings: [warning] });
   });
 
-  test("of a later attempt stand beside those of an earlier one, and outlive the relay", async () => {
+  test("of a later attempt appear together with earlier ones, and outlive the relay", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [MISSING, CALL] }));
     const event = await sendAndDrain("a");
@@ -103,7 +103,7 @@ describe("warnings", () => {
   });
 });
 
-test("a warning of an action that was edited after its work finds room beside fifty others", async () => {
+test("a warning of an action that was edited after it ran has a place after fifty others", async () => {
   const paths = Array.from({ length: 80 }, (_, n) => `{{event.p${n}}}`).join("");
   const many = { ...WRITE, data: { order: paths } };
   await saveRelay(running, receiverDefinition({ actions: [many, GRANT], map: PERSON_MAP }));
@@ -117,7 +117,7 @@ test("a warning of an action that was edited after its work finds room beside fi
 });
 
 describe("truncation", () => {
-  test("a payload of exactly 32 KB is stored whole, one byte more is not", () => {
+  test("a payload of exactly 32 KB is stored in full, and one byte more is cut", () => {
     const whole = 32 * 1024 - '{"event":"","mapped":{"event_id":"a"}}'.length;
     const make = (length: number) => makeReceiverPayload(`"${"x".repeat(length)}"`, { event_id: "a" });
     expect(make(whole)).toMatchObject({ truncated: false, preview: null });
@@ -126,7 +126,7 @@ describe("truncation", () => {
     expect(cut.preview).toHaveLength(4_096);
   });
 
-  test("counts bytes of UTF-8, and cuts no character in two", () => {
+  test("counts bytes of UTF-8, and never cuts a character in two", () => {
     const cut = makeReceiverPayload(`"a${"é".repeat(20_000)}"`, { note: `b${"é".repeat(20_000)}` });
     expect(cut.truncated).toBe(true);
     expect(cut.preview).toBe(`"a${"é".repeat(2_047)}`);
@@ -135,11 +135,11 @@ describe("truncation", () => {
 
   const KB = 1024;
   const sizes: [rule: string, given: Record<string, number>, kept: Record<string, number>][] = [
-    ["a mapped value of 32 KB is whole", { a: 32 * KB }, { a: 32 * KB }],
+    ["a mapped value of 32 KB is stored in full", { a: 32 * KB }, { a: 32 * KB }],
     ["one byte more is cut to 32 KB", { a: 32 * KB + 1, b: 10 }, { a: 32 * KB, b: 10 }],
-    ["64 KB together are whole", { a: 32 * KB, b: 32 * KB }, { a: 32 * KB, b: 32 * KB }],
-    ["over 64 KB together the largest give way", { a: 40 * KB, b: 10 * KB, c: 40 * KB }, { a: 27 * KB, b: 10 * KB, c: 27 * KB }],
-    ["small ones stay whole however many large ones there are", { id: 20, a: 200 * KB, b: 200 * KB, c: 200 * KB }, { id: 20, a: 21_838, b: 21_839, c: 21_839 }],
+    ["64 KB together are stored in full", { a: 32 * KB, b: 32 * KB }, { a: 32 * KB, b: 32 * KB }],
+    ["over 64 KB together, the largest values are cut", { a: 40 * KB, b: 10 * KB, c: 40 * KB }, { a: 27 * KB, b: 10 * KB, c: 27 * KB }],
+    ["small values are stored in full, however many large ones there are", { id: 20, a: 200 * KB, b: 200 * KB, c: 200 * KB }, { id: 20, a: 21_838, b: 21_839, c: 21_839 }],
   ]; // biome-ignore format: one row a line
   test.each(sizes)("%s", (_rule, given, kept) => {
     const mapped = Object.fromEntries(Object.entries(given).map(([name, size]) => [name, "x".repeat(size)]));
@@ -152,7 +152,7 @@ describe("truncation", () => {
 
   const mappedOf = (payload: { text: string }) => (JSON.parse(payload.text) as { mapped: Record<string, string> }).mapped;
 
-  test("the mapped fields survive and templates read them; a path into what was cut away says that it can no longer be read", async () => {
+  test("the mapped fields survive for templates, and a path into the cut part adds a warning", async () => {
     await saveRelay(running, receiverDefinition({ actions: [{ ...WRITE, data: { order: "{{mapped.event_id}}{{event.id}}" } }] }));
     const view = await showEvent(running, await sendAndDrain("a", { filler: "x".repeat(40_000) }));
     expect(view).toMatchObject({ state: "done", truncated: true } as object);
@@ -162,7 +162,7 @@ describe("truncation", () => {
     expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([{ found: "a" }]);
   });
 
-  test("a name that the map got later is not there in what was cut away, and the warning says why", async () => {
+  test("a name added to the map later is missing from a cut payload, and the warning says why", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
     const id = await sendAndDrain("a", { note: "late", filler: "x".repeat(40_000) });
     const map = { event_id: "id", note: "note" };
@@ -174,7 +174,7 @@ describe("truncation", () => {
     );
   });
 
-  test("a mapped text of 12,000 characters is used whole, and one that was cut is a warning from the start", async () => {
+  test("a mapped text of 12,000 characters is used in full, and a cut one adds a warning at once", async () => {
     const map = { event_id: "id", note: "note" };
     await saveRelay(running, receiverDefinition({ map, actions: [{ ...WRITE, data: { order: "{{mapped.note}}" } }] }));
     const filler = "y".repeat(30_000);
@@ -184,7 +184,7 @@ describe("truncation", () => {
     expect(cut.warnings).toEqual(["mapped.note was cut: it takes 40,000 bytes and its first 32,768 were kept (32 KB a value, 64 KB together)."]);
   });
 
-  test("the notice of a truncated event says so beside the event, and no other notice does", async () => {
+  test("the notice of a truncated event says so next to the event, and no other notice does", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     await sendAndDrain("a");
     await sendAndDrain("b", { filler: "x".repeat(40_000) });
@@ -196,7 +196,7 @@ describe("truncation", () => {
     });
   });
 
-  test("a reason that is over 200 characters once it is filled in is cut with a warning", async () => {
+  test("a rendered reason over 200 characters is cut with a warning", async () => {
     const action = { type: "grant_credits", amount: 5, reason: "For {{event.why}}" };
     await saveRelay(running, receiverDefinition({ actions: [action], map: PERSON_MAP }));
     const whole = await showEvent(running, await sendAndDrain("a", { email: "ada@example.com", why: "w".repeat(196) }));
@@ -214,7 +214,7 @@ describe("the audit row of a run", () => {
       event,
     );
 
-  test("is one, by the relay, with each action's before and after", async () => {
+  test("exists once, is written by the relay, and holds each action's before and after", async () => {
     await saveRelay(running, receiverDefinition({ actions: [GRANT, WRITE, CALL], map: PERSON_MAP }));
     const event = await sendAndDrain("a", { email: "ada@example.com" });
     const [row, ...others] = await auditRows(event);
@@ -228,7 +228,7 @@ describe("the audit row of a run", () => {
     ]);
   });
 
-  test("is written for each attempt, failed ones too", async () => {
+  test("is written for each attempt, also for failed ones", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendAndDrain("a");
@@ -249,7 +249,7 @@ describe("the audit row of a run", () => {
     expect(await auditRows(orphan)).toHaveLength(1);
   });
 
-  test("what a relay makes is attributed to the relay by name", async () => {
+  test("attributes what a relay creates to the relay by name", async () => {
     await saveRelay(running, receiverDefinition({ actions: [GRANT, WRITE], map: PERSON_MAP }));
     const event = await sendAndDrain("a", { email: "ada@example.com" });
     expect(await running.rows("SELECT relay_name AS relay, event_id AS event FROM credit")).toEqual([{ relay: "orders", event }]);
@@ -266,13 +266,13 @@ describe("each run prints its line", () => {
     expect(running.lines).toEqual(["RELAY · orders · receiver · 2 actions · ok"]);
   });
 
-  test("one action is one action", async () => {
+  test("prints 1 actions for a single action", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
     await sendAndDrain("a");
     expect(running.lines).toEqual(["RELAY · orders · receiver · 1 actions · ok"]);
   });
 
-  test("failed, for each attempt that failed, and ok for the one that did not", async () => {
+  test("failed for each failed attempt, and ok for the successful one", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     await sendAndDrain("a");
@@ -282,7 +282,7 @@ describe("each run prints its line", () => {
     expect(running.lines).toEqual(["RELAY · orders · receiver · 2 actions · failed", "RELAY · orders · receiver · 2 actions · ok"]);
   });
 
-  test("failed, for an event whose person was not found", async () => {
+  test("failed for an event whose person was not found", async () => {
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
     await sendAndDrain("a");
     expect(running.lines).toEqual(["RELAY · orders · receiver · 1 actions · failed"]);

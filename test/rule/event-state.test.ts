@@ -1,4 +1,4 @@
-/** "States and transitions", Event: each row of the specification's table, and what decisions.md adds to it. */
+/** The specification's "States and transitions" for events: each row of its table, and the additions in decisions.md. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -30,14 +30,14 @@ async function sendAndDrain(id: string, more: object = {}): Promise<string> {
   return event;
 }
 
-/** Time passes as for a machine that slept: one poll at its end. */
+/** Moves the clock as for a machine that slept, with one poll at the end. */
 async function pass(ms: number): Promise<void> {
   running.clock.jump(ms);
   await running.clock.advance(5_000);
   await running.drain();
 }
 
-/** The long waits: the machine is off for most of it, and started again a minute before the retry is due. */
+/** Skips most of a long wait: the machine is off, and starts again a minute before the retry is due. */
 async function sleepMost(ms: number): Promise<void> {
   if (ms <= 5 * MINUTE) return;
   running.clock.jump(ms - MINUTE);
@@ -45,14 +45,14 @@ async function sleepMost(ms: number): Promise<void> {
 }
 
 describe("queued and running", () => {
-  test("a trigger arrives: the event row is stored, queued; nothing runs before it exists", async () => {
+  test("a trigger stores the event row as queued, and nothing runs before it exists", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "a");
     expect(await showEvent(running, event)).toMatchObject({ state: "queued", attempts: 0, runs: [] });
   });
 
-  test("the runner starts: running, and the attempt counts from here on", async () => {
+  test("the runner starts the event: it is running, and the attempt counts from here", async () => {
     caller.reply = () => "hang";
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendEvent(running, "a");
@@ -67,7 +67,7 @@ describe("queued and running", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 1 });
   });
 
-  test("all actions succeed: done, with one run and its results", async () => {
+  test("the event is done when all actions succeed, with one run and its results", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     const view = await showEvent(running, await sendAndDrain("a"));
     expect(view).toMatchObject({ state: "done", reason: null, nextAttemptAt: null, attempts: 1 });
@@ -81,7 +81,7 @@ describe("queued and running", () => {
   });
 });
 
-/** That every attempt fails is told after half an hour, by fruitless.test.ts's rules. */
+/** Leaves out relay_failing, which fruitless.test.ts checks. */
 async function deadAlerts() {
   return (await alertsOf(running)).filter(({ code }) => code !== "relay_failing");
 }
@@ -97,7 +97,7 @@ describe("an action fails and attempts remain", () => {
   ];
 
   for (const road of ["sending", "database"] as const) {
-    test(`on the ${road} road it runs again after 1 min, 5 min, 30 min, 2 h, 8 h, 16 h, each to the millisecond, then it is dead with an alert`, async () => {
+    test(`the ${road} path retries after exactly 1 min, 5 min, 30 min, 2 h, 8 h and 16 h, and then the event is dead with an alert`, async () => {
       caller.reply = () => BROKEN;
       if (road === "database") await running.api("PUT", "/products/lamp", {});
       const failing = road === "sending" ? CALL : { type: "refund_product", product: "lamp" };
@@ -135,7 +135,7 @@ describe("an action fails and attempts remain", () => {
     });
   }
 
-  test("actions stop at the first failure; on the retry the earlier ones are skipped and call_url sends again", async () => {
+  test("the first failure stops the actions, and the retry skips completed actions but sends call_url again", async () => {
     const other = { type: "call_url", url: "https://example.com/second" };
     caller.reply = (url) => (url === other.url ? BROKEN : OK);
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL, other, WRITE] }));
@@ -154,7 +154,7 @@ describe("an action fails and attempts remain", () => {
     expect(caller.requests[3]?.body).toContain('"outcome":"skipped"');
   });
 
-  test("a success on a later attempt is done, its reason cleared", async () => {
+  test("a success on a later attempt makes the event done and clears its reason", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendAndDrain("a");
@@ -164,7 +164,7 @@ describe("an action fails and attempts remain", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", reason: null, attempts: 2 });
   });
 
-  test("a failure that nobody foresaw, in a door, is a failed attempt like any other and the seventh is the last", async () => {
+  test("an unexpected exception in a port counts as a failed attempt, and the seventh is the last", async () => {
     caller.reply = () => "throw";
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     const event = await sendAndDrain("a");
@@ -180,7 +180,7 @@ describe("an action fails and attempts remain", () => {
   });
 });
 
-describe("a definition-level failure is dead on the first attempt, with the alert", () => {
+describe("a failure in the definition makes the event dead on the first attempt, with the alert", () => {
   const PERSON = { email: "ada@example.com" };
   const rows: [string, { actions: object[]; more?: object; given?: () => Promise<unknown> }][] = [
     [
@@ -248,7 +248,7 @@ describe("a definition-level failure is dead on the first attempt, with the aler
     });
   }
 
-  test("is dead on a later attempt too, when it comes up only then", async () => {
+  test("makes the event dead on a later attempt too, if it occurs only then", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [CALL, { ...WRITE, collection: "later" }] }));
     const event = await sendAndDrain("a");
@@ -266,7 +266,7 @@ describe("a definition-level failure is dead on the first attempt, with the aler
 describe("alert relay_failed", () => {
   const dead = () => receiverDefinition({ actions: [{ ...WRITE, collection: "nowhere" }] });
 
-  test("is on by default, and switchable on the Alerts page", async () => {
+  test("is on by default, and can be switched off on the Alerts page", async () => {
     await saveRelay(running, dead());
     await sendAndDrain("a");
     expect(await alertsOf(running)).toHaveLength(1);
@@ -282,7 +282,7 @@ describe("alert relay_failed", () => {
     expect(await alertsOf(running)).toHaveLength(2);
   });
 
-  test("a burst of dead events of one relay is one alert with a count", async () => {
+  test("counts a burst of dead events of one relay in one alert", async () => {
     await saveRelay(running, dead());
     for (const id of ["a", "b", "c"]) await sendEvent(running, id);
     await running.drain();
@@ -302,7 +302,7 @@ describe("failed: the event ended without running any action, with no retry and 
   }
 
   for (const key of ["person_email", "person_id", "person_token"]) {
-    test(`person_not_found for ${key} names the key that was tried, never its value`, async () => {
+    test(`person_not_found for ${key} names the key that was used, never its value`, async () => {
       const map = { event_id: "id", [key]: "who" };
       await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL], map }));
       const event = await sendAndDrain("a", { who: "nobody-secret-value" });
@@ -327,7 +327,7 @@ describe("failed: the event ended without running any action, with no retry and 
     expect(running.lines).toEqual(["RELAY · orders · receiver · 0 actions · failed"]);
   });
 
-  test("relay_deleted: the relay was deleted while a retry waited; what the attempt before it said stays", async () => {
+  test("relay_deleted: the relay was deleted while a retry waited, and the report of the earlier attempt stays", async () => {
     caller.reply = () => BROKEN;
     const actions = [{ ...CALL }];
     await saveRelay(running, receiverDefinition({ actions, map: PERSON_MAP }));
@@ -354,7 +354,7 @@ describe("failed: the event ended without running any action, with no retry and 
     await expectFailed(event, "trigger_changed");
   });
 
-  test("unsigned_event: the relay changed to act without the opt-in before the run; a replay answers 409", async () => {
+  test("unsigned_event: the relay's actions changed without the opt-in before the run, and a replay returns 409", async () => {
     const verify = { scheme: "shared_token" };
     const map = { event_id: "id", person_id: "who" };
     const { person } = (await running.api("POST", "/persons", { email: "ada@example.com" })).body;
@@ -375,8 +375,8 @@ describe("failed: the event ended without running any action, with no retry and 
   });
 });
 
-describe("which definition, which person", () => {
-  test("the definition that is current when the attempt starts runs, never a copy taken at arrival", async () => {
+describe("the definition and the person of an attempt", () => {
+  test("use the definition at the attempt's start, not a copy from the event's arrival", async () => {
     caller.reply = () => BROKEN;
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendAndDrain("a");
@@ -388,7 +388,7 @@ describe("which definition, which person", () => {
     expect(view.runs[1]?.results).toMatchObject([{ type: "write_record", outcome: "done" }]);
   });
 
-  test("the person is resolved when the attempt starts, not at receipt", async () => {
+  test("use the person at the attempt's start, not at receipt", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE], map: { event_id: "id", person_token: "token" } }));
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "a", { token: "store-account-1" });
@@ -399,7 +399,7 @@ describe("which definition, which person", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", person: { id: person.id } });
   });
 
-  test("over the daily cap of invited people an event waits for its retry like any failure", async () => {
+  test("over the daily cap of invited people, an event waits for its retry like any failure", async () => {
     const config = { limits: { ...DEFAULT_LIMITS, invitesPerDay: 1 } };
     await using capped = await startRunningService({ config });
     await makeOrders(capped);

@@ -1,4 +1,7 @@
-/** What a relay's calls and events come to: each kind of nothing just below its threshold, at it, and recovered; few events and thousands; a restart. */
+/**
+ * Alerts about relays without results. Each kind is tested just below its threshold, at it and after recovery, with few events and thousands, and
+ * across a restart.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -60,7 +63,7 @@ async function send(type = "paid", headers: Record<string, string> | null = null
   await receiving.receiver.receive({ ...call, headers: new Headers({ "content-type": "application/json", ...(headers ?? signed) }) });
 }
 
-/** So many calls or ends, the first one now. */
+/** Runs `one` the given number of times, the first time now. */
 async function every(everyMs: number, times: number, one: () => Promise<void>): Promise<void> {
   for (let done = 0; done < times; done++) {
     if (done > 0) await fresh.clock.advance(everyMs);
@@ -78,7 +81,7 @@ const ignored = () => send("other");
 const nobody = () => end("not_run", "person_not_found");
 const fails = () => end("failed", "call_failed");
 const capped = async () => {
-  // Of another relay of the app, as far as the cap is concerned.
+  // Uses the app's one place in the minute, as another relay would.
   const relay = (await relays.current()).relays[0];
   if (relay !== undefined) await send();
 };
@@ -98,18 +101,18 @@ async function told(): Promise<string[]> {
 
 const LOOK = 6 * MINUTE_MS;
 
-describe("a run of nothing is a problem at its threshold, and not before", () => {
+describe("a series without results is a problem at its threshold, and not before", () => {
   const CASES: [string, string | null, () => Promise<void>][] = [
-    // Every call ignored by `when`.
-    ["three ignored calls in less than a day", null, () => every(11 * HOUR_MS, 3, ignored)],
-    ["three ignored calls over a day", "relay_ignoring", () => every(12 * HOUR_MS, 3, ignored)],
-    ["two ignored calls, however far apart", null, () => every(5 * DAY_MS, 2, ignored)],
-    ["three ignored calls, and a day passes", "relay_ignoring", () => every(MINUTE_MS, 3, ignored).then(() => fresh.clock.advance(DAY_MS + LOOK))],
-    ["two hundred ignored calls in half an hour", null, () => every(9_000, 200, ignored)],
-    ["two hundred ignored calls over an hour", "relay_ignoring", () => every(18_100, 200, ignored)],
-    ["one in ten calls matches, for days", null, () => every(HOUR_MS, 100, () => send(serial % 10 === 0 ? "paid" : "other"))],
+    // `when` ignores every request.
+    ["three ignored requests in less than a day", null, () => every(11 * HOUR_MS, 3, ignored)],
+    ["three ignored requests over a day", "relay_ignoring", () => every(12 * HOUR_MS, 3, ignored)],
+    ["two ignored requests, however far apart", null, () => every(5 * DAY_MS, 2, ignored)],
+    ["three ignored requests, and a day passes", "relay_ignoring", () => every(MINUTE_MS, 3, ignored).then(() => fresh.clock.advance(DAY_MS + LOOK))],
+    ["two hundred ignored requests in half an hour", null, () => every(9_000, 200, ignored)],
+    ["two hundred ignored requests over an hour", "relay_ignoring", () => every(18_100, 200, ignored)],
+    ["one in ten requests matches, for days", null, () => every(HOUR_MS, 100, () => send(serial % 10 === 0 ? "paid" : "other"))],
     [
-      "a run no longer than twice the longest one that ended well",
+      "a series no longer than twice the longest that ended well",
       null,
       async () => {
         await every(HOUR_MS, 30, ignored);
@@ -118,7 +121,7 @@ describe("a run of nothing is a problem at its threshold, and not before", () =>
       },
     ],
     [
-      "a run longer than twice the longest one that ended well",
+      "a series longer than twice the longest that ended well",
       "relay_ignoring",
       async () => {
         await every(HOUR_MS, 12, ignored);
@@ -126,9 +129,9 @@ describe("a run of nothing is a problem at its threshold, and not before", () =>
         await every(HOUR_MS, 25, ignored);
       },
     ],
-    // Every event finds nobody.
+    // No event finds its person.
     [
-      "three events that find nobody within an hour",
+      "three events that find no person within an hour",
       null,
       () =>
         send()
@@ -136,24 +139,24 @@ describe("a run of nothing is a problem at its threshold, and not before", () =>
           .then(() => every(29 * MINUTE_MS, 3, nobody)),
     ],
     [
-      "three events that find nobody over an hour",
+      "three events that find no person over an hour",
       "relay_nobody",
       () =>
         send()
           .then(() => end("ok"))
           .then(() => every(30 * MINUTE_MS, 3, nobody)),
     ],
-    ["twenty events that find nobody in a quarter of an hour", "relay_nobody", () => end("ok").then(() => every(48_000, 20, nobody))],
+    ["twenty events that find no person in a quarter of an hour", "relay_nobody", () => end("ok").then(() => every(48_000, 20, nobody))],
     [
-      "one event that finds nobody, of a relay that did something before",
+      "one event that finds no person, of a relay that acted before",
       null,
       () =>
         end("ok")
           .then(nobody)
           .then(() => fresh.clock.advance(2 * DAY_MS)),
     ],
-    ["the first event ever finds nobody, and a day passes", "relay_nobody", () => nobody().then(() => fresh.clock.advance(DAY_MS + LOOK))],
-    ["every second event finds somebody", null, () => every(HOUR_MS, 20, async () => (++serial % 2 === 0 ? end("ok") : nobody()))],
+    ["the first event ever finds no person, and a day passes", "relay_nobody", () => nobody().then(() => fresh.clock.advance(DAY_MS + LOOK))],
+    ["every second event finds its person", null, () => every(HOUR_MS, 20, async () => (++serial % 2 === 0 ? end("ok") : nobody()))],
     // Every attempt fails.
     [
       "an event's first three attempts, seven minutes",
@@ -186,12 +189,12 @@ describe("a run of nothing is a problem at its threshold, and not before", () =>
   });
 });
 
-describe("a good event over the cap", () => {
+describe("a valid event over the cap", () => {
   const CASES: [string, string | null, number, number][] = [
-    ["one alone", null, 0, 1],
-    ["nineteen in one minute", null, 1_000, 19],
-    ["twenty in one minute", "relay_capped", 1_000, 20],
-    ["and its repeat in the next minute", "relay_capped", MINUTE_MS, 2],
+    ["one event", null, 0, 1],
+    ["nineteen events in one minute", null, 1_000, 19],
+    ["twenty events in one minute", "relay_capped", 1_000, 20],
+    ["one event and its repeat in the next minute", "relay_capped", MINUTE_MS, 2],
   ];
   test.each(CASES)("%s: %s", async (_when, code, everyMs, times) => {
     limits = { ...limits, verifiedEventsPerMinute: 1 };
@@ -200,7 +203,7 @@ describe("a good event over the cap", () => {
     await fresh.clock.advance(MINUTE_MS);
     for (let done = 0; done < times; done++) {
       if (done > 0) await fresh.clock.advance(everyMs);
-      // The app's one event of the minute, where the minute is a new one.
+      // Uses the app's one event of a new minute.
       if (done === 0 || everyMs >= MINUTE_MS) await send();
       await capped();
     }
@@ -214,18 +217,18 @@ describe("a good event over the cap", () => {
   });
 });
 
-describe("a receiver that was never called", () => {
+describe("a receiver without requests", () => {
   const UNCALLED: [string, string[], () => Promise<void>][] = [
-    ["is told of after a day", ["relay_uncalled"], () => fresh.clock.advance(DAY_MS + LOOK)],
-    ["not before", [], () => fresh.clock.advance(DAY_MS - MINUTE_MS)],
-    ["a scanner's call without anything signed is none", ["relay_uncalled"], () => send("paid", {}).then(() => fresh.clock.advance(DAY_MS + LOOK))],
-    ["a call with a wrong signature is one", [], () => send("paid", { [SIGNED]: "wrong" }).then(() => fresh.clock.advance(DAY_MS + LOOK))],
+    ["raises a problem after a day", ["relay_uncalled"], () => fresh.clock.advance(DAY_MS + LOOK)],
+    ["raises no problem before", [], () => fresh.clock.advance(DAY_MS - MINUTE_MS)],
+    ["ignores a scanner's request without a signature", ["relay_uncalled"], () => send("paid", {}).then(() => fresh.clock.advance(DAY_MS + LOOK))],
+    ["counts a request with a wrong signature", [], () => send("paid", { [SIGNED]: "wrong" }).then(() => fresh.clock.advance(DAY_MS + LOOK))],
     [
-      "a call with a signature under another name is one",
+      "counts a request with a signature under another name",
       [],
       () => send("paid", { "x-other-signature": "abc" }).then(() => fresh.clock.advance(DAY_MS + LOOK)),
     ],
-    ["a good call is one", [], () => send().then(() => fresh.clock.advance(DAY_MS + LOOK))],
+    ["counts a valid request", [], () => send().then(() => fresh.clock.advance(DAY_MS + LOOK))],
   ];
   test.each(UNCALLED)("%s", async (_rule, codes, happens) => {
     await makeRelay();
@@ -233,13 +236,13 @@ describe("a receiver that was never called", () => {
     expect(await standing()).toEqual(codes);
   });
 
-  test("not in local development", async () => {
+  test("raises no problem in local development", async () => {
     await makeRelay("local");
     await fresh.clock.advance(3 * DAY_MS);
     expect(await standing()).toEqual([]);
   });
 
-  test("told once, over at its first call", async () => {
+  test("raises one alert, and resolves it at the first request", async () => {
     await makeRelay();
     await fresh.clock.advance(DAY_MS + LOOK);
     await restart(HOUR_MS);
@@ -255,7 +258,7 @@ describe("a receiver that was never called", () => {
   });
 });
 
-test("a scanner's calls without anything signed are no run of refusals", async () => {
+test("a scanner's requests without a signature do not count as rejected requests", async () => {
   await makeRelay();
   await send();
   await every(10 * MINUTE_MS, 20, () => send("paid", {}));
@@ -264,7 +267,7 @@ test("a scanner's calls without anything signed are no run of refusals", async (
   expect(await standing()).toEqual(["relay_refusing"]);
 });
 
-describe("resolved by hand just before the server stops, it does not come back with the next call alone", () => {
+describe("a problem that was resolved manually just before a stop does not return with the next request", () => {
   const RESOLVED: [string, () => Promise<void>, number, number][] = [
     ["relay_ignoring", ignored, 8 * HOUR_MS, 5],
     ["relay_nobody", nobody, 30 * MINUTE_MS, 4],
@@ -290,7 +293,7 @@ describe("resolved by hand just before the server stops, it does not come back w
   });
 });
 
-describe("each is told once with the cause, known after a restart, and over with the first that goes well", () => {
+describe("each problem alerts once with its cause, survives a restart, and resolves at the first success", () => {
   const STORIES: [string, () => Promise<void>, () => Promise<void>, string, string][] = [
     [
       "relay_ignoring",
@@ -332,7 +335,7 @@ describe("each is told once with the cause, known after a restart, and over with
     await receiving.stop();
   });
 
-  test("what waiting cannot mend is shown as a problem and told by its own alert alone; its end is told", async () => {
+  test("a failure that waiting cannot fix raises the problem without a second alert, and its end is reported", async () => {
     await makeRelay();
     await end("failed", "sender_domain_required");
     expect([await standing(), await told()]).toEqual([["relay_failing"], []]);
@@ -340,7 +343,7 @@ describe("each is told once with the cause, known after a restart, and over with
     expect(await told()).toEqual(["relay_recovered: orders acts again: every action of an event succeeded."]);
   });
 
-  test("attempts that made events dead were told of by those: the problem stands without a further alert", async () => {
+  test("attempts that made events dead raise the problem without another alert", async () => {
     await makeRelay();
     await end("failed", "entitlement_unknown", true);
     await every(10 * MINUTE_MS, 4, fails);
@@ -348,7 +351,7 @@ describe("each is told once with the cause, known after a restart, and over with
     expect([await standing(), await told()]).toEqual([["relay_failing"], []]);
   });
 
-  test("a time in which nothing ran is no part of a run", async () => {
+  test("a time in which nothing ran does not count toward a series", async () => {
     await makeRelay();
     await every(3 * MINUTE_MS, 3, fails);
     await restart(10 * DAY_MS);
@@ -358,7 +361,7 @@ describe("each is told once with the cause, known after a restart, and over with
     expect(await standing()).toEqual(["relay_failing"]);
   });
 
-  test("a save of the definition begins anew", async () => {
+  test("saving the definition starts the count again", async () => {
     await makeRelay();
     await every(11 * HOUR_MS, 3, ignored);
     const definition = receiver("orders", undefined, undefined, { map: { event_id: "id", event_type: "type" }, when: { event_type: "due" } });

@@ -1,11 +1,11 @@
-/** A server's process that works and has become large collects its garbage before the runtime would; what only its start needed it gives back once. */
+/** A busy process with much memory collects garbage before the runtime would. Memory that only the start needed is returned once. */
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { collectUnderLoad, giveBackOnceQuiet } from "../../src/interfaces/cli/server/gc-pacing.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 
 const MIB = 2 ** 20;
 
-/** A process of so much memory; `works`: how much of the time. What it is asked to collect is noted. */
+/** Stages a process with this much memory. `works` is the share of time in which it works. It records the collections that are asked for. */
 function staged({ mib, works, allUs = 0 }: { mib: number; works: number; allUs?: number }) {
   const clock = new VirtualClock(START_MS);
   const state = { mib, works, young: 0, all: 0, usedUs: 0, seenMs: clock.monotonicMs() };
@@ -30,7 +30,7 @@ async function pass(clock: VirtualClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 50) await clock.advance(50);
 }
 
-test("a process that is small, or large and does next to nothing, is left alone", async () => {
+test("a process that is small, or large and nearly idle, is never asked to collect", async () => {
   for (const of of [
     { mib: 150, works: 1 },
     { mib: 400, works: 0.1 },
@@ -42,7 +42,7 @@ test("a process that is small, or large and does next to nothing, is left alone"
   }
 });
 
-test("a large one that works collects by its work: the young each 80 ms of it at most, everything each 400", async () => {
+test("a large busy process collects young objects at most every 80 ms of work, and everything every 400 ms", async () => {
   const { clock, state, collecting } = staged({ mib: 200, works: 1 });
   await using _collecting = collecting;
   await pass(clock, 10_000);
@@ -57,7 +57,7 @@ test("a large one that works collects by its work: the young each 80 ms of it at
   expect([state.young, state.all]).toEqual(before);
 });
 
-test("where much is alive, and all of it takes long to go through, that is a thirtieth of the work at most", async () => {
+test("a process with many live objects spends at most a thirtieth of its work on collections", async () => {
   const { clock, state, collecting } = staged({ mib: 600, works: 1, allUs: 100_000 });
   await using _collecting = collecting;
   await pass(clock, 31_000);
@@ -65,7 +65,7 @@ test("where much is alive, and all of it takes long to go through, that is a thi
   expect(state.all).toBeLessThanOrEqual(11);
 });
 
-test("no more once the server ends", async () => {
+test("the collections stop once the server ends", async () => {
   const { clock, state, collecting } = staged({ mib: 200, works: 1 });
   await collecting[Symbol.asyncDispose]();
   await pass(clock, 2_000);
@@ -76,7 +76,7 @@ const shrink = spyOn(Bun, "shrink").mockImplementation(() => undefined);
 afterEach(() => shrink.mockClear());
 afterAll(() => shrink.mockRestore());
 
-test("what only the start needed is given back in the first quiet second, and never again", async () => {
+test("memory of the start is returned in the first quiet second, and never again", async () => {
   const clock = new VirtualClock(START_MS);
   await using _given = giveBackOnceQuiet(clock);
   expect(shrink).toHaveBeenCalledTimes(0);
@@ -85,7 +85,7 @@ test("what only the start needed is given back in the first quiet second, and ne
   expect(shrink).toHaveBeenCalledTimes(1);
 });
 
-test("what only the start needed is not given back where the server ends before", async () => {
+test("memory of the start is not returned if the server ends before that", async () => {
   const clock = new VirtualClock(START_MS);
   const given = giveBackOnceQuiet(clock);
   await given[Symbol.asyncDispose]();

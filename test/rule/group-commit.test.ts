@@ -1,4 +1,4 @@
-/** Which writes share a group: how long it waits for more of them, how many drafts are one call, and what holds of any mixture of them that fail or not. */
+/** Group commit: which writes share a group, how long it waits for more, the drafts of one call, and mixtures of failures. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -40,7 +40,7 @@ const addApp = (tx: Writer, id: string) => tx.run("INSERT INTO app (id, name, cr
 const listApps = async (tx: Reader): Promise<string[]> => (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY rowid")).map(({ id }) => id);
 
 describe("a group", () => {
-  test("of one write waits for nobody: it runs in the next turn of the loop", async () => {
+  test("of one write waits for no other write, and runs in the next turn of the event loop", async () => {
     let ran = false;
     const written = store.write("app", async () => {
       ran = true;
@@ -51,7 +51,7 @@ describe("a group", () => {
     await written;
   });
 
-  test("that others joined while it formed waits one turn more, for those on their way, and never a second one", async () => {
+  test("that other writes joined waits one more turn for late writes, and never a second turn", async () => {
     using _ = holdRealClock();
     const order: string[] = [];
     const add = (id: string) =>
@@ -70,8 +70,8 @@ describe("a group", () => {
     expect(await store.read(listApps)).toEqual(["a", "b", "c", "d"]);
   });
 
-  test("keeps the order of arrival, and leaves nobody waiting where writes never stop coming", async () => {
-    // No group is over before its time.
+  test("keeps the order of arrival, and leaves no write waiting when writes never stop", async () => {
+    // Time does not end a group here.
     using _ = holdRealClock();
     let now = 0;
     const waited: number[] = [];
@@ -96,7 +96,7 @@ describe("a group", () => {
     expect(Math.max(...waited)).toBeLessThanOrEqual(4);
   });
 
-  test("that waits one turn more when the store is closed is written before that", async () => {
+  test("that waits one more turn is written before the store closes", async () => {
     const writes = ["a", "b"].map((id) => store.write("app", (tx) => addApp(tx, id)));
     const closed = store.close();
     expect(await Promise.all(writes)).toEqual([1, 1]);
@@ -107,8 +107,8 @@ describe("a group", () => {
 });
 
 describe("drafts", () => {
-  test("are more a call the less they take, 64 at most", async () => {
-    // They take nothing, on a busy machine too.
+  test("are processed in larger calls the less time they take, 64 at most", async () => {
+    // On the held clock these drafts take no time, even on a busy machine.
     using _ = holdRealClock();
     const calls: number[] = [];
     const add = store.batchWrites("app", async (_tx, drafts: readonly number[]) => {
@@ -122,13 +122,13 @@ describe("drafts", () => {
     expect(calls.reduce((sum, size) => sum + size)).toBe(400);
   });
 
-  test("that each take long hold the loop hardly longer than as many writes would, and those behind them come to their turn", async () => {
+  test("that each take long block the event loop hardly longer than separate writes, and later ones get their turn", async () => {
     const add = store.batchWrites("app", async (_tx, drafts: readonly number[]) => {
       for (const _ of drafts) burn(3);
       return drafts;
     });
     const quick = store.batchWrites("app", async (_tx, drafts: readonly number[]) => drafts);
-    // Grown to the most by those that take nothing.
+    // Drafts that take no time first raise the batch to its maximum.
     await Promise.all(Array.from({ length: 200 }, (_, at) => quick(at)));
     const slow = () => Promise.all(Array.from({ length: 64 }, (_, at) => add(at)));
     await slow();
@@ -142,12 +142,12 @@ describe("drafts", () => {
     over = true;
     await watch;
     expect(Math.max(...groups)).toBeLessThanOrEqual(8);
-    // The loop turns between them.
+    // The event loop turns between the groups.
     expect(turns).toBeGreaterThanOrEqual(groups.length);
   });
 });
 
-/** The same numbers from the same seed. */
+/** Returns the same numbers for the same seed. */
 function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -160,7 +160,7 @@ type Kind = "good" | "throws" | "throws late" | "same row" | "caught inside";
 
 describe("any mixture of drafts and writes", () => {
   test.each([1, 2, 3, 4, 5, 6])(
-    "is answered each with its own end, and leaves the rows, keys and callbacks of those that succeeded alone (seed %d)",
+    "gives each its own result, and keeps rows, keys and callbacks only of those that succeeded (seed %d)",
     async (seed) => {
       const below = random(seed);
       const called: string[] = [];
@@ -232,7 +232,7 @@ describe("any mixture of drafts and writes", () => {
         await store.close();
         store = await open();
         expect(await store.read(listApps)).toEqual(["taken", ...kept]);
-        // The roads are of the store that was closed.
+        // The batch writers belong to the store that was closed.
         break;
       }
       const keysOf = (ids: readonly string[]) =>
@@ -247,8 +247,8 @@ describe("any mixture of drafts and writes", () => {
   );
 });
 
-test("another process that writes between two groups is waited for and seen by the drafts behind it", async () => {
-  // However long the other one holds the lock.
+test("drafts wait for another process that writes between two groups, and see its rows", async () => {
+  // Lets the other process hold the lock for any time.
   using _ = holdRealClock();
   const add = store.batchWrites("app", async (tx, ids: readonly string[]) => {
     const found: (string | null)[] = [];
@@ -279,7 +279,7 @@ test("another process that writes between two groups is waited for and seen by t
   expect(database.query("SELECT count(*) AS apps FROM app").get()).toEqual({ apps: 300 });
 });
 
-/** A group commit over a database that keeps nothing. */
+/** A group commit over a database that stores nothing. */
 function groupOver(beginsAhead: boolean, commit: GroupDatabase["commit"], onGroup: (size: number) => void = () => undefined): GroupCommit {
   const none = async () => null;
   const nothing = async () => undefined;
@@ -298,7 +298,7 @@ function groupOver(beginsAhead: boolean, commit: GroupDatabase["commit"], onGrou
   );
 }
 
-test("groups that are durable in another order are told in the order of their commits", async () => {
+test("groups that become durable in another order are reported in commit order", async () => {
   const told: number[] = [];
   const durables = [1, 2].map(() => Promise.withResolvers<void>());
   let commits = 0;
@@ -321,7 +321,7 @@ test("groups that are durable in another order are told in the order of their co
   expect(told).toEqual([1, 2, 3]);
 });
 
-/** How many calls wait for an answer, always as many, and what groups they become where the next begins behind the one before it. */
+/** The group sizes for a constant number of waiting callers, when the next group starts before the previous one is durable. */
 const TOGETHER: readonly (readonly [callers: number, beginsAhead: boolean, size: number])[] = [
   [40, true, 40],
   [64, true, 64],
@@ -332,8 +332,8 @@ const TOGETHER: readonly (readonly [callers: number, beginsAhead: boolean, size:
 ];
 
 for (const [callers, beginsAhead, size] of TOGETHER)
-  test(`${callers} calls at once become groups of ${size}${beginsAhead ? ", the next read while one is written" : " where a group ends before the next"}`, async () => {
-    // A group also ends after some milliseconds, however few calls are in it.
+  test(`${callers} concurrent calls become groups of ${size}${beginsAhead ? ", and the next is read while one is written" : " if a group ends before the next starts"}`, async () => {
+    // A group also ends after some milliseconds, however few calls it contains.
     using _ = holdRealClock();
     const sizes: number[] = [];
     const group = groupOver(

@@ -1,4 +1,4 @@
-/** What senders ask an address before they send to it: what is answered, after which check, and what never is. */
+/** The handshakes by which senders test an address: the responses, the checks before them, and the requests that get none. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
@@ -26,8 +26,8 @@ const meta = (change: Record<string, string> = {}) =>
   `?${new URLSearchParams({ "hub.mode": "subscribe", "hub.verify_token": TOKEN, "hub.challenge": "1158201444", ...change })}`;
 const MARKUP = ["<script>alert(1)</script>", "<svg/onload=a>", "javascript:alert(1)", "a b", "a\nb", "é", '"', "{{x}}", "%3Cb%3E", ""];
 
-describe("asked by GET", () => {
-  test("meta: the challenge is said back for the relay's own verify token", () => {
+describe("a handshake by GET", () => {
+  test("meta: echoes the challenge for the relay's own verify token", () => {
     expect(ask("meta", meta())).toBe("200 text/plain 1158201444");
   });
   const refused: [string, string, string][] = [
@@ -41,16 +41,16 @@ describe("asked by GET", () => {
     ["a challenge of 257 characters", meta({ "hub.challenge": "1".repeat(257) }), "256"],
     ["a query of more than 2,048 characters", `${meta()}&x=${"x".repeat(2_048)}`, "2048"],
   ];
-  test.each(refused)("meta: %s is not answered", (_what, search, why) => {
+  test.each(refused)("meta: refuses %s", (_what, search, why) => {
     expect(ask("meta", search)).toContain(why);
     expect(ask("meta", search)).not.toContain(TOKEN);
   });
-  test("meta: nobody asked where no hub.* came, and by HEAD", () => {
+  test("meta: is no handshake without hub.* parameters or by HEAD", () => {
     expect(ask("meta", "")).toBeNull();
     expect(ask("meta", "?challenge=1")).toBeNull();
     expect(ask("meta", meta(), "HEAD")).toBeNull();
   });
-  test("dropbox: the challenge is said back, once and short", () => {
+  test("dropbox: echoes one short challenge", () => {
     expect(ask("dropbox", "?challenge=dBmx-_8")).toBe("200 text/plain dBmx-_8");
     expect(ask("dropbox", "?challenge=a&challenge=b")).toContain("twice");
     expect(ask("dropbox", `?challenge=${"a".repeat(256)}`)).toStartWith("200 ");
@@ -58,31 +58,31 @@ describe("asked by GET", () => {
     expect(ask("dropbox", "?other=1")).toBeNull();
     expect(ask("dropbox", "?challenge=a", "HEAD")).toBeNull();
   });
-  test.each(MARKUP)("nothing but harmless characters is said back: %j", (challenge) => {
+  test.each(MARKUP)("echoes only harmless characters: %j", (challenge) => {
     expect(ask("dropbox", `?${new URLSearchParams({ challenge })}`)).toContain("challenge has other characters");
     expect(ask("meta", meta({ "hub.challenge": challenge }))).toContain("hub.challenge has other characters");
     expect(answer("slack", { type: "url_verification", challenge })).toContain("challenge has other characters");
     expect(answer("zoom", { event: "endpoint.url_validation", payload: { plainToken: challenge } })).toContain("plainToken");
   });
-  test("probe: HEAD and GET are answered with nothing", () => {
+  test("probe: responds to HEAD and GET with an empty body", () => {
     expect(ask("probe", "")).toBe("200 text/plain ");
     expect(ask("probe", "?a=%3Cb%3E", "HEAD")).toBe("200 text/plain ");
   });
-  test.each(["slack", "zoom", "discord", "twitch"])("%s asks nothing by GET", (name) => {
+  test.each(["slack", "zoom", "discord", "twitch"])("%s has no handshake by GET", (name) => {
     expect(ask(name, meta())).toBeNull();
     expect(ask(name, "?challenge=1")).toBeNull();
   });
 });
 
-describe("asked by a call that verified", () => {
-  test("slack: url_verification", () => {
+describe("a handshake by a verified request", () => {
+  test("slack: echoes the challenge of url_verification", () => {
     expect(answer("slack", { token: "x", challenge: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P", type: "url_verification" })).toBe(
       "200 text/plain 3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P",
     );
     expect(answer("slack", { type: "event_callback", challenge: "a" })).toBeNull();
     expect(answer("slack", { type: "url_verification", challenge: ["a"] })).toContain("challenge");
   });
-  test("zoom: the token with its HMAC, and of no text that an event's signature could be of", () => {
+  test("zoom: returns the token with its HMAC, and refuses text that could be an event's signed payload", () => {
     const plainToken = "qgg8vlvZRS6UYooatFL8Aw";
     const encryptedToken = createHmac("sha256", SECRET).update(plainToken).digest("hex");
     expect(answer("zoom", { event: "endpoint.url_validation", payload: { plainToken }, event_ts: 1 })).toBe(
@@ -93,23 +93,23 @@ describe("asked by a call that verified", () => {
     expect(answer("zoom", { event: "meeting.started", payload: { plainToken } })).toBeNull();
     expect(answer("zoom", { event: "endpoint.url_validation", payload: null })).toContain("plainToken");
   });
-  test("discord: the ping of interactions and of webhook events, and never an event", () => {
+  test("discord: handles the ping of interactions and of webhook events, but no event", () => {
     expect(answer("discord", { type: 1, id: "1", application_id: "2" })).toBe('200 application/json {"type":1}');
     expect(answer("discord", { version: 1, application_id: "2", type: 0 })).toBe("204 application/json ");
     expect(answer("discord", { version: 1, application_id: "2", type: 1, event: { type: "ENTITLEMENT_CREATE" } })).toBeNull();
     expect(answer("discord", { type: 2, data: { name: "buy" } })).toBeNull();
     expect(answer("discord", { type: "1" })).toBeNull();
   });
-  test("twitch: the challenge of a pending subscription", () => {
+  test("twitch: echoes the challenge of a pending subscription", () => {
     const subscription = { status: "webhook_callback_verification_pending" };
     expect(answer("twitch", { challenge: "pogchamp-kappa-360noscope-vohiyo", subscription })).toBe("200 text/plain pogchamp-kappa-360noscope-vohiyo");
     expect(answer("twitch", { challenge: "a", subscription: { status: "enabled" } })).toBeNull();
     expect(answer("twitch", { challenge: "a", subscription, event: {} })).toBeNull();
   });
-  test.each(["slack", "zoom", "discord", "twitch"])("%s: no object is no handshake", (name) => {
+  test.each(["slack", "zoom", "discord", "twitch"])("%s: has no handshake for a body that is no object", (name) => {
     for (const body of ["[]", "null", "1", "{", "type=1"]) expect(answer(name, body)).toBeNull();
   });
-  test.each(["meta", "dropbox", "probe"])("%s is never a call", (name) => {
+  test.each(["meta", "dropbox", "probe"])("%s has no handshake by a verified request", (name) => {
     expect(answer(name, { type: "url_verification", challenge: "a" })).toBeNull();
   });
 });
@@ -135,7 +135,7 @@ describe("verify.handshake", () => {
     { scheme: "hooks", handshake: "dropbox" },
     { scheme: "twitch", handshake: "twitch" },
   ];
-  test.each(good)("%j is a definition", (verify) => {
+  test.each(good)("%j is valid", (verify) => {
     expect(fieldsOf(verify)).toEqual([]);
   });
   const bad: [Record<string, unknown>, string][] = [
@@ -150,7 +150,7 @@ describe("verify.handshake", () => {
     [{ ...SIGNED, handshake: "twitch" }, "use scheme twitch"],
     [{ scheme: "hooks", handshake: "slack" }, "over {body}"],
   ];
-  test.each(bad)("%j is refused, because its check would not be made", (verify, why) => {
+  test.each(bad)("%j is refused, because its check would be skipped", (verify, why) => {
     const [told, ...others] = fieldsOf(verify);
     expect(told).toContain("trigger.verify.handshake");
     expect(told).toContain(why);

@@ -1,4 +1,6 @@
-/** How relays are doing where a balancer sends each call to another of three nodes: what they see adds up, and ends for all by what one of them sees. */
+/**
+ * The health of relays when a balancer spreads requests over three nodes. What the nodes see adds up, and one node's success ends a problem for all.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -34,7 +36,7 @@ beforeEach(async () => {
   for (const _ of NODES) nodes.push(await startNode());
 });
 
-/** A store that is away where it is said so, for what is written behind. */
+/** Wraps a store that can be made unavailable for background writes. */
 const mayBeAway = (store: Store): Store =>
   new Proxy(store, {
     get: (target, name) =>
@@ -64,7 +66,7 @@ async function send(node: number, kind: "paid" | "other" | "wrong" = "paid", sec
 async function inTurn(everyMs: number, times: number, one: (node: number) => Promise<void>): Promise<void> {
   for (let at = 0; at < times; at++) {
     await one(at);
-    // Three nodes look every five minutes, which is a thousand looks in a week.
+    // Three nodes check every five minutes, which makes thousands of checks in a week.
     if (everyMs < HOUR_MS) await fresh.clock.advance(everyMs);
     else await fresh.clock.leap(everyMs, HOUR_MS);
   }
@@ -81,7 +83,7 @@ const fails = async (node: number): Promise<void> =>
 
 const all = <Row>(sql: string): Promise<Row[]> => fresh.store.read((tx) => tx.all<Row>(sql));
 
-/** What stands and what was told, once all is written. */
+/** The open problems and the alerts, after all writes. */
 async function outcome(): Promise<{ stands: string[]; told: string[] }> {
   for (const _ of NODES) await fresh.clock.advance(1_500);
   const stands = await all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL ORDER BY id");
@@ -89,19 +91,19 @@ async function outcome(): Promise<{ stands: string[]; told: string[] }> {
   return { stands: stands.map(({ code }) => code), told: told.map(({ code, count, message }) => `${code} ${count}: ${message}`) };
 }
 
-describe("a run is of all nodes together", () => {
+describe("a series counts across all nodes", () => {
   const RUNS: [what: string, code: string, count: number, happens: () => Promise<void>, good: (node: number) => Promise<void>][] = [
-    ["refused calls", "relay_refusing", 6, () => inTurn(4 * MINUTE_MS, 6, (node) => send(node, "wrong")), (node) => send(node)],
-    ["ignored calls", "relay_ignoring", 3, () => inTurn(13 * HOUR_MS, 3, (node) => send(node, "other")), (node) => send(node)],
+    ["rejected requests", "relay_refusing", 6, () => inTurn(4 * MINUTE_MS, 6, (node) => send(node, "wrong")), (node) => send(node)],
+    ["ignored requests", "relay_ignoring", 3, () => inTurn(13 * HOUR_MS, 3, (node) => send(node, "other")), (node) => send(node)],
     [
-      "failed runs, the relay's runner another one each time",
+      "failed runs on a different node each time",
       "relay_failing",
       4,
       () => inTurn(11 * MINUTE_MS, 4, fails),
       async (node) => nodes[node]?.health.recordRun({ relay: await findRelay(), outcome: "ok", code: null, why: null, dead: false }),
     ],
   ];
-  test.each(RUNS)("%s: told once, with all of them, and over once by what another node sees", async (_what, code, count, happens, good) => {
+  test.each(RUNS)("%s raise one alert with the total, and a success on another node resolves it", async (_what, code, count, happens, good) => {
     await happens();
     const begun = await outcome();
     expect(begun).toEqual({ stands: [code], told: [expect.stringContaining(`${code} 1: `)] });
@@ -116,15 +118,15 @@ describe("a run is of all nodes together", () => {
   });
 
   const MIXED: [what: string, happens: () => Promise<void>][] = [
-    ["one node accepts what others refuse", () => inTurn(3 * MINUTE_MS, 40, (at) => (at % 3 === 0 ? send(0) : send(at, "wrong")))],
-    ["one node acts on calls where others ignore them", () => inTurn(5 * HOUR_MS, 40, (at) => (at % 3 === 0 ? send(0) : send(at, "other")))],
+    ["one node accepts requests and the others refuse them", () => inTurn(3 * MINUTE_MS, 40, (at) => (at % 3 === 0 ? send(0) : send(at, "wrong")))],
+    ["one node acts on requests and the others ignore them", () => inTurn(5 * HOUR_MS, 40, (at) => (at % 3 === 0 ? send(0) : send(at, "other")))],
   ];
-  test.each(MIXED)("%s, so nothing is told", async (_what, happens) => {
+  test.each(MIXED)("%s, so there is no alert", async (_what, happens) => {
     await happens();
     expect(await outcome()).toEqual({ stands: [], told: [] });
   });
 
-  test("it outlives a node, and the store's being away for a while", async () => {
+  test("a series survives the end of a node, and a store that is unavailable for a while", async () => {
     await inTurn(4 * MINUTE_MS, 2, (node) => send(node, "wrong"));
     await nodes[0]?.stop();
     nodes[0] = await startNode();
@@ -136,7 +138,7 @@ describe("a run is of all nodes together", () => {
     expect(await all("SELECT refused_count AS refused FROM relay")).toEqual([{ refused: 6 }]);
   });
 
-  test("what somebody resolved by hand comes back with what happens from then on alone", async () => {
+  test("a problem that a user resolved returns only with later failures", async () => {
     await inTurn(4 * MINUTE_MS, 6, (node) => send(node, "wrong"));
     expect((await outcome()).stands).toEqual(["relay_refusing"]);
     const { id: environmentId } = await fresh.environment("development");
@@ -151,7 +153,7 @@ describe("a run is of all nodes together", () => {
   });
 });
 
-test("a call that verified at one node is known where another refuses the next", async () => {
+test("a request that one node verified is known when another node refuses the next", async () => {
   await send(0);
   await outcome();
   await fresh.clock.advance(HOUR_MS);
@@ -162,7 +164,7 @@ test("a call that verified at one node is known where another refuses the next",
   expect(calls.items.map(({ cause }) => cause)).toEqual([expect.stringContaining("; until 2026-01-15T12:00:00.000Z calls verified")]);
 });
 
-test("which of two secrets calls used last is known of all nodes", async () => {
+test("all nodes know which of two secrets was used last", async () => {
   const until = fresh.clock.now() + DAY_MS;
   const { id } = await findRelay();
   await fresh.store.write("app", (tx) => tx.run("UPDATE relay SET previous_secret = secret, previous_secret_until = ?1", until));
@@ -175,11 +177,11 @@ test("which of two secrets calls used last is known of all nodes", async () => {
   await outcome();
   const nothing = { until, presentAt: null, previousAt: null };
   expect(await fresh.store.read((tx) => findSecretUse(tx, id, nothing))).toEqual({ ...nothing, presentAt: used });
-  // Of an overlap that is over nothing is told.
+  // An expired overlap has no use to report.
   expect(await fresh.store.read((tx) => findSecretUse(tx, id, { ...nothing, until: until + 1 }))).toEqual({ ...nothing, until: until + 1 });
 });
 
-test("the calls of every node stand in one ring, and a name that nobody has counts together", async () => {
+test("all nodes share one ring of requests, and count an unknown relay name together", async () => {
   await inTurn(MINUTE_MS, 6, (node) => send(node, "wrong"));
   for (const node of nodes) {
     const call = { appId: "app_test", name: "order", source: "203.0.113.7" };

@@ -1,4 +1,4 @@
-/** What is known of relays' health while the database is asked what stands: nothing that is noticed meanwhile is lost. */
+/** The health of relays while the service reads the open problems: changes in the meantime are not lost. */
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
@@ -16,7 +16,7 @@ const relays = new LiveRelays({ store, sealer, baseUrl: () => "https://relay.exa
 const log = createLog({ clock, format: "json", sink: () => undefined });
 const standsInStore = () => store.read((tx) => tx.all("SELECT code, target FROM problem WHERE cleared_at IS NULL ORDER BY target"));
 
-test("a problem that is raised while what stands is read stays, is nobody's to resolve, and is over when it is over", async () => {
+test("a problem raised during the read stays open, and resolves with its cause", async () => {
   let pass = Promise.resolve();
   const slow = new Proxy(store, {
     get: (target, name) =>

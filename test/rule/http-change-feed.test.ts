@@ -1,4 +1,4 @@
-/** The change feed: one source, as text and as JSON, since a version. */
+/** The change feed since a version, from one source, as text and as JSON. */
 import { expect, test } from "bun:test";
 import packageJson from "../../package.json";
 import { REFUSALS } from "../../src/base/refusal-code.ts";
@@ -9,7 +9,7 @@ test("the version of the service is the newest release's, and the package's", ()
   expect(VERSION).toBe(packageJson.version);
 });
 
-test("since a version come only newer releases, compared by number and not as text", () => {
+test("the feed since a version has only newer releases, compared by number and not as text", () => {
   expect(listChanges()).toEqual(RELEASES);
   expect(listChanges("0.0.10")).toEqual(RELEASES.filter(({ version }) => version !== "0.0.9"));
   expect(listChanges(VERSION)).toEqual([]);
@@ -17,13 +17,13 @@ test("since a version come only newer releases, compared by number and not as te
   for (const text of ["", "latest", "1.2.3.4", "1.x", "-1"]) expect(listChanges(text)).toBeNull();
 });
 
-test("releases stand newest first, and every code they added exists", () => {
+test("releases are listed newest first, and every code they added exists", () => {
   const versions = RELEASES.map(({ version }) => version);
   expect(versions).toEqual([...versions].sort((left, right) => right.localeCompare(left, "en", { numeric: true })));
   for (const { codesAdded } of RELEASES) for (const code of codesAdded) expect(Object.keys(REFUSALS)).toContain(code);
 });
 
-test("the text tells what was and what is", () => {
+test("the text shows the old and the new behavior", () => {
   const text = writeChanges([
     {
       version: "9.0.0",

@@ -1,4 +1,4 @@
-/** The log: one line an entry, and never a secret or a body in it. */
+/** The log has one line for each entry, and never contains a secret or a body. */
 import { describe, expect, test } from "bun:test";
 import { createLog, foldRepeats, type LogFields, type LogLevel } from "../../src/base/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
@@ -15,7 +15,7 @@ test("text is time, level, message and fields on one line", () => {
   expect(line).toBe('1970-01-01T00:00:00.000Z INFO  Started. port=3000 host=127.0.0.1 note="two words"');
 });
 
-test("json is one object a line, its own words before any field's", () => {
+test("json is one object a line, with its own fields before any other", () => {
   expect(JSON.parse(write("json", "Started.", { port: 3000, level: "fake", message: "fake" }, "warn"))).toEqual({
     at: "1970-01-01T00:00:00.000Z",
     level: "warn",
@@ -43,7 +43,7 @@ test("an error's message of several lines cannot forge an entry", () => {
   expect(lines.slice(1).every((line) => line.startsWith("    "))).toBe(true);
 });
 
-test("an error comes with its stack", () => {
+test("an error is logged with its stack", () => {
   const error = new TypeError("broken");
   expect(JSON.parse(write("json", "Failed.", { error })).error).toMatchObject({
     name: "TypeError",
@@ -56,7 +56,7 @@ test("levels below the lowest are dropped", () => {
   expect(write("text", "quiet", {}, "debug")).toBe("");
 });
 
-describe("is blanked", () => {
+describe("the log blanks", () => {
   const planted = "pl4nted";
   const rows: readonly [name: string, fields: LogFields][] = [
     ["an authorization header", { headers: { Authorization: `Bearer ${planted}` } }],
@@ -64,7 +64,7 @@ describe("is blanked", () => {
     ["a set-cookie", { headers: { "set-cookie": planted } }],
     ["a body", { body: { password: planted } }],
     ["a payload", { payload: planted }],
-    ["a field that is a secret by name, however deep", { a: { b: { receiverSecret: planted, signing_secret: planted } } }],
+    ["a field with a secret's name at any depth", { a: { b: { receiverSecret: planted, signing_secret: planted } } }],
     ["a token, a password, a private key", { token: planted, newPassword: planted, privateKey: planted }],
     ["a list's fields", { items: [{ secret: planted }] }],
     ["a secret key inside a text", { url: `https://x.example/?k=relay_live_${planted}` }],
@@ -98,7 +98,7 @@ describe("lines that repeat", () => {
     return { clock, log, told };
   };
 
-  test("are told at once the first time, then once a minute with their count, then at once again", async () => {
+  test("are logged at once the first time, then once a minute with their count, then at once again", async () => {
     const { clock, log, told } = open();
     for (let n = 0; n < 469; n++) log.error("event not recorded", { cause: "full", event: n });
     expect(told()).toEqual(["event not recorded"]);
@@ -113,7 +113,7 @@ describe("lines that repeat", () => {
     expect(told()).toEqual(["event not recorded"]);
   });
 
-  test("are told apart by level, message, relay, cause, source and the error's words, and not by an id or a path", () => {
+  test("are separated by level, message, relay, cause, source and the error's message, but not by an id or a path", () => {
     const { log, told } = open();
     log.warn("a", { relay: "one", path: "/x" });
     log.warn("a", { relay: "one", path: "/y" });
@@ -125,13 +125,13 @@ describe("lines that repeat", () => {
     expect(told()).toHaveLength(5);
   });
 
-  test("of any number of sources are one kind once there are many", () => {
+  test("from more than 500 sources count as one kind", () => {
     const { log, told } = open();
     for (let n = 0; n < 2_000; n++) log.warn("A sign-in attempt failed.", { source: `10.0.0.${n}` });
     expect(told()).toHaveLength(501);
   });
 
-  test("are counted out at the end; what is only told is never folded", () => {
+  test("are counted at the end, and info lines are never combined", () => {
     const { log, told } = open();
     for (let n = 0; n < 3; n++) {
       log.warn("a");

@@ -1,4 +1,4 @@
-/** The OpenAPI document: every route with a sentence, its parameters and its schemas, and nothing the library put there for itself. */
+/** The OpenAPI document describes every route with a sentence, its parameters and its schemas, and contains no leftovers of the library. */
 import { expect, test } from "bun:test";
 import type { ShapeNode } from "../../src/base/shape.ts";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
@@ -21,7 +21,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );
 
-test("it lists every route and the receiver, once each", () => {
+test("the document lists every route and the receiver, once each", () => {
   const listed = operations.map(({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`);
   const receiver = ["GET", "POST"].map((method) => ({ method, path: "/hooks/:appId/:name" }));
   const served = [...ROUTES, ...receiver];
@@ -32,7 +32,7 @@ test("every route says in one sentence what it does", () => {
   for (const { operation } of operations) expect(operation.summary).toMatch(/^[A-Z][^\n]{8,160}\.$/);
 });
 
-test("every operation has an id of its own", () => {
+test("every operation has a unique id", () => {
   const ids = operations.map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(ids.length);
   for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]+$/);
@@ -45,14 +45,14 @@ test("every name in a path is a parameter", () => {
   }
 });
 
-test("every route of an environment names a key or a session, and every open one nothing", () => {
+test("every environment route requires a key or a session, and every open route requires neither", () => {
   for (const route of ROUTES) {
     const operation = document.paths[route.path.replaceAll(/:(\w+)/g, "{$1}")]?.[route.method.toLowerCase()];
     expect(operation?.security.length).toBe({ environment: 2, owner: 1, caller: 2, open: 0, client: 1, person: 1 }[route.who]);
   }
 });
 
-test("every list takes limit and cursor and answers items and next", () => {
+test("every list accepts limit and cursor and returns items and next", () => {
   const lists = ROUTES.filter(({ method, answer }) => method === "GET" && (answer as ShapeNode | null)?.properties?.items !== undefined);
   expect(lists.length).toBeGreaterThan(20);
   for (const { query, answer } of lists) {
@@ -61,13 +61,13 @@ test("every list takes limit and cursor and answers items and next", () => {
   }
 });
 
-test("every object that is sent refuses fields it does not name", () => {
+test("every request body refuses unknown fields", () => {
   for (const { body, query } of ROUTES) {
     for (const schema of [body, query]) if (schema !== null) expect((schema as ShapeNode).additionalProperties).toBe(false);
   }
 });
 
-test("the routes that the interface promises are there", () => {
+test("the routes that the interface promises exist", () => {
   const E = "/api/apps/:appId/:environment";
   const have = new Set(ROUTES.map(({ method, path }) => `${method} ${path}`));
   for (const promised of [

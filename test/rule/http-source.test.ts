@@ -1,34 +1,34 @@
-/** Whose call it is, for the caps: the connection's own address, or what trusted proxies vouch for. */
+/** The source address of a request, for the caps: the connection's own address, or the one that trusted proxies report. */
 import { describe, expect, test } from "bun:test";
 import { SourceReader } from "../../src/interfaces/http/address.ts";
 
 const ROWS: readonly [name: string, proxies: string[], peer: string | null, forwarded: string | null, source: string][] = [
   ["the connection's address counts", [], "203.0.113.9", null, "203.0.113.9"],
-  ["X-Forwarded-For is not believed without a trusted proxy", [], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
-  ["nor from a peer that is not the trusted one", ["10.0.0.1"], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
-  ["a trusted proxy's word counts", ["10.0.0.1"], "10.0.0.1", "198.51.100.1", "198.51.100.1"],
+  ["X-Forwarded-For is ignored without a trusted proxy", [], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
+  ["X-Forwarded-For is ignored from a peer that is not the trusted one", ["10.0.0.1"], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
+  ["X-Forwarded-For of a trusted proxy counts", ["10.0.0.1"], "10.0.0.1", "198.51.100.1", "198.51.100.1"],
   [
-    "only the hop that the proxy wrote counts, what the caller wrote before it does not",
+    "only the hop that the proxy wrote counts, not the hops that the caller wrote before it",
     ["10.0.0.1"],
     "10.0.0.1",
     "1.1.1.1, 198.51.100.1",
     "198.51.100.1",
   ],
-  ["proxies may stand in a row", ["10.0.0.0/8"], "10.0.0.1", "198.51.100.1, 10.9.9.9", "198.51.100.1"],
+  ["several proxies can follow each other", ["10.0.0.0/8"], "10.0.0.1", "198.51.100.1, 10.9.9.9", "198.51.100.1"],
   ["a hop that is no address ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1, unknown", "10.0.0.1"],
-  ["an IPv4 address in IPv6 dress is the IPv4 one", ["10.0.0.1"], "::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"],
+  ["an IPv4-mapped IPv6 address counts as IPv4", ["10.0.0.1"], "::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"],
   ["a hop with a port counts without it", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:52811", "198.51.100.1"],
   ["a hop in brackets counts without them and without its port", ["10.0.0.1"], "10.0.0.1", "[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"],
   ["a bare IPv6 hop counts", ["10.0.0.1"], "10.0.0.1", "2001:db8:1:2::9", "2001:db8:1:2::/64"],
   ["a quoted hop counts without its quotes", ["10.0.0.1"], "10.0.0.1", '"[2001:db8:1:2::9]:443"', "2001:db8:1:2::/64"],
-  ["a proxy in the row may write its port too", ["10.0.0.0/8"], "10.0.0.1", "198.51.100.1:80, 10.9.9.9:81", "198.51.100.1"],
+  ["a proxy in the chain can write its port too", ["10.0.0.0/8"], "10.0.0.1", "198.51.100.1:80, 10.9.9.9:81", "198.51.100.1"],
   ["a hop of white space ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1,  ", "10.0.0.1"],
-  ["a hop with a port alone ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1, :80", "10.0.0.1"],
+  ["a hop with only a port ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1, :80", "10.0.0.1"],
   ["a hop with two ports ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:80:81", "10.0.0.1"],
   ["a hop in octal ends the trust", ["10.0.0.1"], "10.0.0.1", "0306.51.100.1", "10.0.0.1"],
   ["a hop that is one number ends the trust", ["10.0.0.1"], "10.0.0.1", "3325256705", "10.0.0.1"],
   [
-    "of a long row the nearest 32 hops are read",
+    "the nearest 32 hops of a long chain are read",
     ["10.0.0.0/8"],
     "10.0.0.1",
     `198.51.100.1, 10.0.0.3, 10.0.0.2${", 10.9.9.9".repeat(31)}`,
@@ -39,25 +39,25 @@ const ROWS: readonly [name: string, proxies: string[], peer: string | null, forw
   ["without a connection there is no address", [], null, "198.51.100.1", "unknown"],
 ];
 
-/** Calls of so many callers that a peer brings. */
+/** Builds the requests of several callers through one peer. */
 function passedOn(peer: string, callers: number): [peer: string, forwarded: string][] {
   return Array.from({ length: callers }, (_, caller) => [peer, `198.51.100.${caller}`]);
 }
 
-describe("a proxy that passes calls on is told of once", () => {
+describe("a proxy that forwards requests is reported once", () => {
   const rows: [string, string[], [peer: string, forwarded: string | null][], string[]][] = [
-    ["where none is named", [], passedOn("127.0.0.1", 5), ["127.0.0.1"]],
+    ["if no proxy is configured", [], passedOn("127.0.0.1", 5), ["127.0.0.1"]],
     ["in a container's network", [], passedOn("::ffff:172.17.0.1", 3), ["172.17.0.1"]],
     [
-      "and not with fewer than three callers' addresses, which one client may write",
+      "but not with fewer than three addresses of callers, which one client could write",
       [],
       [...passedOn("127.0.0.1", 2), ...passedOn("127.0.0.1", 2)],
       [],
     ],
-    ["and not of two peers together", [], [...passedOn("10.0.0.2", 2), ...passedOn("10.0.0.3", 2)], []],
-    ["and not where one is named", ["10.0.0.1"], passedOn("127.0.0.1", 5), []],
-    ["and not for headers that strangers wrote", [], [...passedOn("203.0.113.9", 5), ...passedOn("2001:db8::1", 5)], []],
-    ["and not without the header", [], [["127.0.0.1", null]], []],
+    ["but not for two peers together", [], [...passedOn("10.0.0.2", 2), ...passedOn("10.0.0.3", 2)], []],
+    ["but not if a proxy is configured", ["10.0.0.1"], passedOn("127.0.0.1", 5), []],
+    ["but not for headers that unknown peers wrote", [], [...passedOn("203.0.113.9", 5), ...passedOn("2001:db8::1", 5)], []],
+    ["but not without the header", [], [["127.0.0.1", null]], []],
   ];
   test.each(rows)("%s", (_, proxies, calls, expected) => {
     const told: string[] = [];
@@ -67,13 +67,13 @@ describe("a proxy that passes calls on is told of once", () => {
   });
 });
 
-describe("the source of a call", () => {
+describe("the source of a request", () => {
   for (const [name, proxies, peer, forwarded, source] of ROWS) {
     test(name, () => expect(new SourceReader(proxies).sourceOf(peer, forwarded)).toBe(source));
   }
 });
 
-describe("an odd proxy is refused by name, not ignored", () => {
+describe("an invalid proxy is refused by name, not ignored", () => {
   test.each([
     ["everyone", "everyone is not an address or a range: write it like 10.0.0.0/8 or 203.0.113.7."],
     ["proxy.example.com", "proxy.example.com is not an address or a range"],
@@ -101,12 +101,12 @@ describe("an odd proxy is refused by name, not ignored", () => {
   ])("%s", (text, sentence) => {
     expect(() => new SourceReader([text])).toThrow(`The trusted proxy ${sentence}`);
   });
-  test.each(["203.0.113.7", "10.0.0.0/8", "10.0.0.1/32", "fd00::/8", "fc00::/7", "::1", "::ffff:10.0.0.1"])("but %s is taken", (text) => {
+  test.each(["203.0.113.7", "10.0.0.0/8", "10.0.0.1/32", "fd00::/8", "fc00::/7", "::1", "::ffff:10.0.0.1"])("but %s is accepted", (text) => {
     expect(new SourceReader([text])).toBeInstanceOf(SourceReader);
   });
 });
 
-test("of calls whose address nothing asks for the first ones are looked at, then few, so that a quiet server's proxy is noticed too", () => {
+test("addresses of unlimited requests are read for the first ones and then for few, so that a quiet server's proxy is found too", () => {
   const reader = new SourceReader([], () => undefined);
   const looked = Array.from({ length: 640 }, () => reader.looksAtUnasked);
   expect(looked.slice(0, 40).every((one) => one)).toBe(true);

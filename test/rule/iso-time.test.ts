@@ -1,4 +1,4 @@
-/** The one reading of ISO 8601 times, and that no zone of the machine moves it. */
+/** Parsing of ISO 8601 times, which does not depend on the machine's time zone. */
 import { expect, test } from "bun:test";
 import { parseIso } from "../../src/base/clock.ts";
 
@@ -40,11 +40,11 @@ test.each([
   ["30-01-31"],
   ["1900000000000"],
   [""],
-])("%p is none", (text) => {
+])("%p is invalid", (text) => {
   expect(parseIso(text)).toBeNull();
 });
 
-test("means the same wherever the machine stands", () => {
+test("a time means the same in every time zone of the machine", () => {
   const script = `import { parseIso } from ${JSON.stringify(Bun.fileURLToPath(new URL("../../src/base/clock.ts", import.meta.url)))};
     console.log(JSON.stringify(${JSON.stringify(TAKEN)}.map(([text]) => new Date(parseIso(text)).toISOString())));`;
   const { stdout } = Bun.spawnSync([process.execPath, "-e", script], { env: { ...process.env, TZ: "America/New_York" } });

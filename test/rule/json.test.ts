@@ -1,11 +1,11 @@
-/** JSON is read exactly and in linear time, and what is large is counted before it is read. */
+/** JSON is parsed exactly and in linear time, and large input is counted before it is parsed. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { measureJson, parseJson, writeJson } from "../../src/base/json.ts";
 
 const raw = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 
-/** What the runtime's own reviver, which is told each number's characters, makes of a text: exact and slow. */
+/** Parses a text with the runtime's own reviver, which gets each number's characters. It is exact and slow. */
 function parseSlowly(text: string): unknown {
   const keep = (_key: string, value: unknown, { source }: { source?: string }) => {
     if (typeof value !== "number" || source === undefined) return value;
@@ -42,7 +42,7 @@ const { value: json } = fc.letrec<{ value: string }>((tie) => ({
   ),
 }));
 
-test("every JSON text is read as the runtime reads it, and every integer exactly", () => {
+test("every JSON text is parsed as the runtime parses it, with exact integers", () => {
   fc.assert(
     fc.property(json, (written) => {
       expect(parseJson(written)).toEqual(parseSlowly(written) as never);
@@ -51,7 +51,7 @@ test("every JSON text is read as the runtime reads it, and every integer exactly
   );
 });
 
-test("what is no JSON is refused, however its digits stand", () => {
+test("invalid JSON is refused, wherever its digits are", () => {
   const broken = fc.tuple(json, fc.nat(), fc.constantFrom("", "1234567890123456789", '"', ":", "-", "0", ",", "\\"));
   fc.assert(
     fc.property(broken, ([written, at, inserted]) => {
@@ -72,10 +72,10 @@ test("what is no JSON is refused, however its digits stand", () => {
 
 for (const [name, written, depth, values] of [
   ["an empty body is one value", "", 0, 1],
-  ["brackets and commas in a text count nothing", '"[[[,,,\\"[,"', 0, 1],
+  ["brackets and commas in a text do not count", '"[[[,,,\\"[,"', 0, 1],
   ["every further item, list and object counts", '[1,{"a":2,"b":[3]}]', 3, 6],
   ["counting stops past the bound", `[${"1,".repeat(1_000)}1]`, 1, 101],
-  ["so does going down", "[".repeat(1_000), 11, 12],
+  ["nesting stops past the bound too", "[".repeat(1_000), 11, 12],
 ] as const) {
   test(name, () => {
     const bytes = new TextEncoder().encode(written);

@@ -1,6 +1,6 @@
 /**
- * The memory of keys against a model: whatever is rolled back, in whole or in part, frozen, cut off, forgotten, started again or written by
- * another process, a key that was kept and committed is found, and one that was not is hardly ever a candidate.
+ * The index of dedupe keys against a model. Rollbacks, freezes, kills, restarts and other processes lose no committed key. A key that was not stored
+ * is rarely a candidate.
  */
 import { afterEach, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -28,7 +28,7 @@ class Case {
   readonly clock = new VirtualClock(Date.UTC(2026, 0, 1));
   folder = mkdtempSync(join(tmpdir(), "relay-keys-"));
   stores: Store[] = [];
-  /** Of every key that was committed: the numbers it was kept for and that stand. */
+  /** For every committed key, the numbers it was stored for that still exist. */
   readonly kept = new Map<number, Set<number>>();
   last = 0;
   readonly #keysARun: number;
@@ -48,7 +48,7 @@ class Case {
     for (const store of this.stores.splice(0)) await store.close();
   }
 
-  /** As after a SIGKILL: what is on the disk at this moment, and nothing of what a process knew. */
+  /** Leaves what is on the disk now, and nothing that the process had in memory, as a SIGKILL does. */
   async kill(): Promise<void> {
     const left = this.folder;
     this.folder = mkdtempSync(join(tmpdir(), "relay-keys-"));
@@ -84,7 +84,7 @@ function hashOf(key: number): Uint8Array {
 
 const FAIL = new Error("not today");
 
-/** Keeps so many new keys, and every third one a second time for another number. */
+/** Stores this many new keys, and every third key again for another number. */
 async function keepKeys(tx: Writer, at: Case, count: number, done: [number, number][]): Promise<void> {
   for (let index = 0; index < count; index++) {
     at.last += 1;
@@ -118,7 +118,7 @@ async function play(acts: readonly Act[]): Promise<void> {
         await Promise.all([keep(store), keep(store)]);
         break;
       case "fail": {
-        // A work that throws beside one that does not: the group is undone and run again.
+        // One of two concurrent writes throws, so the group is rolled back and runs again.
         const failing = store.write("app", async (tx) => {
           await keepKeys(tx, at, count, []);
           throw FAIL;
@@ -167,13 +167,13 @@ async function play(acts: readonly Act[]): Promise<void> {
   await at.close();
 }
 
-test("any order of writes, failures, savepoints, starts, kills, other processes and forgetting", async () => {
+test("any order of writes, failures, savepoints, starts, kills, other processes and deletions matches the model", async () => {
   await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 60 }), play), {
     numRuns: Number(process.env.RELAY_FUZZ_RUNS ?? rounds({ slice: 10, soak: 50 })),
   });
 });
 
-test("two processes that freeze at once, of which one took the other's run for cut off, lose no key", async () => {
+test("two processes that freeze at once lose no key, also if one takes the other's run for interrupted", async () => {
   const keep = (count: number): Act => ({ act: "keep", count });
   const foreign: Act = { act: "foreign", count: 1 };
   await play([
@@ -203,7 +203,7 @@ test("a kill between any two groups of a freeze loses no key", async () => {
   await at.close();
 });
 
-test("a table that is sorted behind many groups, some of them undone, loses no key, also when it is killed before and after it is sorted", async () => {
+test("a table that is sorted across many groups loses no key after rollbacks and kills", async () => {
   const at = new Case(40_000);
   let store = await at.open();
   const keep = async (count: number): Promise<void> => {
@@ -225,7 +225,7 @@ test("a table that is sorted behind many groups, some of them undone, loses no k
     }
   };
   while (at.last < 40_000) await keep(1_000);
-  // Places of the table are 131,072: eight groups sort it.
+  // The table has 131,072 places, which eight groups sort.
   for (const groups of [3, 12]) {
     await freezeWith(groups);
     await at.kill();
@@ -244,7 +244,7 @@ test("a table that is sorted behind many groups, some of them undone, loses no k
   await at.close();
 });
 
-test("what is in runs is deleted from the log, what is forgotten from the runs, and memory goes on", async () => {
+test("frozen keys leave the log, deleted events leave the runs, and the index continues", async () => {
   const at = new Case();
   const store = await at.open();
   for (let turn = 0; turn < 400; turn++) {
@@ -270,14 +270,14 @@ test("what is in runs is deleted from the log, what is forgotten from the runs, 
   await at.close();
 });
 
-test("the key of the oldest event that is kept outlives every run but its own", async () => {
+test("the key of the oldest stored event outlives every run but its own", async () => {
   const at = new Case();
   const store = await at.open();
   const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM key_run ORDER BY newest"));
   while ((await runs()).length < 2) await store.write("app", (tx) => keepKeys(tx, at, 12, []));
   const [{ newest: oldest } = { newest: 0 }] = await runs();
   const kept = () => store.write("app", async (tx) => (await tx.keys.find(hashOf(oldest % 3 === 0 ? oldest - 1 : oldest))).includes(oldest));
-  // The event of this number is the oldest there is.
+  // The event of this number is the oldest one.
   expect(await store.write("app", (tx) => tx.keys.deleteBefore(oldest))).toBe(false);
   expect([await kept(), (await runs()).length]).toEqual([true, 2]);
   while (await store.write("app", (tx) => tx.keys.deleteBefore(oldest + 1)));
@@ -285,7 +285,7 @@ test("the key of the oldest event that is kept outlives every run but its own", 
   await at.close();
 });
 
-test("twenty runs, some of which go and whose places others take, lose no key, also after a start", async () => {
+test("twenty runs lose no key when some are deleted and others take their places, also after a start", async () => {
   const at = new Case();
   let store = await at.open();
   const runs = () => store.read(async (tx) => (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_run"))?.count ?? 0);
@@ -310,12 +310,12 @@ test("twenty runs, some of which go and whose places others take, lose no key, a
   await at.checkAll(store);
   await at.close();
   store = await at.open();
-  // Some filters are read by each of the first transactions.
+  // Each of the first transactions reads some filters.
   for (let turn = 0; turn < 6; turn++) await at.checkAll(store);
   await at.close();
 });
 
-/** A run's filter as versions up to 0.11 wrote it: its keys' bits do not leap, and nothing stands behind its words. */
+/** Builds a run's filter as versions up to 0.11 did, with an older placement of bits and no data after its words. */
 function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
   const words = new Uint32Array(bytes / 4);
   for (const piece of pieces) {
@@ -333,7 +333,7 @@ function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array 
   return new Uint8Array(words.buffer);
 }
 
-test("runs of an earlier version, whose filters are of another kind, hold their keys beside newer ones", async () => {
+test("runs of an earlier version with other filters hold their keys next to newer ones", async () => {
   const at = new Case();
   let store = await at.open();
   const listed = () => store.read((tx) => tx.all<{ run: number; filter: Uint8Array }>("SELECT run, filter FROM key_run ORDER BY run"));
@@ -367,14 +367,14 @@ test("runs of an earlier version, whose filters are of another kind, hold their 
   await at.close();
 });
 
-test("a key that is in none of eight whole runs is said to be in one of them once in 250 times at most", () => {
+test("a key in none of eight full runs is a false candidate at most once in 250 lookups", () => {
   const filters = new SegmentFilters();
   let count = 0;
   const next = (): number => numberOfHash(hashOf(count++));
   const size = 50_000;
   for (let run = 0; run < 8; run++) {
     const { filter } = makeFreeze({ size, greatestValue: 1, keys: new Float64Array(), values: new Float64Array() }, 1);
-    // As many as a whole run puts into a block.
+    // A full run puts this many keys into a block.
     for (let key = 0; key < filter.words.length * 1.75; key++) filter.addEach(Float64Array.of(next(), 1));
     filters.add(filter.words, true);
   }
@@ -383,7 +383,7 @@ test("a key that is in none of eight whole runs is said to be in one of them onc
   expect(inVain).toBeLessThan(200);
 });
 
-test("what an earlier version kept is found until its event has gone", async () => {
+test("a key that an earlier version stored is found until its event is deleted", async () => {
   const at = new Case();
   let store = await at.open();
   const hash = hashOf(1);
@@ -397,7 +397,7 @@ test("what an earlier version kept is found until its event has gone", async () 
   await at.close();
 });
 
-test("what the first key would wait for is read in steps before it", async () => {
+test("the index is read in steps before the first key needs it", async () => {
   const at = new Case();
   let store = await at.open();
   for (let turn = 0; turn < 120; turn++) {
@@ -419,7 +419,7 @@ test("what the first key would wait for is read in steps before it", async () =>
   await at.close();
 });
 
-test("keys that come one by one share rows of the log, and none is lost when the transaction that added to a row is undone", async () => {
+test("single keys share rows of the log, and a rollback of the transaction that extended a row loses none", async () => {
   const at = new Case();
   let store = await at.open();
   const keep = (key: number) => store.write("app", async (tx) => await tx.keys.add(hashOf(key), key + 1));

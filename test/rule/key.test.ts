@@ -48,7 +48,7 @@ describe("a key", () => {
     expect(page.items[0]?.hint).toEndWith(token.slice(-4));
   });
 
-  test("of an earlier version, which begins sk_, stays valid, is listed and is revoked as any", async () => {
+  test("of an earlier version, which begins with sk_, stays valid, is listed and can be revoked", async () => {
     const { key, token } = await mint("production", "secret");
     const [, earlier] = listSecretKeySpellings(token.slice("relay_live_".length), "production");
     expect(earlier).toMatch(/^sk_live_[A-Za-z0-9]{32}$/);
@@ -61,14 +61,14 @@ describe("a key", () => {
     expect(await find(earlier)).toBeNull();
   });
 
-  test("is not found by anything but its token", async () => {
+  test("is found only by its token", async () => {
     const { token } = await mint("production", "secret");
     for (const wrong of ["", token.slice(0, -1), `${token} `, token.replace("relay_live", "relay_dev"), "relay_live_%"]) {
       expect(await find(wrong)).toBeNull();
     }
   });
 
-  test("that is revoked works no more, stays listed, and is revoked once", async () => {
+  test("that is revoked stops working, stays listed, and is revoked once", async () => {
     const { key, token } = await mint("development", "secret");
     const { id } = await environment("development");
     await store.write("app", (tx) => revokeApiKey(tx, id, key.id, clock.now()));
@@ -86,7 +86,7 @@ describe("a key", () => {
     expect([refusal.code, (await find(token)) !== null]).toEqual(["not_found", true]);
   });
 
-  test("notes its last use at most once a minute", async () => {
+  test("stores its last use at most once a minute", async () => {
     const { key, token } = await mint("development", "secret");
     const touch = () => store.write("app", (tx) => recordApiKeyUse(tx, key.id, clock.now()));
     const first = clock.now();
@@ -112,12 +112,12 @@ describe("a key", () => {
   });
 
   const refused: [string, EnvironmentName, ApiKeyKind, string[], string][] = [
-    ["a live app key names its origins", "production", "app", [], "origins is missing"],
-    ["a secret key has no origins", "development", "secret", ["https://a.example"], "app keys"],
-    ["an origin has no path", "development", "app", ["https://a.example/x"], "no path"],
-    ["an origin is https", "production", "app", ["http://a.example"], "https"],
-    ["an origin is no wildcard", "production", "app", ["*"], "https://host"],
-    ["an origin carries no credentials", "production", "app", ["https://u:p@a.example"], "https://host"],
+    ["a live app key without origins", "production", "app", [], "origins is missing"],
+    ["a secret key with origins", "development", "secret", ["https://a.example"], "app keys"],
+    ["an origin with a path", "development", "app", ["https://a.example/x"], "no path"],
+    ["an origin without https", "production", "app", ["http://a.example"], "https"],
+    ["a wildcard as origin", "production", "app", ["*"], "https://host"],
+    ["an origin with credentials", "production", "app", ["https://u:p@a.example"], "https://host"],
   ];
   test.each(refused)("is refused: %s", async (_rule, name, kind, origins, words) => {
     const refusal = await refusalOf(() => mint(name, kind, origins));
@@ -128,18 +128,18 @@ describe("a key", () => {
 describe("an app key", () => {
   const origins = ["https://shop.example.com"];
   const rows: [string, EnvironmentName, ApiKeyKind, string, boolean][] = [
-    ["a live one works from its own origin", "production", "app", "https://shop.example.com", true],
-    ["a live one does not work from another origin", "production", "app", "https://evil.example.com", false],
-    ["a live one does not work from a subdomain", "production", "app", "https://x.shop.example.com", false],
-    ["a live one does not work from localhost", "production", "app", "http://localhost:3000", false],
-    ["a live one does not work from another port", "production", "app", "https://shop.example.com:8443", false],
-    ["a development one works from any https address", "development", "app", "https://preview.example.net", true],
-    ["a development one works from localhost", "development", "app", "http://localhost:3000", true],
-    ["a development one works from 127.0.0.1", "development", "app", "http://127.0.0.1:5173", true],
-    ["a development one does not work from plain http", "development", "app", "http://shop.example.com", false],
-    ["a development one does not work from the opaque origin", "development", "app", "null", false],
-    ["a development one takes an origin, not an address", "development", "app", "https://a.example/x", false],
-    ["a secret key works from no page at all", "development", "secret", "https://shop.example.com", false],
+    ["of a live environment works from its own origin", "production", "app", "https://shop.example.com", true],
+    ["of a live environment does not work from another origin", "production", "app", "https://evil.example.com", false],
+    ["of a live environment does not work from a subdomain", "production", "app", "https://x.shop.example.com", false],
+    ["of a live environment does not work from localhost", "production", "app", "http://localhost:3000", false],
+    ["of a live environment does not work from another port", "production", "app", "https://shop.example.com:8443", false],
+    ["of a development environment works from any https address", "development", "app", "https://preview.example.net", true],
+    ["of a development environment works from localhost", "development", "app", "http://localhost:3000", true],
+    ["of a development environment works from 127.0.0.1", "development", "app", "http://127.0.0.1:5173", true],
+    ["of a development environment does not work from plain http", "development", "app", "http://shop.example.com", false],
+    ["of a development environment does not work from the opaque origin", "development", "app", "null", false],
+    ["of a development environment accepts an origin, not an address", "development", "app", "https://a.example/x", false],
+    ["is required in a browser, because a secret key never works there", "development", "secret", "https://shop.example.com", false],
   ];
   test.each(rows)("%s", (_rule, environmentName, kind, origin, works) => {
     expect(isKeyAllowedFrom({ kind, environmentName, origins }, origin)).toBe(works);

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type SharedLease, shareOf } from "../../src/store/lease/lease-share.ts";
 
-/** The leases of numbers 0, 1, …, each with who holds it. */
+/** Builds leases with the numbers 0, 1, … and their holders. */
 function leasesOf(...holders: (string | null)[]): SharedLease[] {
   return holders.map((node, environmentId) => ({ environmentId, node }));
 }
 
-/** Every node does its part, one after the other, until none has any; answers who holds what and how many leases moved. */
+/** Lets every node act in turn until none has anything to do. Returns the holders and the number of moved leases. */
 function settle(before: readonly SharedLease[], live: readonly string[]): { after: SharedLease[]; moved: number } {
   let after = [...before];
   let moved = 0;
@@ -33,30 +33,30 @@ function countOf(leases: readonly SharedLease[], live: readonly string[]): numbe
 
 describe("a node's share", () => {
   for (const [what, leases, live, self, share] of [
-    ["one alone takes all that is free", leasesOf(null, null, null), ["a"], "a", { take: [0, 1, 2], giveBack: [] }],
-    ["what another holds is left alone", leasesOf("a", "b"), ["a", "b"], "a", { take: [], giveBack: [] }],
-    ["free ones go to whoever holds fewest", leasesOf("a", "a", null, null), ["a", "b"], "a", { take: [], giveBack: [] }],
-    ["and are taken by that one", leasesOf("a", "a", null, null), ["a", "b"], "b", { take: [2, 3], giveBack: [] }],
-    ["one more than another is no surplus", leasesOf("a", "a", "b"), ["a", "b"], "a", { take: [], giveBack: [] }],
-    ["two more than another are, and the house moves last", leasesOf("a", "a", "a"), ["a", "b"], "a", { take: [], giveBack: [2] }],
-    ["who has fewest gives nothing back", leasesOf("a", "a", "a"), ["a", "b"], "b", { take: [], giveBack: [] }],
-    ["a node that shows up no more gets nothing", leasesOf("a", null, null), ["a"], "a", { take: [1, 2], giveBack: [] }],
-    ["and what it holds until then is nobody's to take", leasesOf("a", "gone", "gone"), ["a"], "a", { take: [], giveBack: [] }],
-    ["of those with a surplus one gives", leasesOf("a", "a", "b", "b"), ["a", "b", "c"], "b", { take: [], giveBack: [3] }],
-    ["and the other does not", leasesOf("a", "a", "b", "b"), ["a", "b", "c"], "a", { take: [], giveBack: [] }],
+    ["takes all free leases for a single node", leasesOf(null, null, null), ["a"], "a", { take: [0, 1, 2], giveBack: [] }],
+    ["leaves the leases of another node", leasesOf("a", "b"), ["a", "b"], "a", { take: [], giveBack: [] }],
+    ["leaves free leases to the node with the fewest", leasesOf("a", "a", null, null), ["a", "b"], "a", { take: [], giveBack: [] }],
+    ["takes free leases for the node with the fewest", leasesOf("a", "a", null, null), ["a", "b"], "b", { take: [2, 3], giveBack: [] }],
+    ["gives back nothing if it has one lease more than another node", leasesOf("a", "a", "b"), ["a", "b"], "a", { take: [], giveBack: [] }],
+    ["gives back a lease if it has two more, and the highest number first", leasesOf("a", "a", "a"), ["a", "b"], "a", { take: [], giveBack: [2] }],
+    ["gives back nothing for the node with the fewest leases", leasesOf("a", "a", "a"), ["a", "b"], "b", { take: [], giveBack: [] }],
+    ["ignores a node that is no longer live", leasesOf("a", null, null), ["a"], "a", { take: [1, 2], giveBack: [] }],
+    ["leaves the leases that a dead node still holds", leasesOf("a", "gone", "gone"), ["a"], "a", { take: [], giveBack: [] }],
+    ["gives back a lease of one of the nodes with a surplus", leasesOf("a", "a", "b", "b"), ["a", "b", "c"], "b", { take: [], giveBack: [3] }],
+    ["gives back nothing of the other nodes", leasesOf("a", "a", "b", "b"), ["a", "b", "c"], "a", { take: [], giveBack: [] }],
   ] as const) {
     test(what, () => {
       expect(shareOf(leases, live, self)).toEqual({ take: [...share.take], giveBack: [...share.giveBack] });
     });
   }
 
-  test("what leaves already is not given twice", () => {
+  test("does not give back a lease that is already leaving", () => {
     expect(shareOf(leasesOf("a", "a", "a", "a"), ["a", "b"], "a", new Set([1])).giveBack).toEqual([1, 3]);
     expect(shareOf(leasesOf("a", "a", "a"), ["a", "b"], "a", new Set([1])).giveBack).toEqual([1]);
   });
 });
 
-describe("the nodes together", () => {
+describe("all nodes together", () => {
   const names = ["a", "b", "c", "d", "e"];
   const scene = fc
     .record({ nodes: fc.integer({ min: 1, max: 5 }), holders: fc.array(fc.integer({ min: -1, max: 5 }), { minLength: 1, maxLength: 20 }) })
@@ -65,7 +65,7 @@ describe("the nodes together", () => {
       leases: leasesOf(...holders.map((at) => (at < 0 || at >= nodes ? null : (names[at] ?? null)))),
     }));
 
-  test("whoever held what, all is held in the end, as evenly as it can be, and stays", () => {
+  test("hold every lease in the end, as evenly as possible, and stay there", () => {
     fc.assert(
       fc.property(scene, ({ live, leases }) => {
         const { after } = settle(leases, live);
@@ -76,7 +76,7 @@ describe("the nodes together", () => {
     );
   });
 
-  test("no two of them take the same", () => {
+  test("never take the same lease twice", () => {
     fc.assert(
       fc.property(scene, ({ live, leases }) => {
         const taken = live.flatMap((self) => shareOf(leases, live, self).take);
@@ -86,7 +86,7 @@ describe("the nodes together", () => {
     );
   });
 
-  test("one that joins moves its own share and no more, and one that leaves nothing of the others", () => {
+  test("move only a joining node's share, and none of the others' leases when a node leaves", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 20 }), (nodes, count) => {
         const live = names.slice(0, nodes);

@@ -1,4 +1,4 @@
-/** The lease of one server: of two that start at once one has it, and only a holder that is certainly gone, or does not answer, loses it. */
+/** The lease of one server. Of two servers that start at once, only one gets it. A holder loses it only if it has ended or does not answer. */
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ afterEach(async () => {
   }
 });
 
-/** Servers that each believe to hold the directory's lock, as where its file was removed. */
+/** Opens servers that each believe they hold the directory's lock, as after its file was removed. */
 async function openServers(count: number) {
   const folder = mkdtempSync(join(tmpdir(), "relay-lease-"));
   const file = join(folder, "relay.db");
@@ -37,14 +37,14 @@ const readLease = (store: Store) =>
   );
 const change = (store: Store, set: string) => store.write("app", (tx) => tx.run(`UPDATE runner_lease SET ${set}`));
 
-/** A process that has ended. */
+/** The id of a process that has ended. */
 const GONE = Bun.spawnSync([process.execPath, "--version"]).pid;
 
 test("of two servers that start at once, one takes the lease and the other is refused", async () => {
   const [first, second] = await openServers(2);
   if (first === undefined || second === undefined) throw new Error("Two servers were asked for.");
   const write = first.store.write.bind(first.store);
-  // The second one takes it after the first one read that it is free, and before that one takes it.
+  // The second server takes the lease after the first has read that it is free.
   const spy = spyOn(first.store, "write").mockImplementationOnce(async (origin, work) => {
     await second.take();
     return await write(origin, work);
@@ -56,7 +56,7 @@ test("of two servers that start at once, one takes the lease and the other is re
   expect(await readLease(second.store)).toMatchObject({ epoch: 1, holder: "server 1" });
 });
 
-test("what a server runs is refused once another one has the lease", async () => {
+test("writes of a server are refused once another server has the lease", async () => {
   const [first, second] = await openServers(2);
   if (first === undefined || second === undefined) throw new Error("Two servers were asked for.");
   const lease = await first.take();
@@ -68,7 +68,7 @@ test("what a server runs is refused once another one has the lease", async () =>
   expect(lease.lostTo).toBe("server 1");
 });
 
-test("a holder on another machine is asked, whatever runs here under its process's number, and keeps the lease with one answer", async () => {
+test("a holder on another machine is probed, whatever process has its number here, and one answer keeps its lease", async () => {
   const [first, second] = await openServers(2);
   if (first === undefined || second === undefined) throw new Error("Two servers were asked for.");
   await first.take();

@@ -1,4 +1,4 @@
-/** The relays that are kept in memory: what is kept is never older than the last change. */
+/** The relays in memory: a stored snapshot is never older than the last change. */
 import { expect, test } from "bun:test";
 import { type LiveRelay, LiveRelays, Snapshot } from "../../src/rules/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -14,7 +14,7 @@ const SCHEDULE = {
   definition: '{ "name": "daily", "trigger": { "kind": "schedule", "every": "1d" }, "actions": [] }',
 };
 
-/** Relays over reads that end when the test says so. */
+/** Opens relays over reads that the test ends. */
 function openHeld() {
   const reads: PromiseWithResolvers<object[]>[] = [];
   const read = () => {
@@ -30,7 +30,7 @@ function openHeld() {
   return { relays, reads, reloads: () => reloads };
 }
 
-test("a load that a change overtook is not kept, whichever of the two ends first", async () => {
+test("a load that a change overtook is not stored, whichever of the two ends first", async () => {
   for (const order of [
     [0, 1],
     [1, 0],
@@ -46,7 +46,7 @@ test("a load that a change overtook is not kept, whichever of the two ends first
   }
 });
 
-test("a load that failed is tried again by the next who asks; those who ask meanwhile share one", async () => {
+test("the next caller retries a failed load, and concurrent callers share one load", async () => {
   const { relays, reads } = openHeld();
   const failing = [relays.current(), relays.current()];
   expect(reads).toHaveLength(1);
@@ -57,7 +57,7 @@ test("a load that failed is tried again by the next who asks; those who ask mean
   expect(await relays.current()).toBe(await next);
 });
 
-test("a reload tells whose events are due by it: relays that wait no longer, and relays that are gone", () => {
+test("a reload reports whose events it makes due: relays that no longer wait, and relays that were deleted", () => {
   const snapshotOf = (waiting: Record<string, boolean>) => {
     const definition = { trigger: { kind: "receiver" } };
     const relays = Object.entries(waiting).map(([id, waits]) => ({ id, definition, waiting: waits, receiver: null }) as unknown as LiveRelay);
@@ -68,7 +68,7 @@ test("a reload tells whose events are due by it: relays that wait no longer, and
   expect(after.listReleased(before)).toEqual(["released", "gone", "goneWaiting"]);
 });
 
-test("what changed is opened anew, and nothing else", async () => {
+test("a reload decrypts only what changed", async () => {
   await using opened = await openTestStore({ environments: ["development"] });
   const kit = makeRelayKit(opened);
   for (const name of ["edited", "rotated", "paused", "still"]) await kit.create(receiver(name));

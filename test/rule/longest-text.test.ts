@@ -1,6 +1,6 @@
 /**
- * The longest text that a person, a sender or a definition may give stands in every index that holds it. PostgreSQL refuses a row whose index entry
- * takes more than 2,704 bytes, so each text that an index holds is bounded below that: by a limit of what is given, or because it is made here.
+ * Every index can hold the longest text that a person, a sender or a definition gives. PostgreSQL refuses a row whose index entry takes more than
+ * 2,704 bytes. Each indexed text is shorter, by a limit on input or because the service makes it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => running[Symbol.asyncDispose]());
 
-/** A text that no index makes shorter: of characters that take four bytes, or three where a limit counts them double. */
+/** Builds a text that no index can compress. Its characters take four bytes, or three where a limit counts four-byte ones double. */
 function noise(chars: number, bytes: 3 | 4 = 4): string {
   const [first, many] = bytes === 4 ? [0x2_0000, 0xa000] : [0x4e00, 0x5000];
   return Array.from({ length: chars }, () => String.fromCodePoint(first + Math.floor(Math.random() * many))).join("");
@@ -48,14 +48,14 @@ async function made(method: string, path: string, body: unknown): Promise<Answer
   return answer.body;
 }
 
-/** What each action of a relay's event came to, for an event with this id and these values. */
+/** Sends an event with this id and these values, and returns each action's code or outcome. */
 async function outcomesOf(definition: Record<string, unknown>, id: string, values: object): Promise<unknown[]> {
   const event = await sendEvent(running, id, values, String(definition["name"]));
   await running.drain();
   return (await showEvent(running, event)).runs.at(-1)?.results.map(({ outcome, code }) => code ?? outcome) ?? [];
 }
 
-/** `holds`: the indexed columns that the text stands in. */
+/** `holds` lists the indexed columns that contain the text. */
 const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Promise<unknown>; comes: unknown }[] = [
   {
     what: "a person's address",
@@ -126,7 +126,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
         { type: "grant_plan", plan },
         { type: "revoke_access", entitlement: `access:${slug}` },
         { type: "revoke_plan", plan, ref: "{{mapped.ref}}" },
-        // A relay that sends remembers each of its works in a row of its own.
+        // A relay that sends stores each completed effect in its own row.
         { type: "call_url", url: "https://example.com/notice" },
       ];
       const map = { event_id: "id", person_email: "email", ref: "ref" };
@@ -139,7 +139,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     comes: Array.from({ length: 7 }, () => "done"),
   },
   {
-    what: "the address of a call beside work that is remembered",
+    what: "the URL of a call_url next to stored effects",
     holds: ["effect.key"],
     give: async () => {
       const start = "https://example.com/?";
@@ -168,7 +168,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     comes: ["ref_unresolved"],
   },
   {
-    what: "the name of a call to a receiver that is not there",
+    what: "the name in a request to a receiver that does not exist",
     holds: ["unknown_call.name"],
     give: async () => (await running.hook(letters(2_000), { headers: {}, body: "{}" })).status,
     comes: 404,
@@ -179,7 +179,7 @@ test.each([...LONGEST])("$what", async ({ give, comes }) => {
   expect(await give()).toEqual(comes);
 });
 
-/** Made by the service itself and never longer than this many bytes: ids, hashes, words of a list, days. */
+/** Columns whose texts the service makes, all of them short: ids, hashes, fixed words and days. */
 const OURS = /[._](id|utc_day|fingerprint|state|kind|trigger|code|change)$|^environment\.name$|^writer_commit\.connection$/;
 
 const INDEXED = ON_POSTGRES
@@ -189,7 +189,7 @@ const INDEXED = ON_POSTGRES
   : `SELECT DISTINCT t.name || '.' || c.name AS name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i JOIN pragma_index_info(i.name) AS c
      JOIN pragma_table_info(t.name) AS of ON of.name = c.name AND of.type = 'TEXT' WHERE t.type = 'table'`;
 
-test("every text that an index holds is one of those, or made here", async () => {
+test("every indexed text is listed above or made by the service", async () => {
   const held = new Set(LONGEST.flatMap(({ holds }) => holds));
   const indexed = (await running.rows<{ name: string }>(INDEXED)).map(({ name }) => name);
   expect(indexed.filter((name) => !held.has(name) && !OURS.test(name)).sort()).toEqual([]);

@@ -14,7 +14,7 @@ import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();
 const sealer = new Sealer(Buffer.alloc(32, 1));
-/** Neither a name nor another address for answers. */
+/** No From name and no Reply-To address. */
 const PLAIN = { fromName: null, replyTo: null };
 const signIn = { host: "smtp.example.com", username: "shop", password: "planted-secret" };
 
@@ -53,7 +53,7 @@ describe("mail settings", () => {
     expect(await passwordOf()).toBe("planted-secret");
   });
 
-  test("a password cannot be opened for another environment", async () => {
+  test("seal the password for one environment only", async () => {
     const { smtp } = await save({ smtp: signIn });
     const other = (await environment("development")).id;
     expect(() => smtp && unsealSmtpPassword(sealer, other, smtp)).toThrow("cannot be opened");
@@ -68,32 +68,32 @@ describe("mail settings", () => {
   test.each([
     ["another host", { host: "evil.example.com", username: "shop" }],
     ["another username", { host: "smtp.example.com", username: "other" }],
-  ])("never send a kept password to %s", async (_rule, smtp) => {
+  ])("never send a stored password to %s", async (_rule, smtp) => {
     await save({ smtp: signIn });
     expect((await refusalOf(() => save({ smtp }))).code).toBe("invalid_input");
     expect(await passwordOf()).toBe("planted-secret");
   });
 
-  test("the sends switch alone changes nothing else, and removing the server keeps the switch", async () => {
+  test("keep everything else when only the sends switch changes, and keep the switch when the server is removed", async () => {
     await save({ smtp: signIn, sends: true });
     expect((await save({ sends: false })).smtp?.host).toBe("smtp.example.com");
     expect(await save({ smtp: null })).toEqual({ ...PLAIN, sends: false, smtp: null });
   });
 
   test.each<[string, NonNullable<MailSettingsInput["smtp"]>]>([
-    ["a host that is not one", { host: "https://smtp.example.com/" }],
+    ["an invalid host", { host: "https://smtp.example.com/" }],
     ["a host with a line break", { host: "a.example\r\nX" }],
     ["an empty host", { host: "" }],
-    ["a port that is not one", { host: "a.example", port: 70_000 }],
-    ["a username alone", { host: "a.example", username: "shop" }],
-    ["a password alone", { host: "a.example", password: "p" }],
-    ["a password in clear over the network", { ...signIn, security: "none" }],
+    ["an invalid port", { host: "a.example", port: 70_000 }],
+    ["a username without a password", { host: "a.example", username: "shop" }],
+    ["a password without a username", { host: "a.example", password: "p" }],
+    ["an unencrypted password over the network", { ...signIn, security: "none" }],
     ["a password with a line break", { ...signIn, password: "a\nb" }],
   ])("refuse %s", async (_rule, smtp) => {
     expect((await refusalOf(() => save({ smtp }))).code).toBe("invalid_input");
   });
 
-  test("hold a From name and a Reply-To, each by itself, and give them up again", async () => {
+  test("store a From name and a Reply-To separately, and delete them separately", async () => {
     expect(await save({ fromName: " Ada's Shop ", replyTo: "help@shop.example" })).toMatchObject({
       fromName: "Ada's Shop",
       replyTo: "help@shop.example",
@@ -105,9 +105,9 @@ describe("mail settings", () => {
   test.each<[string, MailSettingsInput]>([
     ["a From name with a line break", { fromName: "Ada\r\nBcc: eve@example.com" }],
     ["a From name with a control character", { fromName: "Ada\u0000" }],
-    ["a From name that shows nothing", { fromName: "\u200b\u2060" }],
+    ["a From name of invisible characters", { fromName: "\u200b\u2060" }],
     ["a From name of 101 characters", { fromName: "x".repeat(101) }],
-    ["a Reply-To that is none", { replyTo: "help" }],
+    ["an invalid Reply-To", { replyTo: "help" }],
     ["a Reply-To with a name", { replyTo: "Help <help@example.com>" }],
     ["two addresses as Reply-To", { replyTo: "a@example.com,b@example.com" }],
     ["a Reply-To with a line break", { replyTo: "a@example.com\r\nBcc: eve@example.com" }],
@@ -118,35 +118,35 @@ describe("mail settings", () => {
   test.each([
     ["loopback", "127.0.0.1", []],
     ["a private address", "10.1.2.3", ["10.2.0.0/16"]],
-    ["a metadata address, even where the operator allows it", "169.254.169.254", ["169.254.0.0/16"]],
-    ["a link-local address, even where the operator allows it", "fe80::1", ["fe80::/10"]],
+    ["a metadata address, even if the operator allows it", "169.254.169.254", ["169.254.0.0/16"]],
+    ["a link-local address, even if the operator allows it", "fe80::1", ["fe80::/10"]],
     ["an IPv4 address inside an IPv6 one", "::ffff:127.0.0.1", []],
   ])("refuse %s as the server's address", async (_rule, host, allowed) => {
     const refusal = await refusalOf(() => save({ smtp: { host, security: "none" } }, allowed));
     expect([refusal.code, refusal.message]).toEqual(["invalid_input", expect.stringContaining("smtp.host")]);
   });
 
-  test("take a server on this machine without TLS where the operator allows it, and an IPv6 address", async () => {
+  test("accept a server on this machine without TLS if the operator allows it, and an IPv6 address", async () => {
     expect((await save({ smtp: { host: "127.0.0.1", security: "none" } }, ["127.0.0.1"])).smtp?.port).toBe(25);
     expect((await save({ smtp: { host: "localhost", security: "none" } })).smtp?.port).toBe(25);
     expect((await save({ smtp: { host: "2606:4700::1" } })).smtp?.host).toBe("2606:4700::1");
   });
 });
 
-describe("what a template renders to", () => {
+describe("the output of a template", () => {
   test.each([
-    ["a line break becomes a space", "a\r\nb\nc", "a b c"],
-    ["control characters become a space", "a\u0000b\u0007", "a b"],
-    ["it is cut to 300 characters", "x".repeat(400), "x".repeat(300)],
+    ["turns a line break into a space", "a\r\nb\nc", "a b c"],
+    ["turns control characters into a space", "a\u0000b\u0007", "a b"],
+    ["cuts it to 300 characters", "x".repeat(400), "x".repeat(300)],
   ])("as a subject: %s", (_rule, rendered, expected) => {
     expect(makeSubject(rendered)).toBe(expected);
   });
 
   test.each([
-    ["line breaks are one newline each", "a\r\nb\rc\nd", "a\nb\nc\nd"],
-    ["control characters go, tabs stay", "a\u0000\tb\u001b[31m", "a\tb[31m"],
-    ["half a surrogate pair is replaced", "a\ud800b", "a\ufffdb"],
-    ["it is cut to 10,000 characters, never inside one", "👋".repeat(10_001), "👋".repeat(10_000)],
+    ["turns line breaks into one newline each", "a\r\nb\rc\nd", "a\nb\nc\nd"],
+    ["removes control characters but not tabs", "a\u0000\tb\u001b[31m", "a\tb[31m"],
+    ["replaces half a surrogate pair", "a\ud800b", "a\ufffdb"],
+    ["cuts it to 10,000 characters, never inside one", "👋".repeat(10_001), "👋".repeat(10_000)],
   ])("as a text: %s", (_rule, rendered, expected) => {
     expect(makeText(rendered)).toBe(expected);
   });
@@ -165,7 +165,7 @@ describe("the HTML part of a mail", () => {
     ],
     ["leaves other schemes as text", "javascript:alert(1) data:text/html,x mailto:a@b.example", null],
     ["leaves an address with a user name as text", "https://bank.example@evil.example/", null],
-    ["leaves what is no address as text", "https://", null],
+    ["leaves an invalid address as text", "https://", null],
     [
       "ends an address before a quote",
       'https://a.example/"onclick=alert(1)',
@@ -177,13 +177,13 @@ describe("the HTML part of a mail", () => {
   });
 
   test.each([`${"http://".padEnd(9_990, ".")}x`, `${"http://a".padEnd(9_990, "_*")}x`, "http://a ".repeat(1_100)])(
-    "of a text full of what ends a link keeps every character: %#",
+    "keeps every character of a text full of link endings: %#",
     (text) => {
       expect(makeHtml(text).replaceAll(/<[^>]*>/g, "")).toContain(text.trim());
     },
   );
 
-  test("loads nothing and holds no address but those of the text", () => {
+  test("loads nothing and contains no address except those of the text", () => {
     const html = makeHtml("Hello https://a.example/");
     expect(html.match(/(src|href|url|action)\s*[=(]/g)).toEqual(["href="]);
     expect(html).not.toMatch(/<(img|link|script|style|iframe)/);

@@ -30,7 +30,7 @@ const rooms = {
 };
 const mailer = makeSmtpMailer({ ...rooms, authorities: [authority.cert] });
 
-/** What a mail server says in its own words. */
+/** The mail server's own message. */
 const PEER = "words of the peer";
 const mail: OutgoingMail = {
   environmentId,
@@ -49,7 +49,7 @@ async function use(input: MailSettingsInput): Promise<void> {
   await store.write("dashboard", (tx) => saveSettings(tx, now, { mail: section }, now.version));
 }
 
-/** The mail's row, intended, as whoever sends writes it before. */
+/** Stores the mail's row as intended, as every sender does before. */
 async function intend(): Promise<void> {
   await store.write("app", async (tx) => {
     await tx.run("DELETE FROM email");
@@ -70,7 +70,7 @@ async function intend(): Promise<void> {
 }
 const isMarked = async () => (await store.read((tx) => tx.get("SELECT 1 FROM email WHERE left_at IS NOT NULL"))) !== null;
 
-/** Starts a server, points the environment at it, sends one mail. */
+/** Starts a server, configures the environment for it, and sends one mail. */
 async function sendTo(
   options: Omit<MailServerOptions, "authority">,
   more: Partial<OutgoingMail> = {},
@@ -102,14 +102,14 @@ describe("a mail by SMTP", () => {
     ["TLS from the first byte, signed in", { security: "tls", password: "pass word" }, true, "shop"],
     ["STARTTLS, signed in", { security: "starttls", password: "p\u00e4ss" }, true, "shop"],
     ["STARTTLS, not signed in", { security: "starttls" }, true, null],
-    ["in clear on this machine", { security: "none" }, false, null],
-  ])("leaves over %s", async (_rule, options, secure, user) => {
+    ["unencrypted on this machine", { security: "none" }, false, null],
+  ])("is sent over %s", async (_rule, options, secure, user) => {
     const { outcome, taken } = await sendTo(options);
     expect(outcome).toEqual({ kind: "sent" });
     expect(taken).toMatchObject([{ from: mail.from, to: [mail.to], secure, user }]);
   });
 
-  test("carries its sender, recipient, subject, id and time, and says that a machine wrote it", async () => {
+  test("carries its sender, recipient, subject, id and time, and an auto-generated header", async () => {
     const { taken } = await sendTo({ security: "none" });
     expect(headersOf(taken[0]?.raw ?? "").toSorted()).toEqual([
       "Auto-Submitted: auto-generated",
@@ -124,7 +124,7 @@ describe("a mail by SMTP", () => {
     expect(partsOf(taken[0]?.raw ?? "").map(({ type }) => type)).toEqual(["text/plain; charset=utf-8", "text/html; charset=utf-8"]);
   });
 
-  test("carries its text as plain text, whatever it holds, and once more as HTML that shows the same", async () => {
+  test("carries its text unchanged as plain text, and as HTML that shows the same", async () => {
     const text = "first\n.\n..two\n<b>Grüße</b> 你好 👋";
     const { outcome, taken } = await sendTo({ security: "none" }, { text, subject: "Grüße 👋" });
     expect(outcome).toEqual({ kind: "sent" });
@@ -148,7 +148,7 @@ describe("a mail by SMTP", () => {
     expect(taken[0]?.from).toBe(mail.from);
   });
 
-  /** Sends to a server that says exactly this: to the connection, and to what begins a line of ours (".": the end of the text). */
+  /** Sends to a server with fixed replies. It has one for the connection, and one for each start of our lines ("." is the end of the text). */
   async function sendToWords(greeting: string, words: Readonly<Record<string, string>>, to = mail.to) {
     const lines: string[] = [];
     const plain = createServer((socket) => {
@@ -176,9 +176,9 @@ describe("a mail by SMTP", () => {
   }
 
   test.each([
-    ["in ASCII, as it stands", "Ada+shop@Example.com", "Ada+shop@Example.com"],
+    ["in ASCII, unchanged", "Ada+shop@Example.com", "Ada+shop@Example.com"],
     ["of another alphabet, in its ASCII spelling", "ada@bücher.example", "ada@xn--bcher-kva.example"],
-    ["of another alphabet behind a name of one", "jürgen@bücher.example", "jürgen@xn--bcher-kva.example"],
+    ["of another alphabet after a local part in that alphabet", "jürgen@bücher.example", "jürgen@xn--bcher-kva.example"],
   ])("goes to a domain %s", async (_rule, to, recipient) => {
     const { outcome, lines } = await sendToWords("220 mail.example", {}, to);
     expect(outcome).toEqual({ kind: "sent" });
@@ -186,20 +186,20 @@ describe("a mail by SMTP", () => {
   });
 
   test.each<[string, string, Record<string, string>, "failed" | "unknown", MailTrouble, string | null]>([
-    ["that turns the connection away for good", "554 5.7.1 your address is listed", {}, "failed", "server_trouble", "554 5.7.1"],
+    ["that rejects the connection permanently", "554 5.7.1 your address is listed", {}, "failed", "server_trouble", "554 5.7.1"],
     ["that is busy", "421 4.7.0 too many connections", {}, "failed", "server_trouble", "421 4.7.0"],
-    ["that is none", "HTTP/1.1 400 Bad Request", {}, "failed", "server_trouble", null],
-    ["that is busy at the first word", "220 a", { EHLO: "421 later", HELO: "421 later" }, "failed", "server_trouble", "421"],
-    ["that puts a new sender off", "220 a", { RCPT: "450 4.2.0 greylisted" }, "failed", "recipient_refused", "450 4.2.0"],
-    ["that answers a text with no reply", "220 a", { ".": "thank you" }, "unknown", "server_trouble", null],
-  ])("in clear to a server %s tells that, and nothing of encryption", async (_rule, greeting, words, kind, reason, code) => {
+    ["that is no mail server", "HTTP/1.1 400 Bad Request", {}, "failed", "server_trouble", null],
+    ["that is busy at the first command", "220 a", { EHLO: "421 later", HELO: "421 later" }, "failed", "server_trouble", "421"],
+    ["that defers a new sender", "220 a", { RCPT: "450 4.2.0 greylisted" }, "failed", "recipient_refused", "450 4.2.0"],
+    ["that answers the text with no valid reply", "220 a", { ".": "thank you" }, "unknown", "server_trouble", null],
+  ])("unencrypted to a server %s reports that reason, and not encryption", async (_rule, greeting, words, kind, reason, code) => {
     const { outcome } = await sendToWords(greeting, words);
     const sentence = MAIL_TROUBLES[reason];
     const message = code === null ? sentence : `${sentence.slice(0, -1)} (${code}).`;
     expect(outcome).toEqual(kind === "failed" ? { kind, reason, message, retry: true } : { kind, reason, message });
   });
 
-  test("a refusal that repeats a recipient's domain in ASCII is logged without it", async () => {
+  test("is refused without the recipient's ASCII domain in the log", async () => {
     said.length = 0;
     const refuse = { at: "recipient", code: 550, message: "no ada@xn--bcher-kva.example here" } as const;
     await sendTo({ security: "none", refuse }, { to: "ada@bücher.example" });
@@ -213,16 +213,16 @@ describe("a mail by SMTP", () => {
     expect(headersOf(taken[0]?.raw ?? "")).toContain("Reply-To: help@shop.example");
   });
 
-  describe("that may be stopped", () => {
+  describe("that a person can stop", () => {
     const stopHeaders = (raw: string) => headersOf(raw).filter((line) => /^list-/i.test(line));
 
-    test("carries the one-click address of exactly its person, and says that one click is enough", async () => {
+    test("carries a one-click unsubscribe URL for exactly its person", async () => {
       const { taken } = await sendTo({ security: "none" }, { stopFor: "per_1" });
       const address = makeStopUrl(sealer, baseUrl, { environmentId, personId: "per_1" });
       expect(stopHeaders(taken[0]?.raw ?? "")).toEqual([`List-Unsubscribe: <${address}>`, "List-Unsubscribe-Post: List-Unsubscribe=One-Click"]);
     });
 
-    test("carries none where the public origin is not https, and neither does any other mail", async () => {
+    test("carries no such URL if the public origin is not https, and other mail never does", async () => {
       baseUrl = "http://127.0.0.1:4747";
       const { taken: plain } = await sendTo({ security: "none" }, { stopFor: "per_1" });
       baseUrl = "https://relay.example";
@@ -234,7 +234,7 @@ describe("a mail by SMTP", () => {
   test.each([
     ["a subject with a line break", { subject: "Hello\r\nBcc: victim@example.com\r\n\r\nbody" }],
     ["a text that begins like headers", { text: "Bcc: victim@example.com\n\nbody" }],
-  ])("takes no header from %s", async (_rule, more) => {
+  ])("accepts no header from %s", async (_rule, more) => {
     const { taken } = await sendTo({ security: "none" }, more);
     expect(taken[0]?.to).toEqual([mail.to]);
     expect(headersOf(taken[0]?.raw ?? "").filter((line) => /^bcc:/i.test(line))).toEqual([]);
@@ -247,7 +247,7 @@ describe("a mail by SMTP", () => {
     ["a name around the recipient", { to: "Ada <ada@example.com>" }],
     ["no recipient", { to: "" }],
     ["a line break in the sender", { from: "event@shop.example\r\nX: y" }],
-  ])("does not leave with %s", async (_rule, more) => {
+  ])("is not sent with %s", async (_rule, more) => {
     const { outcome, taken } = await sendTo({ security: "none" }, more);
     expect([outcome.kind, taken]).toEqual(["failed", []]);
   });
@@ -255,32 +255,32 @@ describe("a mail by SMTP", () => {
   test.each<
     [string, Omit<MailServerOptions, "authority">, { security?: MailSecurity; password?: string }, [MailTrouble, "tried again" | "for good"]]
   >([
-    ["a sender refused for good", { security: "none", refuse: { at: "sender", code: 550, message: PEER } }, {}, ["sender_refused", "for good"]],
+    ["a permanently refused sender", { security: "none", refuse: { at: "sender", code: 550, message: PEER } }, {}, ["sender_refused", "for good"]],
     [
-      "a sender put off until somebody signs in",
+      "a sender that must authenticate first",
       { security: "none", refuse: { at: "sender", code: 530, message: PEER } },
       {},
       ["auth_refused", "tried again"],
     ],
     [
-      "a recipient refused for good",
+      "a permanently refused recipient",
       { security: "none", refuse: { at: "recipient", code: 550, message: PEER } },
       {},
       ["recipient_refused", "for good"],
     ],
-    ["a text refused for good", { security: "none", refuse: { at: "text", code: 554, message: PEER } }, {}, ["text_refused", "for good"]],
-    ["a recipient put off", { security: "none", refuse: { at: "recipient", code: 451, message: PEER } }, {}, ["recipient_refused", "tried again"]],
-    ["a text put off", { security: "none", refuse: { at: "text", code: 452, message: PEER } }, {}, ["text_refused", "tried again"]],
+    ["a permanently refused text", { security: "none", refuse: { at: "text", code: 554, message: PEER } }, {}, ["text_refused", "for good"]],
+    ["a deferred recipient", { security: "none", refuse: { at: "recipient", code: 451, message: PEER } }, {}, ["recipient_refused", "tried again"]],
+    ["a deferred text", { security: "none", refuse: { at: "text", code: 452, message: PEER } }, {}, ["text_refused", "tried again"]],
     [
-      "a wrong password, which the owner can set right",
+      "a wrong password, which the owner can fix",
       { security: "starttls", password: "right" },
       { password: "wrong" },
       ["auth_refused", "tried again"],
     ],
-    ["a server that offers no STARTTLS where it is asked for", { security: "none" }, { security: "starttls" }, ["tls_failed", "tried again"]],
-    ["a certificate of another name", { security: "tls", names: ["elsewhere.example"] }, {}, ["tls_failed", "tried again"]],
+    ["a server without the required STARTTLS", { security: "none" }, { security: "starttls" }, ["tls_failed", "tried again"]],
+    ["a certificate for another name", { security: "tls", names: ["elsewhere.example"] }, {}, ["tls_failed", "tried again"]],
     ["a connection that ends before the text", { security: "none", hangUp: "recipient" }, {}, ["connection_lost", "tried again"]],
-  ])("certainly did not leave after %s, and the class of that is told", async (_rule, options, smtp, ends) => {
+  ])("was certainly not sent after %s, and the result has that class", async (_rule, options, smtp, ends) => {
     said.length = 0;
     const { outcome, taken } = await sendTo(options, {}, smtp);
     const [reason, again] = ends;
@@ -291,19 +291,19 @@ describe("a mail by SMTP", () => {
     if (options.refuse !== undefined) expect(said.join()).toContain("words of the peer");
   });
 
-  test("a refusal is told with the reply's numbers and with no word of it", async () => {
+  test("is refused with the reply's numbers but not its message", async () => {
     const refuse = { at: "recipient", code: 550, message: `5.1.1 ${PEER}` } as const;
     const { outcome } = await sendTo({ security: "none", refuse });
     expect("message" in outcome && outcome.message).toBe("The mail server refused the recipient's address (550 5.1.1).");
   });
 
   test.each([
-    ["the password as it is", "hunter2-hunter2"],
+    ["the password", "hunter2-hunter2"],
     ["the password in base64", Buffer.from("hunter2-hunter2").toString("base64")],
-    ["what was said to sign in", Buffer.from("\u0000shop\u0000hunter2-hunter2").toString("base64")],
+    ["the sign-in command", Buffer.from("\u0000shop\u0000hunter2-hunter2").toString("base64")],
     ["the recipient", mail.to],
     ["the sender", mail.from],
-  ])("a server's refusal that repeats %s is logged without it, in one line", async (_rule, spelling) => {
+  ])("is refused without %s in the log, on one line", async (_rule, spelling) => {
     said.length = 0;
     const refuse = { at: "recipient", code: 550, message: `No, not with ${spelling} here` } as const;
     const { outcome } = await sendTo({ security: "starttls", password: "hunter2-hunter2", refuse });
@@ -313,7 +313,7 @@ describe("a mail by SMTP", () => {
     expect(said[0]).not.toContain(spelling);
   });
 
-  test("is marked durably before the server gets the first byte of its text, and not before it asks for it", async () => {
+  test("is marked durably before the server gets the first byte of its text, and only when it asks for it", async () => {
     const { outcome } = await sendTo({ security: "none", hangUp: "recipient" });
     expect([outcome.kind, await isMarked()]).toEqual(["failed", false]);
     let marked: boolean | null = null;
@@ -325,21 +325,21 @@ describe("a mail by SMTP", () => {
   });
 
   test.each([
-    ["its row is gone", "DELETE FROM email"],
+    ["its row was deleted", "DELETE FROM email"],
     ["its row was blanked by an erasure", "UPDATE email SET recipient = 'erased'"],
     ["its person was erased", "UPDATE person SET status = 'erased'"],
-  ])("does not leave when %s by then", async (_rule, sql) => {
+  ])("is not sent if %s in the meantime", async (_rule, sql) => {
     const erase = (): Promise<void> => store.write("app", async (tx) => void (await tx.run(sql)));
     const { outcome, taken } = await sendTo({ security: "none", onRecipient: erase });
     expect([outcome.kind, taken]).toEqual(["failed", []]);
   });
 
-  test("may have left when the connection ends after the text and before an answer", async () => {
+  test("may have been sent if the connection ends after the text and before a reply", async () => {
     const { outcome } = await sendTo({ security: "none", hangUp: "text" });
     expect(outcome).toMatchObject({ kind: "unknown", reason: "connection_lost" });
   });
 
-  test("may have left when no answer to the text comes in time; it certainly did not when the server never asked for it", async () => {
+  test("may have been sent if no reply to the text comes in time, but not if the server never asked for it", async () => {
     for (const [hold, kind] of [
       ["text", "unknown"],
       ["recipient", "failed"],
@@ -356,13 +356,13 @@ describe("a mail by SMTP", () => {
     }
   });
 
-  test("trusts no authority that nobody named", async () => {
+  test("trusts no unconfigured authority", async () => {
     const server = await startMailServer({ authority: makeAuthority("Stranger"), security: "tls" });
     await use({ smtp: { host: "localhost", port: server.port, security: "tls" } });
     expect(await mailer.send(mail)).toMatchObject({ kind: "failed", retry: true });
   });
 
-  test("fails where nothing listens, and where no server is set", async () => {
+  test("fails if no server listens, or if none is configured", async () => {
     await use({ smtp: { host: "127.0.0.1", port: 1, security: "none" } });
     expect(await mailer.send(mail)).toMatchObject({
       kind: "failed",
@@ -376,14 +376,14 @@ describe("a mail by SMTP", () => {
   test.each<[string, string, string[], string[], MailTrouble]>([
     ["loopback that the operator did not allow", "mail.example", ["127.0.0.1"], [], "address_refused"],
     ["a private address", "mail.example", ["10.1.2.3"], [], "address_refused"],
-    ["a private address beside a public one", "mail.example", ["8.8.8.8", "10.1.2.3"], [], "address_refused"],
+    ["a private address together with a public one", "mail.example", ["8.8.8.8", "10.1.2.3"], [], "address_refused"],
     ["loopback as an address", "127.0.0.1", [], [], "address_refused"],
     ["IPv6 loopback as an address", "::1", [], [], "address_refused"],
     ["metadata, allowed by range", "mail.example", ["169.254.169.254"], ["169.254.0.0/16"], "address_refused"],
     ["metadata, allowed by name", "mail.example", ["169.254.169.254"], ["mail.example"], "address_refused"],
     ["link-local, allowed by range", "mail.example", ["fe80::1"], ["fe80::/10"], "address_refused"],
-    ["no address at all", "mail.example", [], [], "name_not_found"],
-  ])("connects to nothing where the server is %s", async (_rule, host, found, allowPrivate, reason) => {
+    ["an invalid address", "mail.example", [], [], "name_not_found"],
+  ])("makes no connection if the server is %s", async (_rule, host, found, allowPrivate, reason) => {
     const server = await startMailServer({ authority, security: "none" });
     await use({ smtp: { host, port: server.port, security: "none" } });
     const judged = makeSmtpMailer({ ...rooms, allowPrivate, lookup: async () => found });
@@ -396,14 +396,14 @@ describe("a mail by SMTP", () => {
     ["DNS_ETIMEOUT", "not_connected"],
     ["EAI_AGAIN", "not_connected"],
     ["DNS_ECONNREFUSED", "not_connected"],
-  ])("a look-up that ends with %s is told as %s", async (code, reason) => {
+  ])("fails with a look-up error %s as %s", async (code, reason) => {
     await use({ smtp: { host: "mail.example", port: 25, security: "none" } });
     const lookup = () => Promise.reject(Object.assign(new Error(`getaddrinfo ${code}`), { code }));
     const judged = makeSmtpMailer({ ...rooms, lookup });
     expect(await judged.send(mail)).toMatchObject({ kind: "failed", reason, retry: true });
   });
 
-  test("is looked up at each connect and connects to the address that was judged, whatever the name says a moment later", async () => {
+  test("uses the address that was checked, whatever the name resolves to a moment later", async () => {
     const server = await startMailServer({ authority, security: "none" });
     await use({ smtp: { host: "mail.example", port: server.port, security: "none" } });
     const answers = [["127.0.0.1"], ["10.1.2.3"]];
@@ -418,7 +418,7 @@ describe("a mail by SMTP", () => {
     expect(server.taken).toHaveLength(1);
   });
 
-  test("a server that never speaks is given up after a minute", async () => {
+  test("fails after a minute if the server never speaks", async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -441,7 +441,7 @@ describe("a mail by SMTP", () => {
     });
   });
 
-  test("a password sealed under another master key fails, and shows nothing of it", async () => {
+  test("fails if the password is sealed under another master key, and shows nothing of it", async () => {
     await use({
       smtp: {
         host: "localhost",
@@ -462,7 +462,7 @@ test("in local development every mail stays in the mailbox", async () => {
   expect(await mailboxMailer.send(mail)).toEqual({ kind: "mailbox" });
 });
 
-/** The parts of a multipart mail, decoded, newlines as `\n`. */
+/** Splits a multipart mail into decoded parts, with newlines as `\n`. */
 function partsOf(raw: string): { type: string; text: string }[] {
   const boundary = /boundary="([^"]+)"/.exec(raw)?.[1] ?? "?";
   return raw
@@ -483,7 +483,7 @@ function partsOf(raw: string): { type: string; text: string }[] {
     });
 }
 
-/** Quoted-printable to bytes, as latin1 text. */
+/** Decodes quoted-printable to bytes, as latin1 text. */
 function unquote(text: string): string {
   return text.replaceAll(/=\r\n/g, "").replaceAll(/=([0-9A-F]{2})/g, (_match, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }

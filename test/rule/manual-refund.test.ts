@@ -1,4 +1,7 @@
-/** Any purchase is taken back by hand: it says before what it takes back, and does exactly that. Source: decisions section 3, "refund by hand". */
+/**
+ * A manual refund of any purchase: the preview says what it takes back, and the refund does exactly that. See the decisions, section 3, "refund by
+ * hand".
+ */
 import { describe, expect, test } from "bun:test";
 import { listAudit } from "../../src/platform/audit/audit.ts";
 import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/rules/action/sale.ts";
@@ -40,7 +43,7 @@ describe("a product", () => {
     ["a relay fulfilled", fulfil, "relay"],
     ["a server recorded", (person, ref) => pay(person, ref, { product: "lamp" }), "payment"],
   ];
-  test.each(origins)("that %s is taken back once, audited, and stays so", async (_how, buy, origin) => {
+  test.each(origins)("that %s is refunded once and audited", async (_how, buy, origin) => {
     const person = await market.newPerson();
     const ref = newRef();
     await buy(person, ref);
@@ -64,7 +67,7 @@ describe("a product", () => {
     expect([await market.holdings(person), (await under(ref)).length]).toEqual([none, 2]);
   });
 
-  test("leaves what another purchase gave and what was spent, and says so before", async () => {
+  test("leaves other purchases and spent credits, and says so in the preview", async () => {
     const person = await market.newPerson();
     const [ref, other] = [newRef(), newRef()];
     await fulfil(person, ref);
@@ -80,7 +83,7 @@ describe("a product", () => {
     expect(await market.holdings(person)).toEqual({ ...none, grants: ["lamp from purchase"] });
   });
 
-  test("of a person who is suspended or erased is taken back as well", async () => {
+  test("of a suspended or erased person can be refunded", async () => {
     const [suspended, erased] = [await market.newPerson(), await market.newPerson()];
     const refs = [newRef(), newRef()] as const;
     await fulfil(suspended, refs[0]);
@@ -98,7 +101,7 @@ describe("a product", () => {
 });
 
 describe("a plan", () => {
-  test("ends with its newest payment, and later events of the provider change nothing", async () => {
+  test("ends when its newest payment is refunded, and later events of the provider change nothing", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await grant(person, "pro", first);
@@ -113,7 +116,7 @@ describe("a plan", () => {
     expect((await market.holdings(person)).plan).toBe("pro");
   });
 
-  test("stays by a payment that came later, which the sentence names", async () => {
+  test("stays because of a later payment, which the message names", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await grant(person, "pro", first);
@@ -125,7 +128,7 @@ describe("a plan", () => {
     expect(await market.holdings(person)).toEqual(none);
   });
 
-  test("does not stay by a payment that was taken back before, nor by a confirmation", async () => {
+  test("does not stay because of a refunded payment or a confirmation", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await grant(person, "pro", first);
@@ -139,7 +142,7 @@ describe("a plan", () => {
     expect((await market.holdings(person)).plan).toBe("team");
   });
 
-  test("that the card processor bills ends too, and the sentence says where else to end it", async () => {
+  test("that the card processor bills ends too, and the message says to end it there", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await pay(person, ref, { plan: "pro" });

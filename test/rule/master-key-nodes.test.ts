@@ -1,4 +1,4 @@
-/** Nodes that start on an empty database at once, each with a data directory of its own: one master key seals, and who has another one is refused. */
+/** Nodes that start at once on an empty database with separate data directories. One master key seals, and a node with another key is refused. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,9 +9,9 @@ import { openTestStore } from "../kit/fresh-store.ts";
 const KEY = "ab".repeat(32);
 
 test.each([
-  ["a key each made for itself", null, 1],
-  ["the one key of all", KEY, 3],
-] as const)("with %s", async (_which, masterKey, opened) => {
+  ["a key that each node made", null, 1],
+  ["one shared key", KEY, 3],
+] as const)("nodes start with %s", async (_which, masterKey, opened) => {
   await using fresh = await openTestStore();
   await fresh.store.write("app", (tx) => tx.run("DELETE FROM master_key_proof"));
   const folders = [1, 2, 3].map(() => mkdtempSync(join(tmpdir(), "relay-node-")));

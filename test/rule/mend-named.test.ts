@@ -1,4 +1,4 @@
-/** What a code tells an owner to do beside their definition names the command that does it, which the dashboard makes its own button of. */
+/** A code that tells an owner to change something outside the definition names a command. The dashboard turns it into a button. */
 import { expect, test } from "bun:test";
 import { explainCode } from "../../src/base/result-code.ts";
 import { pageOfCommand } from "../../web/component/command-page.ts";

@@ -1,4 +1,4 @@
-/** The metrics, rule by rule: what moves them, what they are called, and what asking for them costs. */
+/** The metrics: what changes them, their names, and the cost of a scrape. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ afterAll(() => rmSync(dataDir, { recursive: true }));
 const fresh = await openFreshStore();
 const { store } = fresh;
 
-/** Metrics of their own, and their text now. */
+/** Creates separate metrics with a function that writes their text. */
 function newMetrics(): { metrics: Metrics; clock: VirtualClock; write(from?: Store): Promise<string> } {
   const clock = new VirtualClock(START_MS);
   const metrics = new Metrics({ dataDir, clock });
@@ -54,7 +54,7 @@ async function putEvents(rows: readonly { state: string; at?: number; retryAt?: 
 }
 
 describe("the text", () => {
-  test("is Prometheus' format, every family with its help and type", async () => {
+  test("follows Prometheus' format, and every family has a help text and a type", async () => {
     const { metrics, write } = newMetrics();
     metrics.recordRequest("bad_signature");
     metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: 3, tookMs: 5 });
@@ -72,7 +72,7 @@ describe("the text", () => {
     }
   });
 
-  test("carries no label that a caller, a person or a relay could make", async () => {
+  test("has no label with a value from a caller, a person or a relay", async () => {
     const { metrics, write } = newMetrics();
     metrics.recordRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 5 });
     const labels = new Set([...(await write()).matchAll(/[{,]([a-z_]+)="/g)].map(([, label]) => label));
@@ -80,16 +80,16 @@ describe("the text", () => {
   });
 });
 
-describe("what moves", () => {
+describe("the metrics count", () => {
   const moves: { rule: string; move: (metrics: Metrics) => void; sample: string; by: number }[] = [
     {
-      rule: "a call to a receiver, by its outcome",
+      rule: "a request to a receiver, by its outcome",
       move: (metrics) => metrics.recordRequest("duplicate"),
       sample: 'relay_receiver_calls_total{outcome="duplicate"}',
       by: 1,
     },
     {
-      rule: "a refused call, by its code",
+      rule: "a rejected request, by its code",
       move: (metrics) => metrics.recordRequest("bad_signature"),
       sample: 'relay_receiver_calls_total{outcome="bad_signature"}',
       by: 1,
@@ -113,25 +113,25 @@ describe("what moves", () => {
       by: 0,
     },
     {
-      rule: "a run that a clock set back made shorter than nothing counts as nothing",
+      rule: "a wait as zero if the clock was set back",
       move: (metrics) => metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: -9_000, tookMs: -5_000 }),
       sample: "relay_run_duration_seconds_sum",
       by: 0,
     },
     {
-      rule: "a commit, by how many writes it made durable",
+      rule: "a commit, by the number of writes it made durable",
       move: (metrics) => metrics.recordCommitGroup(12),
       sample: "relay_commit_group_size_sum",
       by: 12,
     },
     {
-      rule: "a backup the server made",
+      rule: "a backup that the server made",
       move: (metrics) => metrics.recordBackup(true),
       sample: 'relay_scheduled_backups_total{outcome="made"}',
       by: 1,
     },
     {
-      rule: "a backup it could not make",
+      rule: "a backup that failed",
       move: (metrics) => metrics.recordBackup(false),
       sample: 'relay_scheduled_backups_total{outcome="failed"}',
       by: 1,
@@ -146,7 +146,7 @@ describe("what moves", () => {
     });
   }
 
-  test("the lag of the event loop is looked at once a second", async () => {
+  test("the lag of the event loop is measured once a second", async () => {
     const { clock, write } = newMetrics();
     await clock.advance(9_000);
     expect(sampleOf(await write(), "relay_event_loop_lag_seconds_count")).toBe(10);
@@ -154,7 +154,7 @@ describe("what moves", () => {
 });
 
 describe("the queue", () => {
-  test("is counted by state, and its age is that of the oldest that never ran", async () => {
+  test("is counted by state, and its age is that of the oldest event that never ran", async () => {
     await putEvents([
       { state: "done", at: START_MS - 900_000 },
       { state: "queued", at: START_MS - 800_000, runs: 2 },
@@ -180,7 +180,7 @@ describe("the queue", () => {
     await store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
   });
 
-  test("is asked for through indexes alone", async () => {
+  test("is read only through indexes", async () => {
     const asked: string[] = [];
     const spy: Reader = {
       get: (sql, ...values) => {
@@ -200,7 +200,7 @@ describe("the queue", () => {
   });
 });
 
-test("asking again within a second costs nothing", async () => {
+test("a second scrape within a second does not read the store", async () => {
   let reads = 0;
   const counted: Store = {
     ...store,
@@ -218,7 +218,7 @@ test("asking again within a second costs nothing", async () => {
   expect(reads).toBe(2);
 });
 
-test("a store that cannot be read is told as such, and the counters still answer", async () => {
+test("an unreadable store is reported as down, and the counters remain available", async () => {
   const { metrics, write } = newMetrics();
   metrics.recordRequest("accepted");
   expect(sampleOf(await write(), "relay_store_up")).toBe(1);

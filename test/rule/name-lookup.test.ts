@@ -1,6 +1,6 @@
 /**
- * A host name's addresses: names whose servers are silent hold no other, new name servers are taken over, the machine's own names are asked of
- * its system first, and what does not exist is told so, unlike what nobody answered. Its name servers are a socket here, its system a list.
+ * Look-ups of a host name's addresses. Silent name servers delay no other name, and new name servers are picked up. The system answers the machine's
+ * own names first. A missing name differs from a failed look-up. The name servers here are a socket and the system a list.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createSocket, type Socket } from "node:dgram";
@@ -27,7 +27,7 @@ const machine = {
 const lookup = makeLookup(parseAllowList(["good.allowed.example", "10.0.0.0/8"]), machine);
 const context = { lookup, allow: parseAllowList([]), ownHosts: [] };
 
-/** Answers 127.0.0.9 for `good…`, nothing at all for `dark…`, that it is broken for `broken…`, and that it does not exist for any other. */
+/** Answers 127.0.0.9 for `good…`, gives no answer for `dark…` and a failure for `broken…`. Every other name does not exist. */
 function answer(question: Buffer): Buffer | null {
   const labels: string[] = [];
   let at = 12;
@@ -77,7 +77,7 @@ afterAll(() => {
   server.close();
 });
 
-test("fifty names whose servers are silent take nothing from another", async () => {
+test("fifty names with silent servers do not delay another name", async () => {
   const dark = Array.from({ length: 50 }, (_, at) => resolveTarget(targetOf(`dark${at}.example`), context));
   const first = await Promise.race([...dark, lookup("good.example")]);
   expect(first).toEqual(["127.0.0.9"]);
@@ -87,7 +87,7 @@ test("fifty names whose servers are silent take nothing from another", async () 
 });
 
 test.each(["DNS_ETIMEOUT", "EAI_AGAIN", "DNS_ECONNREFUSED", "DNS_ESERVFAIL", "DNS_EREFUSED"])(
-  "a look-up that nobody answered (%s) is told so, and is no misspelled name",
+  "a failed look-up (%s) is reported as such, and not as a misspelled name",
   async (code) => {
     const away = { ...context, lookup: () => fail(code) };
     expect(await resolveTarget(targetOf("right.example"), away)).toMatchObject({
@@ -97,7 +97,7 @@ test.each(["DNS_ETIMEOUT", "EAI_AGAIN", "DNS_ECONNREFUSED", "DNS_ESERVFAIL", "DN
   },
 );
 
-test("name servers that are broken or away, and a system that knows no more, are told so", async () => {
+test("broken or unavailable name servers are reported if the system knows no address either", async () => {
   const said = { code: "unresolvable", message: expect.stringMatching(/no name server answered/) };
   expect(await resolveTarget(targetOf("broken.example"), context)).toMatchObject(said);
   setServers(["127.0.0.1:1"]);
@@ -107,18 +107,18 @@ test("name servers that are broken or away, and a system that knows no more, are
   expect(await lookup("away.example")).toEqual(["192.0.2.7"]);
 });
 
-test("name servers that the machine has now are asked once those from before refuse, and each name once where they are the same", async () => {
+test("the machine's current name servers are asked after the old ones refuse, each only once", async () => {
   resolvConf = `search example\nnameserver 127.0.0.1:${port}\nnameserver 127.0.0.1:${port}\n`;
   setServers(["127.0.0.1:1"]);
   expect(await lookup("good.example")).toEqual(["127.0.0.9"]);
   expect(getServers()).toEqual([`127.0.0.1:${port}`]);
   asked = [];
   await expect(lookup("nowhere.example")).rejects.toThrow("ENOTFOUND");
-  // Its IPv4 and its IPv6 addresses.
+  // The IPv4 and the IPv6 look-up.
   expect(asked).toEqual(["nowhere.example", "nowhere.example"]);
 });
 
-test("a name without a dot and one that the operator allows are asked of the system, and of name servers where it does not answer", async () => {
+test("a name without a dot or on the allowlist is asked of the system first, and then of name servers", async () => {
   system = async () => ["10.0.0.7"];
   expect(await lookup("good")).toEqual(["10.0.0.7"]);
   expect(await lookup("good.allowed.example")).toEqual(["10.0.0.7"]);
@@ -131,7 +131,7 @@ test("a name without a dot and one that the operator allows are asked of the sys
   await expect(lookup("good.allowed.example")).rejects.toThrow("ENOTFOUND");
 });
 
-test("the system is asked for one name at a time, sixteen wait, and none of the machine's own waits behind another", async () => {
+test("the system resolves one name at a time, sixteen names wait, and the machine's own names do not wait", async () => {
   let atOnce = 0;
   let most = 0;
   const held = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Of what needs somebody, what goes wrong now and most of it stands first. */
+/** The order of open problems: current failures with the largest share come first. */
 import { expect, test } from "bun:test";
 import { orderAttention } from "../../src/insight/overview/attention-order.ts";
 
@@ -31,16 +31,16 @@ const relays = new Map([
 const refused = new Map([["crm", 7]]);
 
 const ROWS: [rule: string, needs: Need[], ordered: Need[]][] = [
-  ["a relay whose every mail fails stands above one dead refund", [REFUND, CHECKOUT], [CHECKOUT, REFUND]],
-  ["refused calls weigh as events do", [REFUND, REFUSING], [REFUSING, REFUND]],
-  ["what is dead from before the last day weighs too, where its cause stands", [CHECKOUT, OLD], [OLD, CHECKOUT]],
-  ["what is done weighs nothing", [SILENT, REFUND], [REFUND, SILENT]],
-  ["what is over stands below all that goes wrong now, however much it is", [OVER, REFUND, SILENT], [REFUND, SILENT, OVER]],
-  ["what is of no relay alone weighs as all relays together", [REFUSING, CHECKOUT, EVERYWHERE], [EVERYWHERE, CHECKOUT, REFUSING]],
-  ["a hold stands above all", [CHECKOUT, HELD], [HELD, CHECKOUT]],
-  ["an approval stands below what goes wrong now, and above what is over", [APPROVAL, OVER, SILENT], [SILENT, APPROVAL, OVER]],
-  ["a missing backup stands last", [BACKUP, OVER, REFUND], [REFUND, OVER, BACKUP]],
-  ["what weighs the same stays as it was", [SILENT, need("relay_silent", "relay:other")], [SILENT, need("relay_silent", "relay:other")]],
+  ["a relay whose mails all fail comes before one dead refund", [REFUND, CHECKOUT], [CHECKOUT, REFUND]],
+  ["rejected requests count as much as events", [REFUND, REFUSING], [REFUSING, REFUND]],
+  ["dead events from before the last day count if their cause is still open", [CHECKOUT, OLD], [OLD, CHECKOUT]],
+  ["completed events do not count", [SILENT, REFUND], [REFUND, SILENT]],
+  ["a past problem of any size comes after all current ones", [OVER, REFUND, SILENT], [REFUND, SILENT, OVER]],
+  ["a problem of no single relay counts all relays together", [REFUSING, CHECKOUT, EVERYWHERE], [EVERYWHERE, CHECKOUT, REFUSING]],
+  ["a hold comes first", [CHECKOUT, HELD], [HELD, CHECKOUT]],
+  ["an approval comes after current failures and before past ones", [APPROVAL, OVER, SILENT], [SILENT, APPROVAL, OVER]],
+  ["a missing backup comes last", [BACKUP, OVER, REFUND], [REFUND, OVER, BACKUP]],
+  ["problems of equal weight keep their order", [SILENT, need("relay_silent", "relay:other")], [SILENT, need("relay_silent", "relay:other")]],
 ];
 test.each(ROWS)("%s", (_, needs, ordered) => {
   const before = [...needs];

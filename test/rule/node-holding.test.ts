@@ -1,4 +1,4 @@
-/** Several nodes over one database, each with a clock of its own that the test moves, beside the database's. */
+/** Several nodes over one database. The test moves each node's clock, and the database has its own. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/platform/account/app.ts";
 import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
@@ -9,7 +9,7 @@ import { openTestStore, type TestStore } from "../kit/fresh-store.ts";
 import { START_MS, settle, VirtualClock } from "../kit/virtual-clock.ts";
 
 const HOUR_MS = 3_600_000;
-/** As migrations/postgres has them. */
+/** The tables of migrations/postgres. */
 const TABLES = [
   `CREATE TABLE node (id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, version TEXT NOT NULL, schema_version INTEGER NOT NULL,
      url TEXT, started_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, probes INTEGER NOT NULL DEFAULT 0,
@@ -20,17 +20,17 @@ const TABLES = [
 class Node {
   readonly clock: VirtualClock;
   readonly leases: NodeLeaseManager;
-  /** What its keeper was told: `+2` for a beginning, `-2` for an end, `=` where it has again what seemed over. */
+  /** What its keeper reported: `+2` for a start, `-2` for an end, `=` for environments that it has again after a doubt. */
   readonly told: string[] = [];
-  /** Environments that it did not give back, and had no more. */
+  /** Environments that it lost without giving them back. */
   readonly lost: number[] = [];
-  /** While it is true it runs as others do. */
+  /** The node runs with the others while this is true. */
   runs = true;
-  /** Its way to the database: open, cut off, or losing every answer. */
+  /** Its connection to the database: open, cut, locked, or losing every answer. */
   way: "open" | "cut" | "locked" | "deaf" = "open";
-  /** What a write waits for. */
+  /** A write waits for this promise. */
   slow: Promise<void> = Promise.resolve();
-  /** What an end waits for. */
+  /** An end waits for this promise. */
   busy: Promise<void> = Promise.resolve();
 
   constructor(startMs: number) {
@@ -63,7 +63,7 @@ class Node {
     return all.filter((id) => this.leases.holds(id));
   }
 
-  /** Whether a write of its environment passes now. */
+  /** Tries a write of the node's environment. */
   async passes(store = this.leases.storeOf(1)): Promise<boolean> {
     return await store.write("app", async () => true).catch(() => false);
   }
@@ -97,7 +97,7 @@ async function join(startMs = START_MS): Promise<Node> {
   return node;
 }
 
-/** Time passes for the database and for every node that runs; at no moment do two of them believe in the same lease. */
+/** Moves the time of the database and of every running node. At no moment may two nodes believe they hold the same lease. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 250) {
     databaseMs += 250;
@@ -108,7 +108,7 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-/** Milliseconds until it came about. */
+/** Returns the milliseconds until `done` is true. */
 async function passUntil(mostMs: number, done: () => boolean): Promise<number> {
   for (let ms = 0; ms <= mostMs; ms += 250) {
     if (done()) return ms;
@@ -119,15 +119,15 @@ async function passUntil(mostMs: number, done: () => boolean): Promise<number> {
 
 const takeoversOf = (node: Node) => node.leases.count().takeovers;
 
-describe("who holds what", () => {
-  test("one node takes the house and every environment, and begins each", async () => {
+describe("the distribution of leases", () => {
+  test("gives one node all environments and the server's own lease, and starts each", async () => {
     const one = await join();
     expect(one.held).toEqual(all);
     expect(one.told.toSorted()).toEqual(["+0", "+1", "+2", "+3"]);
     expect(takeoversOf(one)).toBe(0);
   });
 
-  test("one that joins gets half, each ended by the one before it begins at the other", async () => {
+  test("gives half to a node that joins, and each lease ends on one node before it starts on the other", async () => {
     const one = await join();
     const other = await join();
     await pass(7_000);
@@ -136,7 +136,7 @@ describe("who holds what", () => {
     expect([takeoversOf(one), takeoversOf(other)]).toEqual([0, 0]);
   });
 
-  test("what still runs is held until it has ended", async () => {
+  test("keeps a lease on its node until its work has ended", async () => {
     const one = await join();
     const idle = Promise.withResolvers<void>();
     one.busy = idle.promise;
@@ -148,7 +148,7 @@ describe("who holds what", () => {
     expect([one.held.length, other.held.length]).toEqual([2, 2]);
   });
 
-  test("at a graceful stop the others have it at their next look, and nothing counts as taken over", async () => {
+  test("passes leases on at a graceful stop, without counting a takeover", async () => {
     const [one, other] = [await join(), await join()];
     await pass(7_000);
     await one.leases.release();
@@ -158,7 +158,7 @@ describe("who holds what", () => {
     expect((await other.leases.listNodes()).map(({ own }) => own)).toEqual([true]);
   });
 
-  test("a new environment has a lease at once, and one that is gone has none", async () => {
+  test("includes a new environment at once, and excludes a deleted one", async () => {
     const one = await join();
     const { environments } = await fresh.store.write("app", (tx) =>
       createApp(tx, { id: "app_new", name: "New", environments: ["development"], nowMs: START_MS }),
@@ -172,7 +172,7 @@ describe("who holds what", () => {
     expect(one.told).toContain(`-${id}`);
   });
 
-  test("what is told of the nodes says who is there and who runs what", async () => {
+  test("reports the live nodes and what each runs", async () => {
     const [one, other] = [await join(), await join()];
     await pass(7_000);
     other.runs = false;
@@ -185,7 +185,7 @@ describe("who holds what", () => {
     expect(one.leases.nodes.live).toBe(1);
   });
 
-  test("each knows how many serve", async () => {
+  test("reports to each node how many serve", async () => {
     const three = [await join(), await join(), await join()];
     await pass(4_000);
     expect(three.map(({ leases }) => leases.nodes.live)).toEqual([3, 3, 3]);
@@ -193,7 +193,7 @@ describe("who holds what", () => {
 });
 
 describe("a node that dies", () => {
-  test("is taken over within 15 seconds, and never before its lease is over", async () => {
+  test("loses its leases within 15 seconds, but never before they expire", async () => {
     const [one, other] = [await join(), await join()];
     await pass(7_000);
     one.runs = false;
@@ -204,7 +204,7 @@ describe("a node that dies", () => {
     expect(takeoversOf(other)).toBe(4 - before);
   });
 
-  test("is shared by those that live", async () => {
+  test("leaves its leases to all live nodes", async () => {
     const [one, other, third] = [await join(), await join(), await join()];
     await pass(10_000);
     one.runs = false;
@@ -218,7 +218,7 @@ describe("a node that dies", () => {
     ["an hour behind", START_MS - HOUR_MS],
     ["of 1970", 0],
   ] as const) {
-    test(`is taken over as soon by one whose clock is ${what}, and no sooner`, async () => {
+    test(`loses its leases equally fast to a node whose clock is ${what}`, async () => {
       const one = await join();
       const other = await join(startMs);
       await pass(7_000);
@@ -233,7 +233,7 @@ describe("a node that dies", () => {
     ["back", -HOUR_MS],
     ["forth", HOUR_MS],
   ] as const) {
-    test(`is taken over where the database's clock was set ${what} meanwhile`, async () => {
+    test(`loses its leases even if the database's clock was set ${what}`, async () => {
       const [one, other] = [await join(), await join()];
       await pass(7_000);
       one.runs = false;
@@ -243,8 +243,8 @@ describe("a node that dies", () => {
   }
 });
 
-describe("a node that was stopped and goes on", () => {
-  test("believes in nothing when it wakes, its writes are refused, and it gets its share again", async () => {
+describe("a node that was stopped and continues", () => {
+  test("holds no lease when it wakes, cannot write, and gets its share again", async () => {
     const one = await join();
     const other = await join();
     await pass(7_000);
@@ -255,7 +255,7 @@ describe("a node that was stopped and goes on", () => {
     await pass(20_000);
     expect(other.held).toEqual(all);
     expect(await one.passes(store)).toBe(false);
-    // Its clock went on without it.
+    // Its clock continued without it.
     await one.clock.leap(20_000);
     expect(one.leases.holds(own)).toBe(false);
     expect(one.told).toContain(`-${own}`);
@@ -265,13 +265,13 @@ describe("a node that was stopped and goes on", () => {
     expect(await one.passes(store)).toBe(false);
   });
 
-  test("gives back nothing that another one took while it was stopped", async () => {
+  test("does not give back what another node took while it was stopped", async () => {
     const one = await join();
     const idle = Promise.withResolvers<void>();
     one.busy = idle.promise;
     const other = await join();
     await pass(7_000);
-    // It is giving back a half, which still runs there.
+    // It is giving back half of its leases, which are still in use.
     expect([one.held, other.held]).toEqual([all, []]);
     one.runs = false;
     await pass(20_000);
@@ -286,7 +286,7 @@ describe("a node that was stopped and goes on", () => {
     expect(other.lost).toEqual([]);
   });
 
-  test("within its lease goes on with what it had", async () => {
+  test("within its lease continues with the leases it had", async () => {
     const one = await join();
     await pass(3_000);
     const store = one.leases.storeOf(1);
@@ -302,7 +302,7 @@ describe("a node that was stopped and goes on", () => {
 });
 
 describe("a node that cannot renew", () => {
-  test("stops before another may begin, and begins again when it can", async () => {
+  test("stops before another node can start, and starts again when it can", async () => {
     const [one, other] = [await join(), await join()];
     await pass(7_000);
     one.way = "cut";
@@ -314,7 +314,7 @@ describe("a node that cannot renew", () => {
     expect([one.held.length, other.held.length]).toEqual([2, 2]);
   });
 
-  test("because somebody holds a lock there says in the log what to do", async () => {
+  test("because a session holds a lock logs what to do", async () => {
     const one = await join();
     one.way = "locked";
     await pass(3_500);
@@ -327,7 +327,7 @@ describe("a node that cannot renew", () => {
     await pass(3_500);
   });
 
-  test("and is alone goes on with the same leases once it can", async () => {
+  test("and is the only node continues with the same leases once it can", async () => {
     const one = await join();
     const store = one.leases.storeOf(1);
     one.way = "cut";
@@ -340,7 +340,7 @@ describe("a node that cannot renew", () => {
     expect(one.told.toSorted()).toEqual(["+0", "+1", "+2", "+3", "="]);
   });
 
-  test("and whose renewal took longer than a lease says that it has it again once the next one tells so", async () => {
+  test("and whose renewal took longer than a lease reports its leases again only after the next renewal", async () => {
     const one = await join();
     const slow = Promise.withResolvers<void>();
     one.slow = slow.promise;
@@ -348,14 +348,14 @@ describe("a node that cannot renew", () => {
     expect(one.held).toEqual([]);
     slow.resolve();
     await settle();
-    // What it was told now is of when it asked.
+    // The late answer describes the moment of the request.
     expect([one.held, one.told.includes("=")]).toEqual([[], false]);
     await pass(3_500);
     expect(one.held).toEqual(all);
     expect(one.told.filter((word) => word === "=")).toHaveLength(1);
   });
 
-  test("and hears no answers takes nothing that it does not know of, and all of it afterwards", async () => {
+  test("and gets no answers holds no lease until it knows of it, and all leases afterwards", async () => {
     const one = new Node(START_MS);
     nodes.push(one);
     one.way = "deaf";
@@ -368,7 +368,7 @@ describe("a node that cannot renew", () => {
   });
 });
 
-test("a write that began before the lease went is refused in its own transaction, and its room is told", async () => {
+test("a write that began before the lease was lost is refused in its transaction, and the keeper learns of the loss", async () => {
   const one = await join();
   await fresh.store.write("app", (tx) => tx.run("UPDATE node_lease SET node = 'nod_other', epoch = epoch + 1 WHERE environment_id = 1"));
   expect(one.leases.holds(1)).toBe(true);

@@ -1,4 +1,4 @@
-/** Limits where several nodes serve one database: what they let through together, whoever the balancer sends a call to, and as nodes come and go. */
+/** Limits across several nodes over one database: what they allow together, however requests are spread, and as nodes come and go. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS, MINUTE_MS, PASSWORD_WINDOW_MS } from "../../src/base/limit.ts";
@@ -16,23 +16,23 @@ import { openTestStore, type TestStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
-/** As migrations/postgres has it. */
+/** The table of migrations/postgres. */
 const TABLE = "CREATE TABLE limit_window (name BLOB PRIMARY KEY, ends_at INTEGER NOT NULL, taken INTEGER NOT NULL)";
 
 interface Cluster extends AsyncDisposable {
   fresh: TestStore;
-  /** What the database's clock says, which no node's own clock moves. */
+  /** The database's clock, which no node's clock moves. */
   database: { nowMs: number };
-  /** Writes to the store so far. */
+  /** The number of writes to the store so far. */
   writes(): number;
-  /** What each node draws with; `nodes` may be changed. */
+  /** The nodes that each node counts when it draws. A test can change `nodes`. */
   nodes: { live: number };
   places: SharedPlaces[];
-  /** The same time passes for everyone. */
+  /** Moves every clock by the same time. */
   pass(ms: number): Promise<void>;
 }
 
-/** So many nodes on one store. */
+/** Opens this many nodes on one store. */
 async function openCluster(live: number, storeOf: (store: Store) => Store = (store) => store): Promise<Cluster> {
   const fresh = await openTestStore();
   await fresh.store.write("app", (tx) => tx.run(TABLE));
@@ -77,16 +77,16 @@ async function takeDrawn(limiter: Limiter | undefined, name = "one"): Promise<nu
   return limiter.take(name);
 }
 
-/** How many of so many tries pass at these nodes in turn. */
+/** Counts how many of the tries pass at these nodes in turn. */
 async function countPasses(limiters: readonly Limiter[], tries: number): Promise<number> {
   let passed = 0;
   for (let at = 0; at < tries; at++) if ((await takeDrawn(limiters[at % limiters.length])) === null) passed += 1;
   return passed;
 }
 
-describe("a limit that each place of is drawn", () => {
+describe("a limit whose places are drawn one by one", () => {
   for (const live of [2, 3, 6, 12])
-    test(`of ${live} nodes lets through as many at one of them, or at each in turn, as one process`, async () => {
+    test(`of ${live} nodes allows as many at one node, or at each in turn, as one process`, async () => {
       for (const limit of [1, 5, 10]) {
         await using atOne = await openCluster(live);
         expect(await countPasses(limitersOf(atOne, limit, "each").slice(-1), limit + 5)).toBe(limit);
@@ -95,7 +95,7 @@ describe("a limit that each place of is drawn", () => {
       }
     });
 
-  test("has one that passes where two nodes are at its last place at the same moment", async () => {
+  test("allows one request when two nodes compete for the last place", async () => {
     await using cluster = await openCluster(2);
     const limiters = limitersOf(cluster, 3, "each");
     expect(await countPasses(limiters, 2)).toBe(2);
@@ -104,7 +104,7 @@ describe("a limit that each place of is drawn", () => {
     expect(ends.filter((end) => end !== null)).toEqual(Array(3).fill(START_MS + MINUTE_MS));
   });
 
-  test("keeps what a node took that died, until the window ends", async () => {
+  test("keeps the places of a dead node until the window ends", async () => {
     await using cluster = await openCluster(2);
     const [dead, alive] = limitersOf(cluster, 4, "each");
     expect(await countPasses([dead as Limiter], 3)).toBe(3);
@@ -114,13 +114,13 @@ describe("a limit that each place of is drawn", () => {
     expect(await countPasses([alive as Limiter], 5)).toBe(4);
   });
 
-  test("has a place for another node where one was given back", async () => {
+  test("gives a returned place to another node", async () => {
     await using cluster = await openCluster(2);
     const [one, other] = limitersOf(cluster, 2, "each") as [Limiter, Limiter];
     expect(await countPasses([one], 2)).toBe(2);
     expect(await takeDrawn(other)).not.toBeNull();
     one.giveBack("one");
-    // That it is used up is believed for a second.
+    // The limiter believes for a second that the limit is used up.
     await cluster.pass(1_000);
     expect([await takeDrawn(other), await takeDrawn(other)]).toEqual([null, START_MS + MINUTE_MS]);
   });
@@ -129,7 +129,7 @@ describe("a limit that each place of is drawn", () => {
     ["the database's", (cluster: Cluster) => Object.assign(cluster.database, { nowMs: cluster.database.nowMs - 3_600_000 })],
     ["a node's", (cluster: Cluster) => cluster.fresh.clock.jump(-3_600_000)],
   ] as const)
-    test(`is as full after ${who} clock was set back, and for no longer than one window`, async () => {
+    test(`stays full after ${who} clock was set back, for one window at most`, async () => {
       await using cluster = await openCluster(2);
       const limiters = limitersOf(cluster, 3, "each");
       expect(await countPasses(limiters, 4)).toBe(3);
@@ -140,7 +140,7 @@ describe("a limit that each place of is drawn", () => {
       expect(await countPasses(limiters, 4)).toBe(3);
     });
 
-  test("draws nothing for what another window refuses, and asks the database once a second for what is full", async () => {
+  test("draws no place for what another window refuses, and asks the database once a second about a full window", async () => {
     await using cluster = await openCluster(2);
     const [full] = limitersOf(cluster, 1, "each") as [Limiter];
     const [other] = cluster.places.map((places) => new Limiter(cluster.fresh.clock, 5, MINUTE_MS, { kind: "other", places })) as [Limiter];
@@ -160,7 +160,7 @@ describe("a limit that each place of is drawn", () => {
     expect(rows).toEqual([{ taken: 1 }, { taken: 1 }]);
   });
 
-  test("lets through as much at once as one process does, where fewer places are left", async () => {
+  test("allows as much at once as one process does when few places are left", async () => {
     await using cluster = await openCluster(2);
     const [limiter, other] = limitersOf(cluster, 5, "each") as [Limiter, Limiter];
     expect(await countPasses([other], 4)).toBe(4);
@@ -173,7 +173,7 @@ describe("a limit that each place of is drawn", () => {
     expect(takeAll(needs)).not.toBeNull();
   });
 
-  test("forgets windows that are over", async () => {
+  test("deletes windows that have ended", async () => {
     await using cluster = await openCluster(2);
     const [limiter] = limitersOf(cluster, 5, "each") as [Limiter];
     for (let at = 0; at < 30; at++) await takeDrawn(limiter, `name ${at}`);
@@ -185,7 +185,7 @@ describe("a limit that each place of is drawn", () => {
 
 describe("a limit that is drawn in blocks", () => {
   for (const live of [1, 2, 3, 12])
-    test(`of ${live} nodes lets one of them have nearly all of it with few draws, and together never more`, async () => {
+    test(`of ${live} nodes gives one node nearly all of it with few draws, and all nodes together never more`, async () => {
       for (const limit of [1, 7, 120, 6_000]) {
         await using cluster = await openCluster(live);
         const limiters = limitersOf(cluster, limit, "blocks");
@@ -197,7 +197,7 @@ describe("a limit that is drawn in blocks", () => {
       }
     });
 
-  test("keeps unused at the other nodes a quarter of it at most", async () => {
+  test("leaves at most a quarter of it unused at the other nodes", async () => {
     await using cluster = await openCluster(3);
     const limiters = limitersOf(cluster, 120, "blocks");
     expect(await countPasses(limiters, 3)).toBe(3);
@@ -206,7 +206,7 @@ describe("a limit that is drawn in blocks", () => {
 });
 
 describe.each(["above", "blocks above"] as const)("a limit of which each node has a few places without drawing (%s)", (drawing) => {
-  test("costs the database nothing for a few, and lets all nodes together have it and never more", async () => {
+  test("writes nothing for a few requests, and gives all nodes together the limit but never more", async () => {
     for (const live of [1, 2, 3, 6, 20]) {
       await using cluster = await openCluster(live);
       const limiters = limitersOf(cluster, 60, drawing);
@@ -217,7 +217,7 @@ describe.each(["above", "blocks above"] as const)("a limit of which each node ha
     }
   });
 
-  test("lets one node have more than three quarters of it, and asks no more once it is used up", async () => {
+  test("gives one node more than three quarters of it, and asks no more once it is used up", async () => {
     await using cluster = await openCluster(3);
     const [one] = limitersOf(cluster, 60, drawing) as [Limiter];
     expect(await countPasses([one], 100)).toBe(50);
@@ -228,7 +228,7 @@ describe.each(["above", "blocks above"] as const)("a limit of which each node ha
   });
 });
 
-test("passwords guessed at every node in turn are as many as at one, and at one as many as the sentence says", async () => {
+test("guessed passwords are limited equally at every node in turn and at one node", async () => {
   for (const turns of [3, 1]) {
     await using cluster = await openCluster(3);
     const caps = cluster.places.map((places) => new SigninCap(cluster.fresh.clock, places));
@@ -246,7 +246,7 @@ test("passwords guessed at every node in turn are as many as at one, and at one 
   }
 });
 
-test("codes asked for at every node in turn, or at one of them, are answered as one process answers them", async () => {
+test("requested codes are limited equally at every node in turn and at one node", async () => {
   const asked = Array.from({ length: 90 }, (_, at) => ({
     source: at % 3 === 0 ? `198.51.${at}.7` : `203.0.113.${at}`,
     email: at % 5 === 0 ? "ada@example.com" : `new-${at}@example.com`,
@@ -276,7 +276,7 @@ afterEach(async () => {
   for (const one of opened.splice(0)) await one[Symbol.asyncDispose]();
 });
 
-/** A relay on one store, and a way to send to it at each of the nodes. `storeOf`: the store as receivers have it. */
+/** Creates a relay on one store, and a function that sends to it at each node. `storeOf` wraps the receivers' store. */
 async function openReceivers(limit: number, live: number, storeOf: (store: Store) => Store = (store) => store) {
   const cluster = await openCluster(live);
   opened.push(cluster);
@@ -300,7 +300,7 @@ async function openReceivers(limit: number, live: number, storeOf: (store: Store
   return { fresh, cluster, send };
 }
 
-test("events that come to every node in turn are as many in a minute as at one, and a duplicate is one on each", async () => {
+test("events sent to all nodes in turn share one limit per minute, and a duplicate is one on each node", async () => {
   const { fresh, send } = await openReceivers(7, 3);
   const first = await send("call-0", 0);
   for (const node of [1, 2]) expect(await send("call-0", node)).toMatchObject({ duplicate: true, eventId: (first as { eventId: string }).eventId });
@@ -309,7 +309,7 @@ test("events that come to every node in turn are as many in a minute as at one, 
   expect(await fresh.count("event")).toBe(7);
 });
 
-test("all events of a minute may come to one of the nodes, and few of them ask the database for places", async () => {
+test("one node can accept all events of a minute, and draws few times", async () => {
   const { fresh, cluster, send } = await openReceivers(60, 3);
   const answers: unknown[] = [];
   for (let at = 0; at < 70; at++) answers.push(await send(`call-${at}`, 1));
@@ -319,13 +319,13 @@ test("all events of a minute may come to one of the nodes, and few of them ask t
     "This app may receive 60 verified events in a minute, and none of them is left here: send the event again after resetAt.",
   );
   expect(await fresh.count("event")).toBe(60);
-  // Blocks of five.
+  // Draws happen in blocks of five.
   expect(cluster.writes()).toBe(13);
 });
 
-test("an event of which nobody knows whether it is there has its place in the minute; one that is surely not there has none", async () => {
+test("an event with an unknown outcome keeps its place in the minute, and a failed one returns it", async () => {
   const failures: Error[] = [new StoreUnavailable("lost"), new OutcomeUnknown("nobody knows"), new OutcomeUnknown("nobody knows")];
-  /** Each is stored, and then that much is known of it. */
+  /** Stores each event, and then hides the outcome. */
   const forgetful = (store: Store): Store =>
     new Proxy(store, {
       get(target, name) {
@@ -358,7 +358,7 @@ test("an event of which nobody knows whether it is there has its place in the mi
   expect(await fresh.count("event")).toBe(3);
 });
 
-test("changes of syncs count for every node, past a restart, and not where the sync is undone", async () => {
+test("changes by syncs count for every node, survive a restart, and do not count if the sync rolls back", async () => {
   await using opened = await openTestStore();
   const { store, clock } = opened;
   const { id } = await opened.environment("development");

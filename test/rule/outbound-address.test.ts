@@ -5,7 +5,7 @@ const nothing = parseAllowList([]);
 const everything = parseAllowList(["0.0.0.0/0", "::/0"]);
 const isAllowed = (address: string, allow = nothing, host = "a.example") => evaluateAddress(address, host, allow).allowed;
 
-describe("only public addresses are called: refused is", () => {
+describe("only public addresses are called, and the caller refuses", () => {
   const rows: [string, string][] = [
     ["loopback", "127.0.0.1"],
     ["loopback, another one", "127.255.255.254"],
@@ -84,7 +84,7 @@ test.each([["8.8.8.8"], ["172.32.0.1"], ["100.128.0.1"], ["2606:4700:4700::1111"
   },
 );
 
-describe("whatever the operator allows, never called is", () => {
+describe("the operator cannot allow", () => {
   const rows: [string, string][] = [
     ["a metadata address", "169.254.169.254"],
     ["a metadata address in IPv6", "fd00:ec2::254"],
@@ -106,7 +106,7 @@ describe("whatever the operator allows, never called is", () => {
   });
 });
 
-describe("the operator may allow", () => {
+describe("the operator can allow", () => {
   const rows: [rule: string, entries: string[], address: string, host: string, allowed: boolean][] = [
     ["a range", ["10.1.0.0/16"], "10.1.2.3", "a.example", true],
     ["nothing outside the range", ["10.1.0.0/16"], "10.2.0.1", "a.example", false],

@@ -45,7 +45,7 @@ function request(url: string, more: Partial<CallRequest> = {}): CallRequest {
   return { url, body: '{"id":"evt_1"}', signingSecret: "secret", local: false, ...more };
 }
 
-/** Calls the local sink once, answered by `handler`; without what is told of the request and the headers. */
+/** Calls the local sink once with `handler`, and omits the recorded request and the headers. */
 async function callSink(handler: Handler, options: Partial<CallerOptions> = {}): Promise<CallOutcome> {
   const outcome = await callSinkWhole(handler, options);
   if (outcome.kind === "refused") return outcome;
@@ -62,7 +62,7 @@ async function callSinkWhole(handler: Handler, options: Partial<CallerOptions> =
   return makeCaller(options).call(request(`http://localhost:${sinkPort}/in?a=b#c`, { local: true }));
 }
 
-describe("the request is told", () => {
+describe("the recorded request", () => {
   const told = (length: string) => ({
     method: "POST",
     url: `http://localhost:${sinkPort}/in?a=b`,
@@ -76,24 +76,24 @@ describe("the request is told", () => {
   });
   const options = { clock: new VirtualClock(1_767_603_600_999) };
 
-  test("as it left, without what signs it", async () => {
+  test("is the request as sent, without its signature", async () => {
     const outcome = await callSinkWhole((_q, r) => r.end(), options);
     expect(outcome).toMatchObject({ kind: "answered", request: told("14") });
   });
 
-  test("also where no answer came", async () => {
+  test("exists without a response too", async () => {
     const outcome = await callSinkWhole((q) => q.socket.destroy(), options);
     expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed", request: told("14") });
   });
 
-  test("but not where none left", async () => {
+  test("is absent if nothing was sent", async () => {
     expect(await makeCaller().call(request("http://localhost:1/", { local: true }))).not.toHaveProperty("request");
     expect(await makeCaller().call(request("http://example.com/"))).not.toHaveProperty("request");
   });
 });
 
-describe("the notice is posted", () => {
-  test("with the specification's headers, its exact body, and the signature over it", async () => {
+describe("the notice", () => {
+  test("is posted with the specification's headers, its exact body, and the signature over it", async () => {
     let seen: { line: string; headers: string[]; body: string } | null = null;
     const outcome = await callSink(
       (incoming, response) => {
@@ -132,7 +132,7 @@ describe("the notice is posted", () => {
   });
 });
 
-describe("the answer", () => {
+describe("the response", () => {
   const rows: [rule: string, handler: Handler, expected: { ok: boolean; status: number; body: string }][] = [
     ["204 without a body is success", (_q, r) => r.writeHead(204).end(), { ok: true, status: 204, body: "" }],
     ["299 is success", (_q, r) => r.writeHead(299).end("x"), { ok: true, status: 299, body: "x" }],
@@ -149,7 +149,7 @@ describe("the answer", () => {
       { ok: false, status: 308, body: "" },
     ],
     [
-      "an early hint before it is passed over",
+      "is not an early hint that precedes it",
       (_q, r) => {
         r.writeProcessing();
         r.end("late");
@@ -164,12 +164,12 @@ describe("the answer", () => {
       { ok: true, status: 200, body: "é" },
     ],
     [
-      "in bytes that are no text is kept as valid text without NUL",
+      "is stored as valid text without NUL if its bytes are no text",
       (_q, r) => r.end(Buffer.of(0, 0xff, 0x41)),
       { ok: true, status: 200, body: "\ufffd\ufffdA" },
     ],
     [
-      "compressed although not asked for is not unpacked",
+      "is not unpacked if it is compressed without being asked",
       (_q, r) => r.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("x".repeat(1_000_000))),
       { ok: true, status: 200, body: "[a gzip compressed answer, not kept]" },
     ],
@@ -180,13 +180,13 @@ describe("the answer", () => {
     expect(calls - before).toBe(1);
   });
 
-  test("in bytes that are no text never grows over 4 KB", async () => {
+  test("never grows over 4 KB if its bytes are no text", async () => {
     const outcome = await callSink((_q, r) => r.end(Buffer.alloc(9_000, 0xff)));
     if (outcome.kind !== "answered") throw new Error("not answered");
     expect(utf8Bytes(outcome.body)).toBeLessThanOrEqual(MAX_KEPT_ANSWER_BYTES);
   });
 
-  test("keeps the first of its headers, but none that may let somebody in", async () => {
+  test("includes the first headers, but none with credentials", async () => {
     const outcome = await callSinkWhole((_q, r) => {
       r.writeHead(302, {
         "content-type": "text/plain",
@@ -231,7 +231,7 @@ describe("the answer", () => {
     expect(chars).toBeLessThanOrEqual(1_024);
   });
 
-  test("that never ends is not read beyond its first 4 KB", async () => {
+  test("is not read beyond its first 4 KB if it never ends", async () => {
     let ended: () => void = () => {};
     const closed = new Promise<void>((resolve) => {
       ended = resolve;
@@ -249,9 +249,9 @@ describe("the answer", () => {
   });
 });
 
-describe("no answer", () => {
+describe("a missing response", () => {
   const silent: [rule: string, handler: Handler][] = [
-    ["a server that never answers is a timeout after 10 seconds", () => {}],
+    ["a server that never responds is a timeout after 10 seconds", () => {}],
     ["a server that hangs after an early hint is a timeout", (_q, r) => r.writeEarlyHints({ link: "</a>; rel=preload" })],
   ];
   test.each(silent)("%s", async (_rule, handler) => {
@@ -275,7 +275,7 @@ describe("no answer", () => {
   });
 
   const dripping: [rule: string, status: number, ok: boolean][] = [
-    ["a 200 that drips past the 10 seconds is success, with what came until then", 200, true],
+    ["a 200 that drips past the 10 seconds is success, with the body so far", 200, true],
     ["a 500 that drips past the 10 seconds is a failure by its status", 500, false],
   ];
   test.each(dripping)("%s", async (_rule, status, ok) => {
@@ -293,7 +293,7 @@ describe("no answer", () => {
     );
     await arrival;
     await clock.advance(CALL_TIMEOUT_MS - 1);
-    // The answer crosses a real socket; the clock of the call does not.
+    // The response crosses a real socket, but the call's clock is virtual.
     await Bun.sleep(50);
     expect(await Promise.race([outcome, Promise.resolve("waiting")])).toBe("waiting");
     await clock.advance(1);
@@ -324,31 +324,39 @@ describe("no answer", () => {
     ],
     ["a server that speaks no HTTP", (socket) => socket.end("SSH-2.0-nothing\r\n\r\n"), /^What localhost answered on port \d+ is no HTTP/],
     [
-      "an answer that breaks off",
+      "a response that breaks off",
       (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab"),
       /^localhost closed the connection in the middle of its answer/,
     ],
-    ["an answer longer than it says", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nx"), /is no HTTP/],
+    ["a response longer than it says", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nx"), /is no HTTP/],
     [
       "endless headers",
       (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`),
       /^localhost answered with more than 16 KB of headers/,
     ],
     [
-      "a status that goes on and on",
+      "an endless series of interim statuses",
       (socket) => socket.write(`HTTP/1.1 100 Continue\r\nx: ${"y".repeat(20_000)}`),
       /^localhost answered with (a status of 100 or 101|more than 16 KB)/,
     ],
-    ["no end of 100", (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(500)), /^localhost answered with one status after the other/],
-    ["no end of 103", (socket) => socket.write("HTTP/1.1 103 Hints\r\n\r\n".repeat(500)), /^localhost answered with one status after the other/],
-    ["a hang-up behind one that goes on", (socket) => socket.end("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost closed the connection in the middle/],
     [
-      "a change of protocol",
+      "an endless series of status 100",
+      (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(500)),
+      /^localhost answered with one status after the other/,
+    ],
+    [
+      "an endless series of status 103",
+      (socket) => socket.write("HTTP/1.1 103 Hints\r\n\r\n".repeat(500)),
+      /^localhost answered with one status after the other/,
+    ],
+    ["a hang-up after an interim status", (socket) => socket.end("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost closed the connection in the middle/],
+    [
+      "a switch of protocol",
       (socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"),
       /^localhost answered with a status of 100 or 101/,
     ],
   ];
-  test.each(rude)("%s is connection_failed, in words of its own", async (_rule, speak, says) => {
+  test.each(rude)("%s is connection_failed, with its own message", async (_rule, speak, says) => {
     const port = await listenOn(
       createRawServer((socket) => {
         socket.on("error", () => {});
@@ -360,21 +368,21 @@ describe("no answer", () => {
   });
 });
 
-describe("a status that goes on is passed over, as no notice asks for one", () => {
+describe("an interim status is skipped, because no notice asks for one", () => {
   const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
   const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
   const HINTS = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n";
   const rows: [rule: string, pieces: string[], body?: string][] = [
-    ["100 before the answer", [CONTINUE, OK]],
-    ["100 in one piece with it", [CONTINUE + OK]],
-    ["100 without its word, twice", ["HTTP/1.1 100\r\n\r\n", CONTINUE, OK]],
+    ["100 before the response", [CONTINUE, OK]],
+    ["100 in one chunk with it", [CONTINUE + OK]],
+    ["100 without its reason phrase, twice", ["HTTP/1.1 100\r\n\r\n", CONTINUE, OK]],
     ["100 with headers, of HTTP/1.0", ["HTTP/1.0 100 Continue\r\ndate: now\r\n\r\n", OK]],
-    ["100 letter by letter, and the answer so too", [...(CONTINUE + OK)]],
+    ["100 letter by letter, and the response too", [...(CONTINUE + OK)]],
     ["102 and 103, between two of 100", [`HTTP/1.1 102 Processing\r\n\r\n${HINTS}`, HINTS, OK]],
-    ["ninety of them", [CONTINUE.repeat(50), HINTS.repeat(40), OK]],
-    ["what looks like one in the answer's body", [`HTTP/1.1 200 OK\r\ncontent-length: ${CONTINUE.length}\r\n\r\n`, CONTINUE], CONTINUE],
+    ["ninety interim statuses", [CONTINUE.repeat(50), HINTS.repeat(40), OK]],
+    ["text like one in the response's body", [`HTTP/1.1 200 OK\r\ncontent-length: ${CONTINUE.length}\r\n\r\n`, CONTINUE], CONTINUE],
   ];
-  test.each(rows)("%s, over a connection that stays", async (_rule, pieces, body = "ok") => {
+  test.each(rows)("%s, over a connection that stays open", async (_rule, pieces, body = "ok") => {
     let connections = 0;
     const port = await listenOn(
       createRawServer((socket) => {
@@ -400,17 +408,17 @@ describe("a status that goes on is passed over, as no notice asks for one", () =
   });
 });
 
-describe("an address rule refuses, and nothing connects", () => {
+describe("an address rule refuses the call before it connects", () => {
   const rows: [rule: string, url: string, addresses: string[], code: string, final: boolean][] = [
     ["plain http", "http://a.example/", ["8.8.8.8"], "https_only", true],
     ["an IP address", "https://127.0.0.1/", [], "ip_literal", true],
-    ["the own host", "https://relay.example/", ["8.8.8.8"], "own_host", true],
+    ["the service's own host", "https://relay.example/", ["8.8.8.8"], "own_host", true],
     ["a name that resolves to an own address", "https://b.example/", ["8.8.4.4"], "own_host", false],
     ["a name without an address", "https://none.example/", [], "unresolvable", false],
     ["a private address", "https://a.example/", ["10.0.0.1"], "private_address", false],
     ["loopback by a name", "https://localhost/", ["127.0.0.1"], "private_address", false],
-    ["a mixed answer, private last", "https://a.example/", ["8.8.8.8", "10.0.0.1"], "private_address", false],
-    ["a mixed answer, private first", "https://a.example/", ["::1", "8.8.8.8"], "private_address", false],
+    ["a mixed result, private last", "https://a.example/", ["8.8.8.8", "10.0.0.1"], "private_address", false],
+    ["a mixed result, private first", "https://a.example/", ["::1", "8.8.8.8"], "private_address", false],
     ["a metadata address", "https://metadata.example/", ["169.254.169.254"], "private_address", false],
   ];
   test.each(rows)("%s", async (_rule, url, addresses, code, final) => {
@@ -421,7 +429,7 @@ describe("an address rule refuses, and nothing connects", () => {
     });
     const outcome = await caller.call(request(url.replace("example/", `example:${sinkPort}/`)));
     expect(outcome).toMatchObject({ kind: "refused", code });
-    // What the URL itself breaks is final; what a name server answers may change.
+    // A rule that the URL itself breaks is final, but the result of a name server can change.
     expect((outcome as { final?: true }).final ?? false).toBe(final);
     expect(calls).toBe(before);
   });
@@ -472,13 +480,13 @@ describe("over TLS", () => {
     expect(hosts).toEqual([`pinned.test:${port}`]);
   });
 
-  test("another address is tried when the first one takes no connection", async () => {
+  test("another address is tried if the first refuses the connection", async () => {
     const both = async () => ["127.0.0.9", "127.0.0.1"];
     const caller = makeCaller({ lookup: both, allowPrivate, certificateAuthorities });
     expect(await caller.call(request(`https://pinned.test:${port}/`))).toMatchObject({ ok: true });
   });
 
-  test("a name that resolves elsewhere after the check (rebinding) is asked for once and never again", async () => {
+  test("a name that resolves elsewhere after the check (rebinding) is looked up only once", async () => {
     let asked = 0;
     const rebinding = async () => (asked++ === 0 ? ["127.0.0.1"] : ["10.0.0.1"]);
     const caller = makeCaller({ lookup: rebinding, allowPrivate, certificateAuthorities });
@@ -515,7 +523,7 @@ describe("over TLS", () => {
     });
   });
 
-  test("every claim of scripts/pin-check.ts holds, in a process of its own", async () => {
+  test("every claim of scripts/pin-check.ts holds, in a separate process", async () => {
     const script = join(import.meta.dir, "../../scripts/pin-check.ts");
     const run = Bun.spawn([process.execPath, script], { stdout: "pipe", stderr: "pipe" });
     const lines = (await new Response(run.stdout).text()).trim().split("\n");
@@ -524,7 +532,7 @@ describe("over TLS", () => {
   });
 });
 
-test("a hanging target takes nothing from calls to others", async () => {
+test("a hanging target does not delay calls to other targets", async () => {
   const caller = makeCaller();
   const hanging: ServerResponse[] = [];
   handle = (incoming, response) => {

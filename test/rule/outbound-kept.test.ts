@@ -16,14 +16,14 @@ import { VirtualClock } from "../kit/virtual-clock.ts";
 interface Target {
   server: Server;
   port: number;
-  /** Those that are open. */
+  /** The open connections. */
   open: Set<Socket>;
-  /** All there ever were. */
+  /** The number of connections ever opened. */
   connections: number;
   calls: number;
 }
 
-/** A second loopback address; macOS has no other IPv4 one. */
+/** A second loopback address. macOS has no other IPv4 one. */
 const SECOND = process.platform === "darwin" ? "::1" : "127.0.0.2";
 const targets: Target[] = [];
 const callers: { close(): void }[] = [];
@@ -73,7 +73,7 @@ function makeCaller(options: Partial<CallerOptions> = {}) {
   return { ...caller, call };
 }
 
-/** Counts of the target's from now on. */
+/** Returns a function that counts the target's connections and calls from now on. */
 function countFromNow(one = target) {
   const { connections, calls } = one;
   return () => ({ connections: one.connections - connections, calls: one.calls - calls });
@@ -85,8 +85,8 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const url = (path = "/") => `http://localhost:${target.port}${path}`;
 
-describe("a connection is used again", () => {
-  test("for calls one after another to the same origin, and told apart by the origin", async () => {
+describe("a connection is reused", () => {
+  test("for consecutive calls to the same origin, and never for another origin", async () => {
     const caller = makeCaller();
     const count = countFromNow();
     for (const path of ["/a", "/b", "/c"]) expect(await caller.call(url(path))).toMatchObject({ ok: true, body: "ok" });
@@ -96,13 +96,13 @@ describe("a connection is used again", () => {
   });
 
   const unusable: [rule: string, listener: RequestListener][] = [
-    ["that the server says is the last", (_q, r) => r.setHeader("connection", "close").end("ok")],
+    ["that the server marks as the last", (_q, r) => r.setHeader("connection", "close").end("ok")],
     ["that was not read to its end", (_q, r) => r.end("x".repeat(MAX_KEPT_ANSWER_BYTES + 1))],
     ["that was compressed and not read", (_q, r) => r.writeHead(200, { "content-encoding": "gzip" }).end("x")],
     ["that is followed by another one", (q, r) => r.end("ok", () => q.socket.write("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil"))],
-    ["whose server waits no longer than a second", (_q, r) => r.setHeader("keep-alive", "timeout=1").end("ok")],
+    ["whose server waits at most a second", (_q, r) => r.setHeader("keep-alive", "timeout=1").end("ok")],
   ];
-  test.each(unusable)("but not after an answer %s", async (_rule, listener) => {
+  test.each(unusable)("but not after a response %s", async (_rule, listener) => {
     const caller = makeCaller();
     const count = countFromNow();
     answer = listener;
@@ -113,7 +113,7 @@ describe("a connection is used again", () => {
     expect(count()).toEqual({ connections: 2, calls: 2 });
   });
 
-  test("until a second before the server would close it, by its own word", async () => {
+  test("until a second before the server closes it, as the server announced", async () => {
     const caller = makeCaller();
     const closed: string[] = [];
     const callAt = async (host: string): Promise<void> => {
@@ -122,7 +122,7 @@ describe("a connection is used again", () => {
     };
     answer = (_request, response) => response.setHeader("keep-alive", "timeout=2").end("ok");
     await callAt("localhost");
-    // Where the server says nothing, it waits for longer.
+    // A server without a keep-alive header waits longer.
     answer = sayOk;
     await callAt("127.0.0.1");
     await until(() => closed.length === 2);
@@ -143,7 +143,7 @@ describe("a connection is used again", () => {
   });
 });
 
-describe("every attempt's own look-up decides", () => {
+describe("the look-up of each attempt decides", () => {
   const authority = makeAuthority("Test authority");
   const certificateAuthorities = [authority.cert];
   const allowPrivate = ["127.0.0.1", SECOND];
@@ -176,11 +176,11 @@ describe("every attempt's own look-up decides", () => {
 
   const refusals: [rule: string, addresses: string[], code: string][] = [
     ["a private address", ["10.0.0.1"], "private_address"],
-    ["the kept address and a private one", ["127.0.0.1", "10.0.0.1"], "private_address"],
+    ["the connected address and a private one", ["127.0.0.1", "10.0.0.1"], "private_address"],
     ["the service's own", ["127.0.0.77"], "own_host"],
     ["nothing", [], "unresolvable"],
   ];
-  test.each(refusals)("a name that resolves to %s is refused, whatever is kept, and what is kept is closed", async (_rule, found, code) => {
+  test.each(refusals)("a name that resolves to %s is refused despite an idle connection, which is closed", async (_rule, found, code) => {
     const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities, ownHosts: () => ["127.0.0.77"] });
     const count = countFromNow(first);
     addresses = ["127.0.0.1"];
@@ -191,7 +191,7 @@ describe("every attempt's own look-up decides", () => {
     await until(() => first.open.size === 0);
   });
 
-  test("a host that became the service's own is refused, whatever is kept", async () => {
+  test("a host that became the service's own is refused despite an idle connection", async () => {
     const own: string[] = [];
     const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities, ownHosts: () => own });
     const count = countFromNow(first);
@@ -202,7 +202,7 @@ describe("every attempt's own look-up decides", () => {
     expect(count().calls).toBe(1);
   });
 
-  test("a connection serves the name that its certificate was checked against alone", async () => {
+  test("a connection serves only the name that its certificate was checked against", async () => {
     const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities });
     const count = countFromNow(first);
     addresses = ["127.0.0.1"];
@@ -214,7 +214,7 @@ describe("every attempt's own look-up decides", () => {
     expect(first.open.size).toBe(2);
   });
 
-  test("a certificate that has ended meanwhile serves no further call", async () => {
+  test("a connection whose certificate has expired is not reused", async () => {
     const clock = new VirtualClock(Date.parse("2026-01-01T00:00:00Z"));
     const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities, clock });
     const count = countFromNow(first);
@@ -226,8 +226,8 @@ describe("every attempt's own look-up decides", () => {
   });
 });
 
-describe("what waits is bounded", () => {
-  /** As many calls at once to each of these hosts. */
+describe("idle connections are limited", () => {
+  /** Makes this many concurrent calls to each of these hosts. */
   async function callAtOnce(caller: ReturnType<typeof makeCaller>, hosts: readonly string[], each: number): Promise<CallOutcome[]> {
     const waiting: (() => void)[] = [];
     answer = (_request, response) => waiting.push(() => response.end("ok"));
@@ -238,7 +238,7 @@ describe("what waits is bounded", () => {
     return Promise.all(calls);
   }
 
-  test("to eight connections an origin, and to 64 in all; closing closes them, and nothing is kept afterwards", async () => {
+  test("to eight for each origin and 64 in total, and closing the caller closes them", async () => {
     const caller = makeCaller();
     await callAtOnce(caller, ["localhost"], 20);
     await until(() => target.open.size === 8);
@@ -256,7 +256,7 @@ describe("what waits is bounded", () => {
     await until(() => target.open.size === 0);
   });
 
-  test("and a call that is on its way when all is closed ends well and leaves nothing behind", async () => {
+  test("and a call in progress when the caller closes succeeds and leaves no connection", async () => {
     const caller = makeCaller();
     let end = () => {};
     answer = (_request, response) => {
@@ -271,7 +271,7 @@ describe("what waits is bounded", () => {
     await until(() => target.open.size === 0);
   });
 
-  test("no connection outlives the service", async () => {
+  test("and no connection outlives the service", async () => {
     await using running = await startRunningService({ config: { mode: "local" }, environments: ["local"] });
     const definition = receiverDefinition({ actions: [{ type: "call_url", url: url() }] });
     expect((await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "local")).status).toBe(201);
@@ -282,8 +282,8 @@ describe("what waits is bounded", () => {
     await until(() => target.open.size === 0);
   });
 
-  test("and keeps no process alive", async () => {
-    // What waits for longer than a moment waits for ever: the connection is never closed for being idle.
+  test("and no connection keeps the process alive", async () => {
+    // Timers longer than a moment never fire here, so no idle connection is ever closed.
     const source = `
       const later = setTimeout;
       globalThis.setTimeout = (work, ms, ...given) => later(work, ms < 400 ? ms : 2 ** 31 - 1, ...given);
@@ -299,7 +299,7 @@ describe("what waits is bounded", () => {
   });
 });
 
-test("a server that took its time and closed without a word may have read the notice, which is not posted again", async () => {
+test("a notice is not sent again when a server closes without a response after a while, because it may have read the notice", async () => {
   const caller = makeCaller();
   await caller.call(url());
   const count = countFromNow();
@@ -308,7 +308,7 @@ test("a server that took its time and closed without a word may have read the no
   expect(count()).toEqual({ connections: 0, calls: 1 });
 });
 
-test("an answer that breaks off over a kept connection is no answer, and the notice is not posted again", async () => {
+test("a response that breaks off over a reused connection fails, and the notice is not sent again", async () => {
   const caller = makeCaller();
   await caller.call(url());
   const count = countFromNow();
@@ -317,8 +317,8 @@ test("an answer that breaks off over a kept connection is no answer, and the not
   expect(count()).toEqual({ connections: 0, calls: 1 });
 });
 
-test("a server that closes all that waits fails no call", async () => {
-  // Its clock stands still: whatever a slow machine takes, it hears of it within a second.
+test("a server that closes all idle connections makes no call fail", async () => {
+  // The clock does not move, so that even a slow machine learns of the end within a second.
   const caller = makeCaller({ clock: new VirtualClock(0) });
   for (let round = 0; round < 20; round++) {
     expect(await caller.call(url())).toMatchObject({ ok: true });
@@ -327,10 +327,10 @@ test("a server that closes all that waits fails no call", async () => {
 });
 
 const late: [rule: string, listener: RequestListener, expected: object][] = [
-  ["that never answers is a timeout", () => {}, { kind: "unreachable", code: "timeout" }],
-  ["that drips on past the ten seconds counts by its status", (_q, r) => r.writeHead(202).write("begun"), { ok: true, status: 202, body: "begun" }],
+  ["that never responds is a timeout", () => {}, { kind: "unreachable", code: "timeout" }],
+  ["that drips past ten seconds counts by its status", (_q, r) => r.writeHead(202).write("begun"), { ok: true, status: 202, body: "begun" }],
 ];
-test.each(late)("a server %s over a kept connection too, which serves no further call", async (_rule, listener, expected) => {
+test.each(late)("a server %s over a reused connection too, which serves no further call", async (_rule, listener, expected) => {
   const clock = new VirtualClock(0);
   const caller = makeCaller({ clock });
   await caller.call(url());

@@ -6,14 +6,14 @@ const golden = join(import.meta.dir, "../golden");
 const secret = "rss_test_only_9f2c4e6a8b0d1f3e5c7a";
 
 describe("the outbound signature", () => {
-  test("of the golden notice is the golden one, made once with another tool", async () => {
+  test("of the golden notice equals the golden signature, which another tool made", async () => {
     const body = await Bun.file(join(golden, "outbound-notice.json")).text();
     const signature = await Bun.file(join(golden, "outbound-notice.signature.txt")).text();
     expect(signNotice(secret, body, 1_767_603_600_000)).toBe(signature.trim());
   });
 
   const rows: [rule: string, other: string][] = [
-    ["is over whole seconds, rounded down", signNotice(secret, "{}", 1_767_603_600_999)],
+    ["rounds the time down to whole seconds", signNotice(secret, "{}", 1_767_603_600_999)],
     ["is the same for the same secret, body and second", signNotice(secret, "{}", 1_767_603_600_000)],
   ];
   test.each(rows)("%s", (_rule, other) => {

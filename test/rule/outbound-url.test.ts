@@ -8,9 +8,9 @@ const codeOf = (url: string, context = server): string | null => checkCallUrl(ur
 
 describe("a URL on a server", () => {
   const rows: [rule: string, url: string, code: string | null][] = [
-    ["may be https with path, query and port", "https://a.example:8443/x?y=1#z", null],
-    ["may hold an international name", "https://bücher.example/", null],
-    ["may end its host in a dot", "https://a.example./x", null],
+    ["can be https with path, query and port", "https://a.example:8443/x?y=1#z", null],
+    ["can contain an international name", "https://bücher.example/", null],
+    ["can end its host with a dot", "https://a.example./x", null],
     ["is https only", "http://a.example/", "https_only"],
     ["is https only, whatever the case", "HTTP://a.example/", "https_only"],
     ["is no other scheme", "ftp://a.example/", "https_only"],
@@ -25,13 +25,13 @@ describe("a URL on a server", () => {
     ["has no white space", "https://a.exam ple/", "https_only"],
     ["has no line break", "https://a.example/\r\nHost: b", "https_only"],
     ["has no tab inside the host", "https://a.exa\tmple/", "https_only"],
-    ["is not endless", `https://a.example/${"x".repeat(2_000)}`, "https_only"],
+    ["is not too long", `https://a.example/${"x".repeat(2_000)}`, "https_only"],
     ["has no user name", "https://user@a.example/", "https_only"],
     ["has no password", "https://:pass@a.example/", "https_only"],
-    ["has no address dressed as a user name", "https://a.example@127.0.0.1/", "https_only"],
+    ["has no address disguised as a user name", "https://a.example@127.0.0.1/", "https_only"],
     ["is no http to localhost", "http://localhost:3000/", "https_only"],
     ["is no template", "https://a.example/{{mapped.id}}", "unresolvable"],
-    ["has a possible port", "https://a.example:99999/", "unresolvable"],
+    ["has a valid port", "https://a.example:99999/", "unresolvable"],
     ["has no empty label", "https://a..example/", "unresolvable"],
     ["has a host", "https://./", "unresolvable"],
     ["is no IPv4 address", "https://8.8.8.8/", "ip_literal"],
@@ -52,11 +52,11 @@ describe("a URL on a server", () => {
     ["is no mapped address", "https://[::ffff:127.0.0.1]/", "ip_literal"],
     ["is no address with a zone", "https://[fe80::1%25eth0]/", "ip_literal"],
     ["is not the service's own host", "https://relay.example/hooks/a/b", "own_host"],
-    ["is not the own host in another case", "https://RELAY.Example/", "own_host"],
-    ["is not the own host with a trailing dot", "https://relay.example./", "own_host"],
-    ["is not the own host on another port", "https://relay.example:9443/", "own_host"],
-    ["is not the own host percent-encoded", "https://rel%61y.example/", "own_host"],
-    ["may be a host beside the own one", "https://app.relay.example/", null],
+    ["is not the service's host in another case", "https://RELAY.Example/", "own_host"],
+    ["is not the service's host with a trailing dot", "https://relay.example./", "own_host"],
+    ["is not the service's host on another port", "https://relay.example:9443/", "own_host"],
+    ["is not the service's host percent-encoded", "https://rel%61y.example/", "own_host"],
+    ["can be a host next to the service's own", "https://app.relay.example/", null],
   ];
   test.each(rows)("%s: %s", (_rule, url, code) => {
     expect(codeOf(url)).toBe(code);
@@ -65,15 +65,15 @@ describe("a URL on a server", () => {
 
 describe("a URL in local development", () => {
   const rows: [rule: string, url: string, code: string | null][] = [
-    ["may be http to localhost", "http://localhost:3000/x", null],
-    ["may be https to localhost", "https://localhost:3000/x", null],
-    ["may be http to 127.0.0.1", "http://127.0.0.1:3000/", null],
-    ["may be http to [::1]", "http://[::1]:3000/", null],
+    ["can be http to localhost", "http://localhost:3000/x", null],
+    ["can be https to localhost", "https://localhost:3000/x", null],
+    ["can be http to 127.0.0.1", "http://127.0.0.1:3000/", null],
+    ["can be http to [::1]", "http://[::1]:3000/", null],
     ["is no https to 127.0.0.1", "https://127.0.0.1/", "ip_literal"],
     ["is no https to [::1]", "https://[::1]/", "ip_literal"],
     ["is no https to a decimal loopback address", "https://2130706433/", "ip_literal"],
     ["is no https to a hex loopback address", "https://0x7f.1/", "ip_literal"],
-    ["may be http to a name under localhost", "http://app.localhost:3000/", null],
+    ["can be http to a name under localhost", "http://app.localhost:3000/", null],
     ["is no http elsewhere", "http://a.example/", "https_only"],
     ["is no http to a name that only begins like it", "http://localhost.example/", "https_only"],
     ["is no http to another loopback address", "http://127.0.0.2/", "https_only"],
@@ -99,14 +99,14 @@ test("a target's host is lower case, without its trailing dot, and a loopback na
   expect("url" in target && target.url.href).toBe("https://a.example/x?y");
 });
 
-test("an origin stands for its host on every port, a loopback one for its port alone", () => {
+test("an own origin covers its host on every port, and a loopback origin only its port", () => {
   expect(ownHostOf("https://Relay.Example:8443")).toBe("relay.example");
   expect(ownHostOf("http://127.0.0.1:8787")).toBe("localhost:8787");
   expect(ownHostOf("http://[::]:8787")).toBe("localhost:8787");
   expect(ownHostOf("http://0.0.0.0")).toBe("localhost:80");
 });
 
-test("a resolved address is the service's own where it listens there", async () => {
+test("a resolved address is the service's own if the service listens there", async () => {
   const resolve = async (address: string, port: number) => {
     const target = readCallTarget(`https://a.example:${port}/`, server);
     if ("code" in target) throw new Error("It must be taken.");

@@ -1,4 +1,4 @@
-/** Rotating a receiver secret with an overlap: what verifies when, whose secret it is meanwhile, and what is shown of it. */
+/** Rotation of a receiver secret with an overlap: which secrets verify, whose they are in the meantime, and what the API shows. */
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
@@ -31,7 +31,7 @@ async function rotate(name: string, value: string | null, overlapSeconds?: numbe
   return store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlapSeconds));
 }
 
-/** Whether a call with this signature verifies now, through a live relay loaded now. */
+/** Checks whether a request with this signature verifies now, with newly loaded relays. */
 async function verifies(name: string, signature: string): Promise<boolean> {
   const live = new LiveRelays({ store, sealer, baseUrl: () => "https://relay.example.com" });
   const [relay] = (await live.current()).receiversOf("app_test", name);
@@ -61,7 +61,7 @@ describe("a rotated secret", () => {
     expect(await whatVerifies(name)).toEqual(["new"]);
   });
 
-  test("verifies beside the old one until the overlap ends, and alone from that moment on", async () => {
+  test("verifies together with the old one until the overlap ends, and is the only one afterwards", async () => {
     const name = await makeRelay();
     expect(await rotate(name, NEW, HOUR_S)).toEqual({
       previousUntil: new Date(clock.now() + HOUR_S * 1_000).toISOString(),
@@ -73,7 +73,7 @@ describe("a rotated secret", () => {
     expect(await whatVerifies(name)).toEqual(["new"]);
   });
 
-  test("ends the old one by the call's time, with no reload of the relays in between", async () => {
+  test("ends the old one by the request's time, without a reload of the relays", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     const live = new LiveRelays({ store, sealer, baseUrl: () => "https://relay.example.com" });
@@ -91,7 +91,7 @@ describe("a rotated secret", () => {
     expect([at(clock.now()), at(clock.now() + HOUR_S * 1_000)]).toEqual([true, false]);
   });
 
-  test("that is minted overlaps too, and is shown this once", async () => {
+  test("that is minted overlaps too, and is shown only now", async () => {
     const name = await makeRelay();
     const { receiverSecret = "" } = await rotate(name, null, HOUR_S);
     expect(await verifies(name, hmac(receiverSecret))).toBe(true);
@@ -105,14 +105,14 @@ describe("a rotated secret", () => {
     expect(await whatVerifies(name)).toEqual(["new", "third"]);
   });
 
-  test("without an overlap ends one that runs", async () => {
+  test("without an overlap ends a running overlap", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     await rotate(name, THIRD);
     expect(await whatVerifies(name)).toEqual(["third"]);
   });
 
-  test("stored again with an overlap, as when the answer was lost, keeps the old one and moves the end", async () => {
+  test("stored again with an overlap, as after a lost response, keeps the old one and moves the end", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     await rotate(name, NEW, 2 * HOUR_S);
@@ -120,7 +120,7 @@ describe("a rotated secret", () => {
     expect(await whatVerifies(name)).toEqual(["old", "new"]);
   });
 
-  test("stored again without an overlap ends the one that runs", async () => {
+  test("stored again without an overlap ends the running overlap", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     await rotate(name, NEW);
@@ -138,7 +138,7 @@ describe("a rotated secret", () => {
     expect(await Promise.all(signed.map((signature) => verifies(name, signature)))).toEqual([false, true]);
   });
 
-  test("is gone with its overlap when the recipe changes from secret to key", async () => {
+  test("is deleted with its overlap when the recipe changes from secret to key", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     await kit.update(name, receiver(name, ECDSA), 1);
@@ -146,7 +146,7 @@ describe("a rotated secret", () => {
     expect(await whatVerifies(name)).toEqual([]);
   });
 
-  test("keeps signatures remembered until a day after the old one's last moment", async () => {
+  test("keeps used signatures until a day after the old one's last moment", async () => {
     const name = await makeRelay();
     const { id } = await fresh.environment("development");
     await rotate(name, NEW, HOUR_S);
@@ -156,7 +156,7 @@ describe("a rotated secret", () => {
 });
 
 describe("two environments", () => {
-  test("may not hold one secret while the overlap lets it verify, and may afterwards", async () => {
+  test("cannot have the same secret while the overlap lets it verify, and can afterwards", async () => {
     const name = await makeRelay();
     await kit.create(receiver(name, HMAC), { secret: THIRD }, "production");
     await rotate(name, NEW, HOUR_S);
@@ -169,8 +169,8 @@ describe("two environments", () => {
   });
 });
 
-describe("what is shown", () => {
-  test("is until when the old one verifies, while it does, in the view and the audit", async () => {
+describe("the view of a rotated secret", () => {
+  test("shows until when the old one verifies, as the audit does", async () => {
     const name = await makeRelay();
     expect((await kit.view(name)).secret).not.toHaveProperty("previousUntil");
     await rotate(name, NEW, HOUR_S);
@@ -184,7 +184,7 @@ describe("what is shown", () => {
     expect((await kit.view(name)).secret).not.toHaveProperty("previousUntil");
   });
 
-  test("is never the old secret, which is removed when its time is over", async () => {
+  test("never shows the old secret, which is deleted when its time ends", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     const kept = () => store.read((tx) => tx.get("SELECT 1 FROM relay WHERE name = ?1 AND previous_secret IS NOT NULL", name));
@@ -196,7 +196,7 @@ describe("what is shown", () => {
   });
 });
 
-test("a relay without a secret of its own has none to overlap", async () => {
+test("a relay without its own secret has none to overlap", async () => {
   const name = `relay-${++serial}`;
   await kit.create(receiver(name, ECDSA));
   const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

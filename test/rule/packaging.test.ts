@@ -1,4 +1,7 @@
-/** The files of packaging/ say what this program has: its commands, variables, port, paths and exit codes; and the container's health check is run against a server. */
+/**
+ * The files of packaging/ name the program's real commands, variables, port, paths and exit codes. The container's health check runs against a
+ * server.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +26,7 @@ const read = (name: string): string => readFileSync(join(ROOT, "packaging", name
 const folder = mkdtempSync(join(tmpdir(), "relay-packaging-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The lines of a Dockerfile, each whole, its first word apart. */
+/** Splits the Dockerfile into instructions, each with its first word separate. */
 const dockerfile = read("Dockerfile")
   .split("\n")
   .filter((line) => line !== "" && !line.startsWith("#"))
@@ -31,7 +34,7 @@ const dockerfile = read("Dockerfile")
 const lastOf = (word: string): string => dockerfile.findLast(([first]) => first === word)?.[1] ?? "";
 const baseAt = dockerfile.findLastIndex(([word]) => word === "FROM");
 
-/** `KEY=value` by key; a key that stands twice keeps both. */
+/** Collects `KEY=value` lines by key. A key that appears twice has both values. */
 function readUnit(text: string): Map<string, string[]> {
   const lines = text.split("\n").filter((line) => /^[A-Z]\w*=/.test(line));
   return Map.groupBy(lines, (line) => line.slice(0, line.indexOf("="))) as Map<string, string[]>;
@@ -49,21 +52,21 @@ const compose = Bun.YAML.parse(read("compose.yaml")) as any;
 const inImage = readVariables(lastOf("ENV").split(" "));
 const inCompose: Record<string, string> = { ...compose.services.relay.environment, RELAY_BASE_URL: "https://relay.example.com" };
 
-/** `relay serve` as it is started with these variables. */
+/** Reads the configuration of `relay serve` with these variables. */
 function configOf(env: Record<string, string>) {
   const { command } = findCommand(["serve"], COMMANDS) ?? {};
   if (command === undefined) throw new Error("There is no command serve.");
   return readServiceConfig("server", parseCommand(command, [], env), { env, cwd: folder } as unknown as World);
 }
 
-/** Whatever it waits for, a server ends after so long; one of several nodes lets the others hear of it before. */
+/** A server ends within this time whatever it waits for. A node of several first tells the others. */
 const ENDS_WITHIN_S = END_WITHIN_MS / 1_000;
 const STOPS_WITHIN_S = LEAVE_MS / 1_000 + ENDS_WITHIN_S;
-/** Where nobody says more. */
+/** Docker's default without a setting. */
 const DOCKER_KILLS_AFTER_S = 10;
 const SPARE_S = 5;
 
-describe("every variable that is set is one that relay serve reads, with a value it takes", () => {
+describe("relay serve reads every variable that is set, and accepts its value", () => {
   const known = new Set([
     ...(findCommand(["serve"], COMMANDS)?.command.options ?? []).flatMap(({ env }) => env ?? []),
     ...Object.values(LIMIT_WORDS).map(({ variable }) => variable),
@@ -82,7 +85,7 @@ describe("every variable that is set is one that relay serve reads, with a value
 });
 
 describe("the systemd unit", () => {
-  test("runs a command that is, with its data where it may write, as no root", () => {
+  test("runs an existing command, with its data in a writable directory, and not as root", () => {
     const [path = "", ...words] = (inUnit("ExecStart")[0] ?? "").split(" ");
     expect([path, findCommand(words, COMMANDS)?.command.words]).toEqual(["/usr/local/bin/relay", ["serve"]]);
     const { RELAY_DATA_DIR } = readVariables(inUnit("Environment"));
@@ -106,25 +109,25 @@ describe("the systemd unit", () => {
     RestrictNamespaces: "yes",
     RestrictSUIDSGID: "yes",
     SystemCallArchitectures: "native",
-    // The JIT.
+    // The JIT needs this.
     MemoryDenyWriteExecute: "no",
     Restart: "on-failure",
-    // Exit code 2 is a line or variable that is wrongly written.
+    // Exit code 2 means an invalid command line or variable.
     RestartPreventExitStatus: "2",
     KillMode: "mixed",
   };
-  test.each(Object.entries(HARDENED))("says %s=%s", (key, value) => expect(inUnit(key)).toEqual([value]));
+  test.each(Object.entries(HARDENED))("sets %s=%s", (key, value) => expect(inUnit(key)).toEqual([value]));
 
-  test("gives a stop more than its seconds, and the exit code that no restart mends is the command line's", async () => {
+  test("gives a stop more than its seconds, and does not restart after the exit code of a wrong command line", async () => {
     expect(Number(inUnit("TimeoutStopSec")[0])).toBeGreaterThan(STOPS_WITHIN_S + SPARE_S);
     expect((await runCommand(["serve", "--port", "none"], { cwd: folder })).code).toBe(2);
   });
 
   const analyze = Bun.which("systemd-analyze");
   if (analyze !== null)
-    test("is taken by systemd-analyze verify without a word", () => {
+    test("passes systemd-analyze verify without a message", () => {
       const file = join(folder, "relay.service");
-      // The program need not be installed where the tests run.
+      // The tests' machine may lack the installed program.
       writeFileSync(file, read("relay.service").replace("ExecStart=/usr/local/bin/relay", `ExecStart="${process.execPath}"`));
       const { exitCode, stderr } = Bun.spawnSync([analyze, "verify", file], { timeout: PATIENCE_MS });
       const own = stderr
@@ -138,7 +141,7 @@ describe("the systemd unit", () => {
 describe("the Dockerfile", () => {
   const words = (text: string): string[] => JSON.parse(text.slice(text.indexOf("["))) as string[];
 
-  test("starts a command that is, on the port it names, with data on the volume, as a user of its own", () => {
+  test("starts an existing command on the port it names, with data on the volume, as its own user", () => {
     const [program, ...none] = words(lastOf("ENTRYPOINT"));
     expect([program, none]).toEqual(["/usr/local/bin/relay", []]);
     expect(findCommand(words(lastOf("CMD")), COMMANDS)?.command.words).toEqual(["serve"]);
@@ -148,12 +151,12 @@ describe("the Dockerfile", () => {
     expect(
       dockerfile.slice(baseAt).some(([, rest]) => rest.startsWith(`--from=build --chown=${user} `) && rest.endsWith(` ${lastOf("VOLUME")}`)),
     ).toBe(true);
-    // The executable needs glibc; no shell is there for a line that needs one.
+    // The executable needs glibc, and the image has no shell for an instruction that needs one.
     expect(dockerfile[baseAt]?.[1]).toMatch(/debian/);
     expect(dockerfile.slice(baseAt).filter(([word]) => word === "RUN")).toEqual([]);
   });
 
-  test("copies what is there, and nothing that it ignores", () => {
+  test("copies files that exist and are not ignored", () => {
     const kept = new Set(
       read("Dockerfile.dockerignore")
         .split("\n")
@@ -169,7 +172,7 @@ describe("the Dockerfile", () => {
     expect(scripts["build"]).toBeDefined();
   });
 
-  test("has a health check that says of a server whether it is ready, by its exit code", async () => {
+  test("has a health check whose exit code says whether the server is ready", async () => {
     const [program, ...line] = words(lastOf("HEALTHCHECK").split(" CMD ")[1] ?? "[]");
     expect(program).toBe("/usr/local/bin/relay");
     const check = (port: number) => runCommand(line, { cwd: folder, env: { RELAY_HOST: "0.0.0.0", RELAY_PORT: String(port) } });
@@ -189,7 +192,7 @@ describe("the Dockerfile", () => {
 
 describe("compose and Caddy", () => {
   const { relay, caddy } = compose.services;
-  test("the server is reached through Caddy alone, whose network is the one that is trusted", () => {
+  test("expose the server only through Caddy, whose network is the only trusted one", () => {
     expect([relay.ports, relay.networks, caddy.networks]).toEqual([undefined, ["front"], ["front"]]);
     expect(inCompose["RELAY_TRUSTED_PROXY"]).toBe(compose.networks.front.ipam.config[0].subnet);
     expect(caddy.ports).toContain("443:443");
@@ -197,7 +200,7 @@ describe("compose and Caddy", () => {
     expect(configOf({ ...inImage, ...inCompose })).toMatchObject({ baseUrl: "https://relay.example.com", trustedProxies: ["172.30.47.0/24"] });
   });
 
-  test("builds what is there, keeps the data, writes nothing else, and gives a stop its time", () => {
+  test("build from existing files, store the data, write nothing else, and give a stop enough time", () => {
     expect(existsSync(join(ROOT, "packaging", relay.build.context, relay.build.dockerfile))).toBe(true);
     expect(relay.volumes).toEqual([`data:${lastOf("VOLUME")}`]);
     expect(Object.keys(compose.volumes)).toEqual(["data", "caddy"]);
@@ -209,7 +212,7 @@ describe("compose and Caddy", () => {
     expect(existsSync(join(ROOT, "packaging", "Caddyfile"))).toBe(true);
   });
 
-  test("Caddy lets the largest body through that the service takes", () => {
+  test("Caddy accepts the largest body that the service accepts", () => {
     const megabytes = Number(/max_size (\d+)MB/.exec(read("Caddyfile"))?.[1]);
     expect(megabytes * 1_000_000).toBeGreaterThan(MAX_FILE_BYTES);
   });
@@ -219,14 +222,14 @@ describe("the pages on installing", () => {
   const PAGES = ["install-server", "docker", "trusted-proxy", "upgrade", "off-site-backups"];
   const pages = readManual().pages.filter(({ id }) => PAGES.includes(id));
 
-  test("stand in the documentation, and show the files as they lie there", () => {
+  test("are in the documentation, and show the files unchanged", () => {
     expect(pages.map(({ id }) => id).toSorted()).toEqual(PAGES.toSorted());
     const text = pages.map((page) => page.text).join("\n");
     for (const name of ["relay.service", "relay.env", "relay.sysusers", "Dockerfile", "compose.yaml", "Caddyfile", "litestream.yml"])
       expect([name, text.includes(read(name).trimEnd())]).toEqual([name, true]);
   });
 
-  test("say within what time a stop is over", () => {
+  test("say how long a stop takes at most", () => {
     for (const id of ["install-server", "docker"])
       expect(pages.find((page) => page.id === id)?.text).toContain(
         `at most ${ENDS_WITHIN_S} seconds, or ${STOPS_WITHIN_S} seconds for one of several nodes`,
@@ -234,7 +237,7 @@ describe("the pages on installing", () => {
     expect(START_ENDS_WITHIN_MS / 1_000).toBeLessThan(DOCKER_KILLS_AFTER_S);
   });
 
-  test("name commands and flags of this program alone", () => {
+  test("name only commands and flags of this program", () => {
     const lines = pages.flatMap(({ text }) =>
       [...text.matchAll(/^```(?:text shell|sh command)\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) => block.split("\n")),
     );
@@ -252,12 +255,12 @@ describe("the pages on installing", () => {
   });
 });
 
-test("the licence that package.json names lies beside it", () => {
+test("the license that package.json names is in the repository", () => {
   const { license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { license: string };
   expect(readFileSync(join(ROOT, "LICENSE"), "utf8")).toStartWith(`${license} License`);
 });
 
-test("two nodes on one PostgreSQL start with what relay serve takes, trust Caddy's network alone, and are asked whether they are ready", () => {
+test("two nodes on one PostgreSQL start with what relay serve accepts, trust only Caddy's network, and have readiness checks", () => {
   // biome-ignore lint/suspicious/noExplicitAny: YAML of any shape
   const nodes = Bun.YAML.parse(read("compose.postgres.yaml")) as any;
   for (const name of ["relay-one", "relay-two"]) {
@@ -277,6 +280,6 @@ test("two nodes on one PostgreSQL start with what relay serve takes, trust Caddy
   expect(nodes.services.caddy.networks).toEqual(["front"]);
   expect(read("Caddyfile.nodes")).toMatch(/max_size 6MB[\s\S]*health_uri \/readyz/);
   const interval = /health_interval (\d+)s/.exec(read("Caddyfile.nodes"))?.[1];
-  // A node that ends is asked once more before it goes.
+  // A node that is stopping gets one more check before it ends.
   expect(LEAVE_MS / 1_000).toBeGreaterThan(Number(interval));
 });

@@ -1,9 +1,9 @@
-/** The amount and currency that a receipt of a relay's sale keeps. Source: decisions section 3, "amounts"; docs/people-and-selling.md. */
+/** The amount and currency on the receipt of a relay's sale. See the decisions, section 3, "amounts", and docs/people-and-selling.md. */
 import { expect, test } from "bun:test";
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { readPaidAmount } from "../../src/shop/selling/paid-amount.ts";
 
-/** The mapped values as a body writes them, and what the receipt keeps; `warned`: nothing, with a warning. */
+/** Mapped values as a body contains them, and what the receipt keeps. `warned` means nothing, with a warning. */
 const TABLE: [mapped: string, kept: string][] = [
   ['{ "amount": 4200, "currency": "EUR" }', "4200 EUR"],
   ['{ "amount": 4200, "currency": "eur" }', "4200 EUR"],
@@ -39,7 +39,7 @@ const TABLE: [mapped: string, kept: string][] = [
   ['{ "amount": 4200, "currency": 978 }', "warned"],
 ];
 
-test.each(TABLE)("%s is kept as %s", (mapped, kept) => {
+test.each(TABLE)("%s becomes %s on the receipt", (mapped, kept) => {
   const warnings: string[] = [];
   const found = readPaidAmount({ mapped: parseJson(mapped) as JsonObject }, (sentence) => warnings.push(sentence));
   const said = found === null ? (warnings.length === 0 ? "nothing" : "warned") : `${found.amountMinor} ${found.currency}`;

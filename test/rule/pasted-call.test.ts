@@ -1,4 +1,4 @@
-/** A call as somebody pastes it into a relay's Test tab. */
+/** Parsing of a request that a user pastes into a relay's Test tab. */
 import { expect, test } from "bun:test";
 import { type PastedCall, readPastedCall } from "../../web/relay/pasted-request.ts";
 
@@ -7,9 +7,9 @@ const BARE = { headers: null, contentType: null, search: "" };
 const SIGNED = { "content-type": "application/json", "x-sig": "abc" };
 
 const ROWS: readonly (readonly [what: string, text: string, read: PastedCall])[] = [
-  ["a body alone", '{"id":1}', { ...BARE, body: '{"id":1}' }],
-  ["a form alone", "id=1&note=a%20b", { ...BARE, body: "id=1&note=a%20b" }],
-  ["a text that begins like a header", "note: paid\nmore", { ...BARE, body: "note: paid\nmore" }],
+  ["only a body", '{"id":1}', { ...BARE, body: '{"id":1}' }],
+  ["only a form", "id=1&note=a%20b", { ...BARE, body: "id=1&note=a%20b" }],
+  ["a text that starts like a header", "note: paid\nmore", { ...BARE, body: "note: paid\nmore" }],
   [
     "headers and a body",
     "Content-Type: application/json\nX-Sig:  abc \n\n{}",
@@ -20,7 +20,7 @@ const ROWS: readonly (readonly [what: string, text: string, read: PastedCall])[]
     "POST /hooks/shop/a?k=1 HTTP/1.1\r\nx-sig: abc\r\n\r\na=1\r\nb",
     { body: "a=1\nb", headers: { "x-sig": "abc" }, contentType: null, search: "?k=1" },
   ],
-  ["a content type alone is signed here", "content-type: text/plain\n\nx", { ...BARE, body: "x", contentType: "text/plain" }],
+  ["a content type without a signature, which is signed here", "content-type: text/plain\n\nx", { ...BARE, body: "x", contentType: "text/plain" }],
   [
     "curl with quotes and line ends",
     `curl -X POST "https://x.test/hooks/a?b=c" \\\n  -H 'X-Sig: abc' --header "Content-Type: application/json" \\\n  --data-raw '{"id":"it'\\''s \\"1\\""}'`,

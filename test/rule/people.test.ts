@@ -29,7 +29,7 @@ const invite = (email: string, options: { at?: number; invitesPerDay?: number } 
     }),
   );
 
-describe("an e-mail address", () => {
+describe("an email address", () => {
   const good: [string, string][] = [
     ["ada@example.com", "is a name, one @ and a domain"],
     ["Ada.Lovelace+shop@mail.example.co.uk", "may hold dots, a plus and subdomains"],
@@ -66,13 +66,13 @@ describe("an e-mail address", () => {
     [`${"a".repeat(65)}@example.com`, "has 65 characters before the @"],
     [`ada@${"a.".repeat(130)}com`, "is longer than 254 characters"],
   ];
-  test.each(bad)("%j is none: it %s", (text) => {
+  test.each(bad)("%j is invalid: it %s", (text) => {
     expect(parseEmailAddress(text)).toBeNull();
   });
 });
 
 describe("an invite", () => {
-  test("creates a person with status invited, in the words of who did it, and audits it without the address", async () => {
+  test("creates a person with status invited, stores who did it, and writes an audit row without the address", async () => {
     const { person, created } = await invite("new@example.com");
     expect(created).toBe(true);
     expect(viewPerson(person)).toEqual({
@@ -90,13 +90,13 @@ describe("an invite", () => {
     expect(audit).toEqual([{ actor: "relay:shop", action: "person.invited", after: '{"status":"invited"}' }]);
   });
 
-  test("of an address that is known, in whatever case, answers the person who exists", async () => {
+  test("of a known address in any case returns the existing person", async () => {
     const first = await invite("Known@Example.com");
     const second = await invite(" kNOWN@example.COM ");
     expect([second.created, second.person.id, second.person.email]).toEqual([false, first.person.id, "Known@Example.com"]);
   });
 
-  test("of a domain in punycode is one of the same domain in its letters, whichever came first", async () => {
+  test("of a domain in punycode finds the person with the same domain in letters, and the reverse", async () => {
     const first = await invite("Zoe@Bücher.example");
     const again = await invite("zoe@xn--bcher-kva.EXAMPLE");
     expect([again.created, again.person.id, again.person.email]).toEqual([false, first.person.id, "Zoe@Bücher.example"]);
@@ -106,7 +106,7 @@ describe("an invite", () => {
     expect((await invite("zoe@munchen.example")).created).toBe(true);
   });
 
-  test("of a domain that an earlier version kept in punycode answers the person who exists", async () => {
+  test("of a domain that an earlier version stored in punycode returns the existing person", async () => {
     const old = await invite("old@xn--gre-sna.example");
     await store.write("app", (tx) => tx.run("UPDATE person SET email_key = 'old@xn--gre-sna.example' WHERE id = ?1", old.person.id));
     const again = await invite("old@göre.example");
@@ -119,11 +119,11 @@ describe("an invite", () => {
     expect([there.created, there.person.id === here.person.id]).toEqual([true, false]);
   });
 
-  test("of what is no address is refused with invalid_input", async () => {
+  test("of an invalid address is refused with invalid_input", async () => {
     expect((await refusalOf(() => invite("nobody"))).code).toBe("invalid_input");
   });
 
-  test("over the cap of the UTC day is refused until midnight UTC, while known people are still answered", async () => {
+  test("over the cap of the UTC day is refused until midnight UTC, while known people are still found", async () => {
     const other = (email: string) => invite(email, { at: otherEnvironmentId, invitesPerDay: 3 });
     clock.jump(DAY_MS);
     for (const email of ["one@example.com", "two@example.com", "three@example.com"]) await other(email);
@@ -135,7 +135,7 @@ describe("an invite", () => {
     expect((await other("four@example.com")).created).toBe(true);
   });
 
-  test("sent fifty times at once creates one person and spends the cap once", async () => {
+  test("sent fifty times at once creates one person and counts once", async () => {
     clock.jump(7 * DAY_MS);
     const at = { at: otherEnvironmentId, invitesPerDay: 1 };
     const answers = await Promise.all(
@@ -147,7 +147,7 @@ describe("an invite", () => {
   });
 });
 
-describe("the person an event is about", () => {
+describe("the person of an event", () => {
   const resolve = async (key: PersonKey, value: string | null, invitesPerDay = 100_000) => {
     const found = await store.write("relay", (tx) =>
       resolvePersonKey(tx, {
@@ -177,32 +177,32 @@ describe("the person an event is about", () => {
     expect((await resolve("person_token", "tok-1"))?.id).toBe(person.id);
   });
 
-  test("is created by address when nobody has it, as an invite would", async () => {
+  test("is created by an unknown address, as an invite would do", async () => {
     const person = await resolve("person_email", "fresh@example.com");
     expect([person?.status, person?.createdBy]).toEqual(["invited", "relay:shop"]);
     expect((await resolve("person_email", "FRESH@example.com"))?.id).toBe(person?.id ?? "");
   });
 
-  test("is found though suspended", async () => {
+  test("is found although suspended", async () => {
     const person = await town.newPerson({ suspended: true });
     expect((await resolve("person_id", person.id))?.status).toBe("suspended");
   });
 
   const nobody: [string, PersonKey, string | null][] = [
-    ["an id nobody has", "person_id", "per_00000000000000000000000000000000"],
-    ["a token nobody filed", "person_token", "unknown"],
-    ["what is no address", "person_email", "not an address"],
-    ["a path that named nothing", "person_email", null],
+    ["an unknown id", "person_id", "per_00000000000000000000000000000000"],
+    ["an unknown token", "person_token", "unknown"],
+    ["an invalid address", "person_email", "not an address"],
+    ["a path that resolved to nothing", "person_email", null],
     ["an empty value", "person_email", "  "],
     ["an address given as an id", "person_id", "ada@example.com"],
   ];
-  test.each(nobody)("by %s is nobody, and nobody is created", async (_what, key, value) => {
+  test.each(nobody)("by %s does not exist and is not created", async (_what, key, value) => {
     const before = await countPersons();
     expect(await resolve(key, value)).toBeNull();
     expect(await countPersons()).toBe(before);
   });
 
-  test("of another environment is nobody here", async () => {
+  test("of another environment is not found here", async () => {
     const person = await town.newPerson({ environmentId: otherEnvironmentId });
     expect(await resolve("person_id", person.id)).toBeNull();
   });
@@ -223,7 +223,7 @@ describe("a store account token", () => {
     expect(await store.read((tx) => listTokens(tx, environmentId, person.id))).toHaveLength(1);
   });
 
-  test("never moves to another person by itself", async () => {
+  test("never moves to another person automatically", async () => {
     const [person, other] = [await town.newPerson(), await town.newPerson()];
     await file(person.id, "tok-mine");
     expect((await refusalOf(() => file(other.id, "tok-mine"))).code).toBe("token_taken");
@@ -234,7 +234,7 @@ describe("a store account token", () => {
     expect((await refusalOf(() => file(person.id, token))).code).toBe("invalid_input");
   });
 
-  test("taken back finds nobody any more", async () => {
+  test("that was removed finds no person", async () => {
     const person = await town.newPerson();
     await file(person.id, "tok-gone");
     const filing = { environmentId, personId: person.id, token: "tok-gone" };
@@ -248,14 +248,14 @@ describe("changing a person", () => {
   const change = (personId: string, given: Parameters<typeof updatePerson>[2]) =>
     store.write("app", (tx) => updatePerson(tx, { environmentId, personId, nowMs: clock.now() }, given));
 
-  test("suspends and makes active, answering before and after", async () => {
+  test("suspends and activates, and returns before and after", async () => {
     const person = await town.newPerson();
     const { before, after } = await change(person.id, { status: "suspended" });
     expect([before.status, after.status]).toEqual(["invited", "suspended"]);
     expect((await change(person.id, { status: "active" })).after.status).toBe("active");
   });
 
-  test("sets the attributes given, removes those given null, keeps the others and every digit", async () => {
+  test("sets the given attributes, removes those given null, and keeps the others with every digit", async () => {
     const person = await town.newPerson();
     await change(person.id, { attributes: { name: "Ada", plan: 1, big: 9007199254740993n } });
     const { after } = await change(person.id, { attributes: { plan: null, city: "London" } });
@@ -272,7 +272,7 @@ describe("changing a person", () => {
     expect((await refusalOf(() => change(person.id, { attributes }))).code).toBe("invalid_input");
   });
 
-  test("a first sign-in makes an invited person active, and never a suspended one", async () => {
+  test("activates an invited person at the first sign-in, but never a suspended one", async () => {
     const [invited, suspended] = [await town.newPerson(), await town.newPerson({ suspended: true })];
     for (const { id } of [invited, suspended]) {
       await store.write("app", (tx) => markSignedIn(tx, { environmentId, personId: id, nowMs: clock.now() }));
@@ -288,7 +288,7 @@ describe("changing a person", () => {
 });
 
 describe("the list of people", () => {
-  test("goes newest first in pages, each person once, and searches by part of the address", async () => {
+  test("is paged newest first, lists each person once, and searches by part of the address", async () => {
     for (let index = 0; index < 5; index++) await invite(`Paged.${index}@list.example.com`);
     const seen: string[] = [];
     let cursor: string | undefined;
@@ -301,7 +301,7 @@ describe("the list of people", () => {
     expect(seen).toEqual([4, 3, 2, 1, 0].map((index) => `Paged.${index}@list.example.com`));
   });
 
-  test("finds a part of a domain in either of its spellings, as it was given", async () => {
+  test("finds part of a domain in either spelling, and shows the given spelling", async () => {
     const { person } = await invite("kim@XN--bcher-kva.list.example");
     for (const q of ["xn--bcher", "kim@xn--bch", "BÜCHER.list"]) {
       const page = await store.read((tx) => listPersons(tx, environmentId, readPageRequest({}), { q }));
@@ -317,7 +317,7 @@ describe("the list of people", () => {
     expect(await found("kim@")).toEqual([person.id, other.person.id].toSorted());
   });
 
-  test("filters by status and by the beginning of an id, and takes % for itself", async () => {
+  test("filters by status and by the beginning of an id, and takes % literally", async () => {
     const person = await town.newPerson({ suspended: true });
     const list = async (filter: Parameters<typeof listPersons>[3]) =>
       (await store.read((tx) => listPersons(tx, environmentId, readPageRequest({ limit: "200" }), filter))).items.map((item) => item.id);
@@ -330,7 +330,7 @@ describe("the list of people", () => {
 describe("erasing a person", () => {
   const sql = <Row>(text: string, ...values: string[]) => store.read((tx) => tx.all<Row>(text, ...values));
 
-  test("removes what is personal and leaves the books under the id", async () => {
+  test("removes personal data and keeps the records of money under the id", async () => {
     const [person, friend] = [await town.newPerson(), await town.newPerson()];
     await town.newCollection("diary", "private", { text: "text", scan: "file" });
     await town.newCollection("notices", "addressed", { text: "text" });

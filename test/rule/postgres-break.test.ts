@@ -1,4 +1,4 @@
-/** The store on PostgreSQL where its connection breaks at a commit, or in a transaction while the next one begins, and where somebody says what no node says. */
+/** The PostgreSQL store with connections that break at a commit or during the next transaction, and with notices that no node wrote. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
@@ -43,7 +43,7 @@ const terminate = (kind: string): Promise<unknown> =>
   ]);
 
 for (const loss of ["unsent", "unheard"] as const)
-  test(`a connection that is lost at a commit, ${loss}: all of the group is there once`, async () => {
+  test(`a connection that is lost at a commit, ${loss}: all of the group is stored once`, async () => {
     await store.write("app", addApp("first"));
     let losses = 2;
     proxy.loseCommit = (said) => (said.includes("lost-") && losses-- > 0 ? loss : null);
@@ -53,7 +53,7 @@ for (const loss of ["unsent", "unheard"] as const)
   });
 
 for (const loss of [null, "unheard"] as const)
-  test(`a commit that takes its time${loss === null ? "" : ", and whose answer is lost"}: other nodes are told of what is looked at once they can see it`, async () => {
+  test(`a slow commit${loss === null ? "" : ", whose answer is lost"}: other nodes hear of changes once they can see them`, async () => {
     await admin.unsafe("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END $$");
     await admin.unsafe("CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()");
     const place = readDatabaseUrl(database.url);
@@ -80,9 +80,9 @@ for (const loss of [null, "unheard"] as const)
     }
   });
 
-test("a connection that broke before the commit, while others wait: each group is in a transaction of its own, behind the writers' lock", async () => {
+test("a connection that broke before the commit, while others wait: each group runs in a separate transaction under the writer lock", async () => {
   const locks = new Set<number>();
-  // Which of two connections was there first was a matter of luck.
+  // The order of two connections is random, so the test runs several rounds.
   for (let round = 0; round < 8; round++) {
     let runs = 0;
     let other: Promise<unknown> | undefined;
@@ -92,7 +92,7 @@ test("a connection that broke before the commit, while others wait: each group i
       if (runs === 1) {
         other = store.write("app", addApp(`two-${round}`));
         await terminate("writer");
-        // What was posted is sent with it, and finds nobody.
+        // The next statement sends the posted one, over a connection that is closed.
         tx.shared?.suppressCapture();
         await Bun.sleep(50);
         return;
@@ -107,14 +107,14 @@ test("a connection that broke before the commit, while others wait: each group i
   expect((await store.read(listApps)).length).toBe(16);
 });
 
-test("a commit that nobody can be asked about: its writer is told that it is not known, and everything is looked at anew", async () => {
+test("a commit with an unknown outcome: its writer gets that error, and every cache reloads", async () => {
   await store.write("app", addApp("first"));
   const seen: boolean[] = [];
   store.watch(({ foreignChange }) => seen.push(foreignChange));
   proxy.loseCommit = (said) => {
     if (!said.includes("there")) return null;
     proxy.isClosed = true;
-    // It would be asked.
+    // Without this, the flusher could ask for the outcome.
     proxy.drop("relay flusher");
     return "unheard";
   };
@@ -127,7 +127,7 @@ test("a commit that nobody can be asked about: its writer is told that it is not
   expect(await store.read(listApps)).toEqual(["first", "there"]);
 });
 
-test("a store whose server is cut off without a word is closed all the same, once its answers are overdue", async () => {
+test("a store whose server is cut off silently closes once its answers are overdue", async () => {
   await store.write("app", addApp("first"));
   proxy.cut();
   const written = store.write("app", addApp("second")).catch((error: unknown) => error);
@@ -135,18 +135,18 @@ test("a store whose server is cut off without a word is closed all the same, onc
   expect(await written).toBeInstanceOf(StoreUnavailable);
 });
 
-/** Lets the server end a connection with another code than it does. */
+/** Makes the server end a connection with another code. */
 const endWith = (state: string) => (said: Buffer) => Buffer.from(said.toString("latin1").replace("C57P01", `C${state}`), "latin1");
 
 for (const state of ["53100", "58030", "XX000", "53200", "42501"])
-  test(`a server that ends a connection for good with ${state}, in a statement or between two: the next write goes over another`, async () => {
+  test(`a server that ends a connection permanently with ${state}, in a statement or between two: the next write uses another`, async () => {
     await store.write("app", addApp("first"));
     proxy.rewrite = endWith(state);
     let runs = 0;
     await store.write("app", async (tx) => {
       runs += 1;
       const slept = tx.get("SELECT pg_sleep(?1)", runs === 1 ? 60 : 0);
-      // It may fail before anyone awaits it.
+      // The promise may reject before the test awaits it.
       slept.catch(() => undefined);
       if (runs === 1) await terminate("writer");
       await slept;
@@ -160,19 +160,19 @@ for (const state of ["53100", "58030", "XX000", "53200", "42501"])
     expect(store.trouble === null).toBe(state !== "53100");
   });
 
-test("a write that finds no room behind its first statement is refused as unavailable, by itself and beside others", async () => {
+test("a write that hits a full disk after its first statement is refused as unavailable, in its own group and with others", async () => {
   await admin.unsafe(
     `CREATE FUNCTION take_none() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        IF NEW.id LIKE 'full%' THEN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`,
   );
   await admin.unsafe("CREATE TRIGGER take_none BEFORE INSERT ON app FOR EACH ROW EXECUTE FUNCTION take_none()");
-  // Nothing awaits the row, so the next statement is the first that says so.
+  // The test does not await the row, so the next statement reports the error first.
   const post = (id: string) => async (tx: Writer) => {
     const posted = tx.post("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 1)", id);
     await tx.get("SELECT count(*) AS count FROM app WHERE id = ?1", id);
     await posted;
   };
-  // The later of two statements that were sent together is awaited first.
+  // Awaits the later of two statements that were sent together first.
   const askBehind = (id: string) => async (tx: Writer) => {
     const [row, behind] = [tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 1)", id), tx.get("SELECT ?1 AS one", 1)];
     row.catch(() => undefined);
@@ -186,7 +186,7 @@ test("a write that finds no room behind its first statement is refused as unavai
   }
 });
 
-test("a database that is away and has no room: what stands against it now is what is said, and none hides the other", async () => {
+test("an unreachable database with a full disk: the store reports the current trouble, and neither hides the other", async () => {
   const goAway = async (): Promise<void> => {
     proxy.isClosed = true;
     proxy.drop("relay writer");
@@ -198,7 +198,7 @@ test("a database that is away and has no room: what stands against it now is wha
        IF NEW.id = 'big' THEN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`,
   );
   await admin.unsafe("CREATE TRIGGER take_no_big BEFORE INSERT ON app FOR EACH ROW EXECUTE FUNCTION take_no_big()");
-  // Nobody can ask the disk, which has room, however long all this takes.
+  // The check of the disk cannot connect, so it never finds the disk's free space.
   proxy.closedTo = "relay reader";
   const away = expect.stringContaining("The database cannot be reached");
   const full = "The database's disk is full: make room there, and writes go on by themselves.";
@@ -215,7 +215,7 @@ test("a database that is away and has no room: what stands against it now is wha
   expect(store.trouble).toBe(full);
   proxy.closedTo = null;
   await admin.unsafe("DROP TRIGGER take_no_big ON app");
-  // The disk is asked, and then a group has to succeed.
+  // The store first checks the disk, and then a group must succeed.
   const writes = async (): Promise<boolean> => {
     await store.write("app", async (tx) => void (await tx.run("UPDATE app SET created_at = created_at + 1")));
     return store.trouble === null;
@@ -227,7 +227,7 @@ test("a database that is away and has no room: what stands against it now is wha
 
 const readerPid = (): Promise<{ pid: number } | null> => store.read((tx) => tx.get("SELECT pg_backend_pid() AS pid WHERE 1 = ?1", 1));
 
-test("a server that takes no writes is left by who writes: what is connected anew writes where there is one that does, and long reads go on", async () => {
+test("writers leave a read-only server: a new connection writes if a writable server answers, and long reads continue", async () => {
   const name = new URL(database.url).pathname.slice(1);
   await store.write("app", addApp("first"));
   await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
@@ -249,10 +249,10 @@ test("a server that takes no writes is left by who writes: what is connected ane
   expect(await store.read(listApps)).toEqual(["first", "second"]);
 });
 
-test("a standby is read from while it answers under the name, and by one read at a time: the next one looks who does by then", async () => {
+test("a standby serves one read at a time while it answers under the name, and the next read connects again", async () => {
   const name = new URL(database.url).pathname.slice(1);
   await store.write("app", addApp("first"));
-  // A server that says of itself that it is one.
+  // Makes the server report that it is a standby.
   await admin.unsafe("CREATE SCHEMA said");
   await admin.unsafe("CREATE FUNCTION said.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'");
   await admin.unsafe(`ALTER DATABASE ${name} SET search_path = said, pg_catalog, public`);
@@ -277,7 +277,7 @@ test("a server that lost all readers is read from at once", async () => {
   for (let turn = 0; turn < 4; turn++) expect(await store.read(listApps)).toEqual([]);
 });
 
-test("where the server gives no more connections, reads share those that there are", async () => {
+test("reads share the existing connections if the server accepts no more", async () => {
   const role = `relay_few_${process.pid}`;
   await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 2`);
   const url = Object.assign(new URL(database.url), { username: role, password: "few" });
@@ -299,7 +299,7 @@ test("where the server gives no more connections, reads share those that there a
 });
 
 test.each(["no JSON", "null", "[]", '{"topics":null}', '{"node":"other","topics":{"relay":5}}'])(
-  "a notice that no node wrote, %j, breaks nothing: somebody has touched something",
+  "a notice that no node wrote, %j, breaks nothing and counts as a foreign change",
   async (notice) => {
     const touched: string[] = [];
     store.listen((topics) => touched.push(...topics.keys()));

@@ -1,4 +1,4 @@
-/** When a write on PostgreSQL is answered: once its commit is on the disk, and never for one that a crash took with it. */
+/** The moment at which a PostgreSQL write is answered. Its commit must be on disk, and a commit that a crash lost is never answered. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { SQL } from "bun";
@@ -39,7 +39,7 @@ async function findProcess(condition: string): Promise<number> {
 }
 const FLUSHER = "application_name = 'relay flusher'";
 
-/** Adds an app of this name; `runs` counts how often that was tried. `meanwhile`: in its transaction, the first time. */
+/** Adds an app with this id. `runs` counts the attempts, and `meanwhile` runs in the first attempt's transaction. */
 function add(
   store: Store,
   id: string,
@@ -65,7 +65,7 @@ async function untilThere(store: Store, id: string): Promise<void> {
   while (!(await store.read(listApps)).includes(id)) await Bun.sleep(5);
 }
 
-/** Another session: takes the writers' lock next, in whose transaction it is asked to, and gives it back. */
+/** Opens another session that takes the writer lock after the given transaction, and releases it. */
 async function openRival() {
   const sql = ended.adopt(new SQL(server.url, { max: 1 }), (one) => one.close().catch(() => undefined));
   const [{ pid }] = await sql`SELECT pg_backend_pid() AS pid`;
@@ -76,7 +76,7 @@ async function openRival() {
       taken.catch(() => undefined);
       while ((await tx.get("SELECT 1 AS waits FROM pg_locks WHERE pid = ?1 AND NOT granted", pid)) === null);
     },
-    /** Takes the table of writers' numbers, so that the flush behind the commit waits. */
+    /** Locks the table of commit numbers, so that the flush after the commit waits. */
     async takeTableNext(tx: Writer): Promise<void> {
       await tx.all("SELECT number FROM writer_commit WHERE connection = ?1", "nobody");
       await sql.unsafe("BEGIN");
@@ -88,14 +88,14 @@ async function openRival() {
   };
 }
 
-test("what others see already is answered for only once it is on the disk; what a crash took with it is written again, once", async () => {
+test("a write that others can see is answered only once it is on disk, and is written again, once, after a crash", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   const processes = [await findProcess(FLUSHER), await findProcess("backend_type = 'walwriter'")];
   for (const pid of processes) process.kill(pid, "SIGSTOP");
   const rival = await openRival();
   let second: ReturnType<typeof add> | undefined;
-  // Somebody waits for the next transaction, so the commit's flush is another connection's.
+  // Another write waits, so the other connection flushes the commit.
   const first = add(store, "b", async (tx) => {
     await rival.takeLockNext(tx);
     second = add(store, "c");
@@ -103,15 +103,15 @@ test("what others see already is answered for only once it is on the disk; what 
   await untilThere(store, "b");
   await Bun.sleep(300);
   expect([first.isAnswered(), second?.isAnswered()]).toEqual([false, false]);
-  // The server starts anew with what its disk has.
+  // The server restarts with the data on its disk.
   for (const pid of processes) process.kill(pid, "SIGKILL");
   expect([await first.ended, first.runs()]).toEqual(["b", 2]);
-  // Of whoever waited for the lock nothing was written; it was refused if the server takes its time to start.
+  // The write that waited for the lock left no data. It is refused if the server starts slowly.
   const others = (await second?.ended.catch(() => null)) === "c" ? ["c"] : [];
   expect(await store.read(listApps)).toEqual(["a", "b", ...others]);
 });
 
-test("a flush whose connection breaks is asked for again, and the write that waits for it does not run again", async () => {
+test("a flush whose connection breaks is requested again, and its write does not run again", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   const flusher = await findProcess(FLUSHER);
@@ -130,7 +130,10 @@ test("a flush whose connection breaks is asked for again, and the write that wai
   expect(await store.read(listApps)).toEqual(["a", "b", "c"]);
 });
 
-/** From now on the server answers for nothing as durable, as a standby of its is away; a commit that does not ask for that is answered. Resolves with the end of it. */
+/**
+ * Makes the server wait for an absent standby before it confirms a commit as durable. Commits that do not wait are answered. Resolves with a function
+ * that ends this.
+ */
 async function holdFlushes(): Promise<() => Promise<void>> {
   const set = async (names: string): Promise<void> => {
     await admin.unsafe(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
@@ -142,12 +145,12 @@ async function holdFlushes(): Promise<() => Promise<void>> {
   return () => set("");
 }
 
-test("a write that nobody waits behind is flushed by its writer, and answered only then", async () => {
+test("a write without a successor is flushed by its writer, and answered only then", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   process.kill(await findProcess(FLUSHER), "SIGSTOP");
   {
-    // No silence of the flusher's lasts long enough for it to be given up.
+    // The clock does not move here, so the silent flusher is not replaced.
     using _ = holdRealClock();
     expect(await add(store, "b").ended).toBe("b");
   }
@@ -161,7 +164,7 @@ test("a write that nobody waits behind is flushed by its writer, and answered on
   expect([await held.ended, held.runs()]).toEqual(["c", 1]);
 });
 
-test("a writer whose connection breaks while it flushes is asked for over another one, and its write does not run again", async () => {
+test("a writer whose connection breaks during its flush is asked about over another one, and its write does not run again", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   const letGo = await holdFlushes();
@@ -175,7 +178,7 @@ test("a writer whose connection breaks while it flushes is asked for over anothe
   expect(await add(store, "c").ended).toBe("c");
 });
 
-test("a commit that a crash takes before its writer's own flush is not answered, and is written again, once", async () => {
+test("a commit that a crash loses before its writer's own flush is not answered, and is written again, once", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   const walwriter = await findProcess("backend_type = 'walwriter'");
@@ -189,7 +192,7 @@ test("a commit that a crash takes before its writer's own flush is not answered,
   expect([await held.ended, held.runs(), await store.read(listApps)]).toEqual(["b", 2, ["a", "b"]]);
 });
 
-test("a writer whose own flush took long leaves the next ones to the second connection", async () => {
+test("a writer whose own flush was slow leaves the next flushes to the second connection", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   const letGo = await holdFlushes();
@@ -198,20 +201,20 @@ test("a writer whose own flush took long leaves the next ones to the second conn
   await Bun.sleep(400);
   await letGo();
   await held.ended;
-  // For ten seconds from then on.
+  // This lasts for ten seconds.
   using _ = holdRealClock();
   const letGoAgain = await holdFlushes();
   const waits = [add(store, "c")];
   await untilThere(store, "c");
   waits.push(add(store, "d"));
-  // Written while the one before is not on the disk yet.
+  // The write arrives before the previous one is on disk.
   await untilThere(store, "d");
   expect(waits.map((one) => one.isAnswered())).toEqual([false, false]);
   await letGoAgain();
   expect(await Promise.all(waits.map((one) => one.ended))).toEqual(["c", "d"]);
 });
 
-/** Passes bytes on to the server, until it is cut: then the store is told at once, and the server, which is at work, learns nothing. */
+/** Forwards bytes to the server until it is cut. Then the store notices at once, and the server does not. */
 async function passThrough(url: string): Promise<{ url: string; cut: () => void }> {
   const { port, hostname } = new URL(url);
   const sockets: Socket[] = [];
@@ -232,7 +235,7 @@ async function passThrough(url: string): Promise<{ url: string; cut: () => void 
   return { url: passed.href, cut };
 }
 
-test("a commit whose answer was lost while it is under way is waited for, and not run again", async () => {
+test("a commit whose answer was lost while it runs is waited for, and does not run again", async () => {
   const { url, cut } = await passThrough(server.url);
   const store = await openStore(url);
   await admin.unsafe("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END $$");
@@ -243,7 +246,7 @@ test("a commit whose answer was lost while it is under way is waited for, and no
   expect([await write.ended, write.runs(), await store.read(listApps)]).toEqual(["a", 1, ["a"]]);
 });
 
-/** Nodes with a receiver whose signatures count once. */
+/** Starts nodes with a receiver that accepts each signature once. */
 async function startReceiving(): Promise<[Node, Node]> {
   begunS = Math.floor(Date.now() / 1_000);
   const nodes: [Node, Node] = [ended.use(await startNode(server.url)), ended.use(await startNode(server.url))];
@@ -252,7 +255,7 @@ async function startReceiving(): Promise<[Node, Node]> {
   return nodes;
 }
 
-/** The call of this token, each time the same. */
+/** Sends the request of this token, the same each time. */
 async function post(node: Node, token: string) {
   const answer = await fetch(`${node.service.url}/hooks/shop/mails`, {
     method: "POST",
@@ -262,7 +265,7 @@ async function post(node: Node, token: string) {
 }
 let begunS = 0;
 
-test("a call that is a duplicate of one whose commit is not on the disk yet is answered with it, and not before", async () => {
+test("a duplicate of a request whose commit is not on disk yet is answered with it, not before", async () => {
   const [node] = await startReceiving();
   const call = (token: string) => post(node, token);
   expect(await call("before")).toMatchObject([200, { received: true }]);
@@ -283,7 +286,7 @@ test("a call that is a duplicate of one whose commit is not on the disk yet is a
   ]);
 });
 
-test("what is known to be on the disk is answered as a duplicate whoever writes, by each node once it has asked", async () => {
+test("a request known to be on disk is answered as a duplicate by each node once it has asked", async () => {
   const [taker, other] = await startReceiving();
   const [, first] = (await post(taker, "once")) as [number, { eventId: string }];
   const duplicate = [200, { received: true, duplicate: true, eventId: first.eventId }];
@@ -293,7 +296,7 @@ test("what is known to be on the disk is answered as a duplicate whoever writes,
   await admin.unsafe("SELECT pg_advisory_unlock_all()");
 });
 
-test("a commit whose answer is lost in a failover to a server that never had it is written there, though another transaction has its number", async () => {
+test("a commit whose answer is lost in a failover to a server without it is written there, although another transaction has its number", async () => {
   await admin.close();
   using proxy = await openPostgresProxy(server.url);
   const store = await openStore(proxy.url);

@@ -1,4 +1,4 @@
-/** INSERTs into several tables that go to PostgreSQL as one statement: which ones do, and that they leave what they leave in SQLite. */
+/** INSERTs into several tables that go to PostgreSQL as one statement. The tests check which ones combine, and that the rows equal SQLite's. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SqlNames, Store, Writer } from "../../src/store/port.ts";
 import { UniqueViolation } from "../../src/store/port.ts";
@@ -8,8 +8,8 @@ import { type BothStores, openBothStores } from "../kit/both-stores.ts";
 const into = (table: string, values: unknown[] = ["x"], from = "unnest($1)") => ({ text: `INSERT INTO ${table} (a) SELECT $1 FROM ${from}`, values });
 const textsOf = (...statements: { text: string; values: unknown[] }[]) => joinInserts(statements).map(({ text }) => text);
 
-describe("one statement is made of", () => {
-  test("INSERTs into several tables, each with its values, and what stands beside one of them", () => {
+describe("one statement combines", () => {
+  test("INSERTs into several tables, each with its values, and with another statement's WITH part", () => {
     const turn = {
       text: "WITH turn AS (UPDATE writer_turn SET node = $1) INSERT INTO writer_commit (connection, number) VALUES ($2, $3)",
       values: ["n", "c", 7],
@@ -22,7 +22,7 @@ describe("one statement is made of", () => {
     ]);
   });
 
-  test("the same INSERTs in whatever order they were posted: one text, each with its own values", () => {
+  test("the same INSERTs in any order into one text, each with its own values", () => {
     const [event, run, record] = [into("event", ["e"]), into("run", ["r"]), into("record", ["c"])];
     const texts = new Set<string>();
     for (const posted of [
@@ -42,27 +42,27 @@ describe("one statement is made of", () => {
     ]);
   });
 
-  test("one alone: itself", () => {
+  test("a single INSERT into itself", () => {
     const [event, none] = [into("event"), joinInserts([])];
     expect([joinInserts([event]), none]).toEqual([[event], []]);
   });
 
   const apart: readonly (readonly [what: string, ...Parameters<typeof textsOf>])[] = [
-    ["two into one table", into("event"), into("event")],
-    ["one that reads what the other writes", into("event"), into("run", ["x"], "event")],
-    ["one that reads what the other's triggers write", into("record"), into("audit", ["x"], "record_change")],
-    ["one that is read by the one behind it, the other way round", into("run", ["x"], "event"), into("event")],
-    ["one of a table of which nobody knows what it writes with it", into("event"), into("relay")],
-    ["a value that may be missing in the next", into("event", [null]), into("run")],
-    ["bytes, which may too", into("event"), into("run", [new Uint8Array(2)])],
-    ["what is no INSERT", into("event"), { text: "UPDATE run SET a = $1", values: ["x"] }],
+    ["two INSERTs into one table", into("event"), into("event")],
+    ["INSERTs of which one reads what the other writes", into("event"), into("run", ["x"], "event")],
+    ["INSERTs of which one reads what the other's triggers write", into("record"), into("audit", ["x"], "record_change")],
+    ["INSERTs in the reverse order of such a read", into("run", ["x"], "event"), into("event")],
+    ["an INSERT whose table has unknown triggers", into("event"), into("relay")],
+    ["a value that the next INSERT may lack", into("event", [null]), into("run")],
+    ["bytes, which the next may lack too", into("event"), into("run", [new Uint8Array(2)])],
+    ["a statement that is no INSERT", into("event"), { text: "UPDATE run SET a = $1", values: ["x"] }],
   ];
   for (const [what, ...statements] of apart)
-    test(`none of ${what}`, () => {
+    test(`not ${what}`, () => {
       expect(textsOf(...statements)).toEqual(statements.map(({ text }) => text));
     });
 
-  test("neighbours alone, so that their order stays", () => {
+  test("only adjacent INSERTs, so that the order stays", () => {
     const update = { text: "UPDATE run SET a = $1", values: ["x"] };
     expect(textsOf(into("event"), into("run"), update, into("run"), into("event")).map((text) => text.slice(0, 6))).toEqual([
       "WITH p",
@@ -138,7 +138,7 @@ describe("rows of several tables in one transaction", () => {
     });
 
   for (const count of [1, 2, 40, 130])
-    test(`are there with what their triggers write, as in SQLite: ${count}`, async () => {
+    test(`are stored with what their triggers write, as in SQLite: ${count}`, async () => {
       const rows = rowsOf(count);
       for (const store of [sqlite, postgres]) await store.write("app", (tx) => write(tx, rows));
       const [there, here] = [await left(sqlite), await left(postgres)];
@@ -147,10 +147,10 @@ describe("rows of several tables in one transaction", () => {
       expect(here[3]?.length).toBe(rowsOfOrders());
     });
 
-  /** Each that a relay watches is one change. */
+  /** Each row that a relay watches is one change. */
   const rowsOfOrders = (): number => last - Math.floor(last / 3);
 
-  test("are seen by what the same transaction asks next", async () => {
+  test("are visible to the next query of the same transaction", async () => {
     const rows = rowsOf(12);
     for (const store of [sqlite, postgres]) {
       const seen = await store.write("app", async (tx) => {
@@ -163,7 +163,7 @@ describe("rows of several tables in one transaction", () => {
     }
   });
 
-  test("are none of them there where one was there before, and the others of its group are", async () => {
+  test("are all missing if one existed before, while the other writes of the group are stored", async () => {
     const [rows, others] = [rowsOf(5), rowsOf(5)];
     const twice = rows.map((row) => ({ ...row, seq: 1 }));
     for (const store of [sqlite, postgres]) {

@@ -1,4 +1,4 @@
-/** The limits of a session: each connection sets them itself, and none is used that does not keep them. */
+/** The limits of a session. Each connection sets them itself, and the service uses no connection that lacks one. */
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { systemClock } from "../../src/base/clock.ts";
@@ -17,10 +17,10 @@ const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const BEGIN_VERSION = 196_608;
-/** What a pooler lets a connection ask for as it begins; the rest it drops and says nothing (ignore_startup_parameters). */
+/** The startup parameters that a pooler passes on. It silently drops the others (ignore_startup_parameters). */
 const PASSES = ["user", "database", "application_name", "client_encoding", "DateStyle"];
 
-test("the limits hold behind a pooler that drops what a connection asks for as it begins", async () => {
+test("the limits apply behind a pooler that drops startup parameters", async () => {
   await using database = await freshDatabase();
   using proxy = await openPostgresProxy(database.url);
   const asked = new Set<string>();
@@ -42,13 +42,13 @@ test("the limits hold behind a pooler that drops what a connection asks for as i
   const found = await Promise.all([store.read(read), store.write("app", read)]);
   await store.close();
   const [reading, writing] = found.map((rows) => Object.fromEntries(rows.map(({ name, value }) => [name, value])));
-  // A group's commit is answered before it is on the disk; a flush follows.
+  // A group's commit is answered before it is on disk, and a flush follows.
   expect({ reading, writing }).toEqual({ reading: LIMITS, writing: { ...LIMITS, synchronous_commit: "off" } });
-  // PgBouncer refuses a connection that asks for more, unless it is told to drop it.
+  // PgBouncer refuses a connection with more parameters, unless it is configured to drop them.
   expect([...asked].filter((name) => !PASSES.includes(name))).toEqual([]);
 });
 
-/** A limit that its session does not have, as it is read back. */
+/** A limit that the session lacks, and the value that it has instead. */
 const LOST: [limit: string, other: string][] = [
   ["idle_in_transaction_session_timeout", "0"],
   ["lock_timeout", "0"],

@@ -1,4 +1,4 @@
-/** How PostgreSQL's schema comes to be, and what happens to those who write past the service by SQL of their own. */
+/** How PostgreSQL's schema is created and upgraded, and what happens when a user writes with SQL directly. */
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
@@ -25,14 +25,14 @@ async function openStore({ place }: FreshDatabase, onMigrate?: (schema: object) 
   return store;
 }
 
-/** As psql does it: the service knows nothing of it. */
+/** Opens a connection like psql, which the service does not know. */
 function openDirect({ url }: FreshDatabase): SQL {
   const direct = new SQL(url, { max: 1 });
   opened.push({ [Symbol.asyncDispose]: () => direct.close() });
   return direct;
 }
 
-test("of nodes that start at once on an empty database one makes the schema, and all have it", async () => {
+test("one of several nodes that start at once on an empty database creates the schema, and all use it", async () => {
   const fresh = await openDatabase({ empty: true });
   const told: object[] = [];
   const stores = await Promise.all([1, 2, 3].map(() => openStore(fresh, (schema) => told.push(schema))));
@@ -57,7 +57,7 @@ test("a node that waited while another made the schema of an empty database sees
     for (let waits = 0; waits === 0; )
       [{ waits }] =
         await looking`SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-    // So little is changed that the server does not interrupt the waiting session to tell it.
+    // The change is so small that the server does not interrupt the waiting session.
     await tx.unsafe("CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)");
     await tx`INSERT INTO schema_migration VALUES (${later}, 'later', 0)`;
   });
@@ -68,11 +68,11 @@ test("a node that waited while another made the schema of an empty database sees
   });
 });
 
-test("a migration takes as long as it takes, whatever time a transaction of its user is given", async () => {
+test("a migration ignores the transaction timeout of its user", async () => {
   const database = await openDatabase({ empty: true });
   const holder = openDirect(database);
   const name = new URL(database.url).pathname.slice(1);
-  // Servers before 17 know none.
+  // Servers before 17 have no such setting.
   for (const { setting } of await holder.unsafe("SELECT name AS setting FROM pg_settings WHERE name = 'transaction_timeout'"))
     await holder.unsafe(`ALTER DATABASE ${name} SET ${setting} = '150ms'`);
   await holder.unsafe(`SELECT pg_advisory_lock(${0x72656c62})`);
@@ -82,7 +82,7 @@ test("a migration takes as long as it takes, whatever time a transaction of its 
   await opening;
 });
 
-test("a database that a newer version wrote is refused and left as it is", async () => {
+test("a database of a newer version is refused and unchanged", async () => {
   const fresh = await openDatabase();
   const direct = openDirect(fresh);
   await direct`INSERT INTO schema_migration (number, name, applied_at) VALUES (${SCHEMA_VERSION + 1}, 'later', 0)`;
@@ -103,7 +103,7 @@ const WORLD = `
   INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
   VALUES ('rel_1', 1, 'orders', '{"trigger":{"kind":"data_change","collection":"orders","on":["created","deleted"]}}', 'file', 1, 1, 1, 1);`;
 
-test("what somebody writes by SQL is captured", async () => {
+test("writes with SQL are captured", async () => {
   const fresh = await openDatabase();
   const direct = openDirect(fresh);
   await direct.unsafe(WORLD);
@@ -116,7 +116,7 @@ test("what somebody writes by SQL is captured", async () => {
   ]);
 });
 
-test("every node looks anew after somebody wrote by SQL", async () => {
+test("every node reloads after a write with SQL", async () => {
   const fresh = await openDatabase();
   const stores = await Promise.all([openStore(fresh), openStore(fresh)]);
   const seen = stores.map(
@@ -131,7 +131,7 @@ test("every node looks anew after somebody wrote by SQL", async () => {
   expect(await Promise.all(seen)).toEqual([true, true]);
 });
 
-test("a change in somebody's open transaction has its place before those that come after it, since the service waits for its end", async () => {
+test("a change in an open SQL transaction comes before later changes, because the service waits for its end", async () => {
   const fresh = await openDatabase();
   const store = await openStore(fresh);
   const direct = openDirect(fresh);
@@ -156,7 +156,7 @@ test("a change in somebody's open transaction has its place before those that co
   expect(rows.map(({ id }: { id: string }) => id)).toEqual(["rec_sql", "rec_service"]);
 });
 
-test("a database that 0.9.0 made, whose triggers stood already as a later migration makes them, is brought to this schema", async () => {
+test("a database of 0.9.0, which already has the triggers of a later migration, is upgraded to this schema", async () => {
   const fresh = await openDatabase({ empty: true });
   const direct = openDirect(fresh);
   const [whole] = POSTGRES_MIGRATIONS;

@@ -1,4 +1,4 @@
-/** What nodes of one PostgreSQL tell each other at once, and what they gather for a moment first. */
+/** The notices between nodes on one PostgreSQL: those sent at once, and those gathered for a moment first. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ChangedTopics, Topic } from "../../src/store/port.ts";
 import { Notices, readNotice } from "../../src/store/postgres/notification.ts";
@@ -35,24 +35,24 @@ const untilRefused = () =>
   );
 
 const changes = (...topics: [Topic, ...string[]][]): ChangedTopics => new Map(topics.map(([topic, ...ids]) => [topic, new Set(ids)]));
-/** A transaction that tells nothing with its commit, and that commit's answer. */
+/** Commits a transaction without a notice, and then its answer. */
 const commitsAlone = (what: ChangedTopics): void => {
   expect(notices.take(what)).toBeNull();
   notices.gather(what);
 };
-/** What a notice says, as its reader has it. */
+/** Parses a notice as its reader does. */
 const told = (text: string | undefined): Record<string, unknown> => {
   const { node, topics } = readNotice(text ?? "");
   return { node, ...Object.fromEntries((topics ?? []).map(([topic, ids]) => [topic, [...ids].toSorted()])) };
 };
 
-describe("what a transaction touched", () => {
+describe("a transaction's changes", () => {
   for (const topic of ["relay", "environment", "event", "record_change", "bulk_replay", "problem", "alert", "erasure", "lease"] as const)
-    test(`is told with it, where another node acts upon it: ${topic}`, () => {
+    test(`are announced with the commit if another node acts on them: ${topic}`, () => {
       expect(told(notices.take(changes([topic, "7"]))?.text)).toEqual({ node: "node_1", [topic]: ["7"] });
     });
 
-  test("is gathered where it is only looked at, and told once", async () => {
+  test("are gathered if other nodes only show them, and announced once", async () => {
     for (let at = 0; at < 40; at++) commitsAlone(changes(["event_moved", String(at % 3)], ["record", "1"], ["event_left", "rly_1"]));
     expect(sent).toEqual([]);
     await untilSent();
@@ -61,11 +61,11 @@ describe("what a transaction touched", () => {
     expect(sent.length).toBe(1);
   });
 
-  test("goes with the next transaction that has something to tell at once, or that comes when it is due", async () => {
+  test("are announced with the next notice of a commit, or with the commit at their due time", async () => {
     commitsAlone(changes(["event_moved", "1"]));
     expect(told(notices.take(changes(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], event: ["rly_1"] });
     commitsAlone(changes(["call", "1"]));
-    // The transaction comes before the timer.
+    // The transaction comes before the timer fires.
     using clock = holdRealClock();
     clock.pass(60);
     expect(told(notices.take(changes(["audit", "2"]))?.text)).toEqual({ node: "node_1", call: ["1"], audit: ["2"] });
@@ -73,7 +73,7 @@ describe("what a transaction touched", () => {
     expect(sent).toEqual([]);
   });
 
-  test("is told to nobody while its commit is not answered: not by the timer, not by the next transaction", async () => {
+  test("are not announced before the commit is answered, by the timer or by the next transaction", async () => {
     const underWay = changes(["event_moved", "1"]);
     expect(notices.take(underWay)).toBeNull();
     await Bun.sleep(150);
@@ -84,22 +84,22 @@ describe("what a transaction touched", () => {
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
-  test("is nothing: nobody is told", async () => {
+  test("cause no notice if there are none", async () => {
     expect(notices.take(changes())).toBeNull();
     await Bun.sleep(80);
     expect(sent).toEqual([]);
   });
 });
 
-describe("what nobody was told", () => {
-  test("as its transaction was undone is told later", async () => {
+describe("unannounced changes", () => {
+  test("of a rolled back transaction are announced later", async () => {
     const notice = notices.take(changes(["event_moved", "1"], ["relay", "2"]));
     if (notice === null) throw new Error("nothing is told");
     notices.giveBack(notice.changes);
     expect(told(notices.take(changes(["lease", ""]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], relay: ["2"], lease: [""] });
   });
 
-  test("as the database was away is told once it is there", async () => {
+  test("during an outage of the database are announced after it", async () => {
     refused = 1;
     commitsAlone(changes(["event_moved", "1"]));
     await untilRefused();
@@ -107,13 +107,13 @@ describe("what nobody was told", () => {
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
-  test("when the node ends is told then", async () => {
+  test("are announced when the node ends", async () => {
     commitsAlone(changes(["event_moved", "1"]));
     await notices.close(true);
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
-  test("when the node ends while the database is away is told to nobody, then or later", async () => {
+  test("are dropped when the node ends while the database is unavailable", async () => {
     refused = 1;
     commitsAlone(changes(["event_moved", "1"]));
     await untilRefused();

@@ -1,4 +1,4 @@
-/** Many rows of one INSERT on PostgreSQL: they arrive as they were given, in their order, and the server keeps no statement more for each mix of them. */
+/** Multi-row INSERTs on PostgreSQL: rows arrive unchanged and in order, and the server keeps no extra statement for each mix of them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { SqlNames, Store } from "../../src/store/port.ts";
 import { RowWriter } from "../../src/store/postgres/bulk-insert.ts";
@@ -39,38 +39,38 @@ const eventOf = (given: SqlNames): SqlNames => {
   return { ...base, ...given };
 };
 
-/** Several rows of one statement, by what is odd in them. */
+/** Several rows of one statement, by their special feature. */
 const ROWS: readonly (readonly [what: string, rows: readonly SqlNames[]])[] = [
-  ["all alike but for their number", [{}, {}, {}]],
+  ["numbers as the only difference", [{}, {}, {}]],
   ["a value that some of them lack", [{ reason: "late" }, {}, { reason: null, person: "per_1" }, { person: "per_2" }]],
   [
-    "texts that are empty",
+    "empty texts",
     [
       { payload: "", preview: "" },
       { payload: "", preview: "" },
       { payload: "", preview: null },
     ],
   ],
-  ["the first of which is empty", [{ payload: "" }, { payload: "x" }]],
+  ["an empty first row", [{ payload: "" }, { payload: "x" }]],
   [
     "texts with quotes, backslashes and braces",
     [{ payload: '{"a":"b\\"c\\\\d"}' }, { payload: "'\\x00', {NULL,\"\"}" }, { payload: "NULL", reason: "null" }],
   ],
-  ["texts of any letters", [{ payload: "é€😀" }, { payload: "line\nline\ttab\r" }, { payload: " spaced " }]],
-  ["U+0000, which is none there", [{ payload: "a\u0000b" }, { payload: "\u0000" }]],
-  ["the letter that stands between values", [{ payload: "a\u0001b" }, { payload: "\u0001" }, { payload: "\u0001\u0001", preview: null }]],
-  ["the letter that stands for nothing", [{ preview: "\u0002" }, { preview: null }, { preview: "\u0002x" }]],
-  ["the same in what they have in common", [{ reason: "\u0002" }, { reason: "\u0002" }]],
+  ["texts of any characters", [{ payload: "é€😀" }, { payload: "line\nline\ttab\r" }, { payload: " spaced " }]],
+  ["U+0000, which PostgreSQL cannot store", [{ payload: "a\u0000b" }, { payload: "\u0000" }]],
+  ["the character that separates values", [{ payload: "a\u0001b" }, { payload: "\u0001" }, { payload: "\u0001\u0001", preview: null }]],
+  ["the character that stands for NULL", [{ preview: "\u0002" }, { preview: null }, { preview: "\u0002x" }]],
+  ["the same in their common values", [{ reason: "\u0002" }, { reason: "\u0002" }]],
   ["both", [{ payload: "\u0002" }, { payload: "\u0001" }, { payload: "" }]],
   ["bytes", [{ hash: new Uint8Array() }, { hash: new Uint8Array([0, 1, 2, 255, 92]) }, { hash: null }]],
-  ["large numbers and small ones", [{ at: Number.MAX_SAFE_INTEGER }, { at: -1 }, { at: 0 }, { at: 2 ** 31 }]],
+  ["large and small numbers", [{ at: Number.MAX_SAFE_INTEGER }, { at: -1 }, { at: 0 }, { at: 2 ** 31 }]],
   ["truth", [{ relayKey: true }, { relayKey: false }]],
-  ["one more than a statement takes, the last of them empty", Array.from({ length: 129 }, () => ({ payload: "", preview: "" }))],
-  ["more of them than one statement takes", Array.from({ length: 300 }, (_, at) => ({ payload: `p${at}`, reason: at % 3 === 0 ? null : `r${at}` }))],
+  ["one row more than a statement takes, and the last one empty", Array.from({ length: 129 }, () => ({ payload: "", preview: "" }))],
+  ["more rows than one statement takes", Array.from({ length: 300 }, (_, at) => ({ payload: `p${at}`, reason: at % 3 === 0 ? null : `r${at}` }))],
 ];
 
 for (const [what, given] of ROWS)
-  test(`rows with ${what} are there as in SQLite`, async () => {
+  test(`rows with ${what} are stored as in SQLite`, async () => {
     const rows = given.map(eventOf);
     const first = Number(rows[0]?.seq);
     const [there, here] = await Promise.all(
@@ -85,7 +85,7 @@ for (const [what, given] of ROWS)
     expect(here).toHaveLength(given.length);
   });
 
-test("rows get their numbers in their order", async () => {
+test("rows get their numbers in order", async () => {
   const sql = "INSERT INTO audit (environment_id, actor, at, action, target) VALUES ($environmentId, $actor, $at, $action, $target)";
   const names = Array.from({ length: 200 }, (_, at) => `act.${at}`);
   await postgres.write("app", (tx) =>
@@ -98,7 +98,7 @@ test("rows get their numbers in their order", async () => {
   expect(rows.map(({ action }) => action)).toEqual(names);
 });
 
-test("a row that is there already fails all of its transaction, and is counted out where it may be there", async () => {
+test("a row that exists already fails its whole transaction, and is skipped if the statement allows it", async () => {
   const rows = [eventOf({}), eventOf({})];
   await postgres.write("app", (tx) => tx.postEach(INSERT, rows));
   const again = postgres.write("app", async (tx) => {
@@ -112,7 +112,7 @@ test("a row that is there already fails all of its transaction, and is counted o
   expect(kept).toBe(2);
 });
 
-test("whatever is there or not in rows, the server keeps a few statements for all of them", async () => {
+test("any mix of missing values needs only a few statements on the server", async () => {
   const isGiven = (at: number, bit: number): boolean => ((at * 2_654_435_761) >>> bit) % 2 === 0;
   for (let group = 0; group < 40; group++) {
     const rows = Array.from({ length: 5 + (group % 7) }, (_, row) => {
@@ -132,26 +132,26 @@ const TYPES = [
   { name: "a.c", type: "text" },
 ];
 
-/** How many statements three rows are. */
+/** The number of statements for three rows. */
 const STATEMENTS: readonly (readonly [what: string, sql: string, statements: number])[] = [
   ["an INSERT of one row", "INSERT INTO a (b, c) VALUES ($b, $c)", 1],
-  ["one with what follows its row", "INSERT INTO a (b, c) VALUES ($b, $c) ON CONFLICT (b) DO UPDATE SET c = excluded.c", 1],
-  ["one whose values stand behind the row too", "INSERT INTO a (b) VALUES ($b) ON CONFLICT (b) DO UPDATE SET c = $c", 3],
-  ["one that reckons with a value", "INSERT INTO a (b, c) VALUES ($b + 1, $c)", 3],
-  ["one with a text that may hold a parenthesis", "INSERT INTO a (b, c) VALUES ($b, ')')", 3],
-  ["one of a table that nobody knows", "INSERT INTO other (b, c) VALUES ($b, $c)", 3],
+  ["one with text after its row", "INSERT INTO a (b, c) VALUES ($b, $c) ON CONFLICT (b) DO UPDATE SET c = excluded.c", 1],
+  ["one with values after its row too", "INSERT INTO a (b) VALUES ($b) ON CONFLICT (b) DO UPDATE SET c = $c", 3],
+  ["one that computes with a value", "INSERT INTO a (b, c) VALUES ($b + 1, $c)", 3],
+  ["one with a text that may contain a parenthesis", "INSERT INTO a (b, c) VALUES ($b, ')')", 3],
+  ["one of an unknown table", "INSERT INTO other (b, c) VALUES ($b, $c)", 3],
   ["another statement", "UPDATE a SET c = $c WHERE b = $b", 3],
 ];
 
 for (const [what, sql, statements] of STATEMENTS)
-  test(`of three rows ${what} makes ${statements}`, () => {
+  test(`number of statements for three rows of ${what}: ${statements}`, () => {
     const rows = [1, 2, 3].map((b): [SqlNames] => [{ b, c: "same" }]);
     const written = new RowWriter(TYPES).write(sql, rows);
     expect(written).toHaveLength(statements);
     expect(new RowWriter().write(sql, rows)).toHaveLength(3);
   });
 
-test("a value that is missing is told before anything is sent", () => {
+test("a missing value is reported before any statement is sent", () => {
   const sql = "INSERT INTO a (b, c) VALUES ($b, $c)";
   expect(() => new RowWriter(TYPES).write(sql, [[{ b: 1, c: "x" }], [{ b: 2 }]])).toThrow('Missing parameter "c"');
 });

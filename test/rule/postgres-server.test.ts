@@ -1,9 +1,9 @@
-/** The tests' own PostgreSQL: each store has a database of its own, and a server can be lost and come back with what was committed. */
+/** The tests' PostgreSQL. Each store has its own database, and a server can crash and restart with the committed data. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { freshDatabase, startPostgres } from "../kit/postgres.ts";
 
-test("each fresh database is its own, and gone when it is no longer used", async () => {
+test("each fresh database is separate, and deleted when it is no longer used", async () => {
   await using first = await freshDatabase();
   const asked = new SQL(first.url, { max: 1 });
   let name: string;
@@ -18,7 +18,7 @@ test("each fresh database is its own, and gone when it is no longer used", async
   await asked.close();
 });
 
-test("a server that is stopped as by a loss of power has after its start what was committed", async () => {
+test("a server that loses power has the committed data after its start", async () => {
   await using server = await startPostgres();
   const before = new SQL(server.url, { max: 1 });
   await before`CREATE TABLE kept AS SELECT 7 AS number`;

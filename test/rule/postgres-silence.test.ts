@@ -1,4 +1,4 @@
-/** Connections whose answers are overdue: which are given up, and when, and which are waited for. */
+/** Connections with overdue answers: which ones the store abandons, when, and which ones it waits for. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
@@ -26,7 +26,7 @@ async function makeWorld(): Promise<World> {
   return { store, proxy, admin, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-/** While the server is cut off each is refused at once. */
+/** While the server is cut off, each attempt is refused at once. */
 async function untilDone(work: () => Promise<unknown>): Promise<void> {
   const isDone = () =>
     work().then(
@@ -37,15 +37,15 @@ async function untilDone(work: () => Promise<unknown>): Promise<void> {
 }
 
 const LONG_S = 13;
-/** Longer than a statement may take there. */
+/** Longer than a statement can take there. */
 const NEVER_S = 600;
 const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
-/** As what became of the other ends of overdue connections is asked. */
+/** The connection that asks about the other end of overdue connections. */
 const ASKS = "relay silence";
 
-/** Side by side, as each takes its time. */
+/** The cases run concurrently, because each takes time. */
 const CASES: Record<string, (world: World) => Promise<void>> = {
-  async "a statement that takes its time, and one that waits for another's lock, are waited for"({ store, admin }) {
+  async "waits for a slow statement, and for one that waits for another's lock"({ store, admin }) {
     const pids: unknown[] = [];
     const work = (id: string) => async (tx: Parameters<Parameters<Store["write"]>[1]>[0]) => {
       pids.push(await tx.get("SELECT pg_backend_pid() AS pid WHERE ?1 = 1", 1));
@@ -65,17 +65,17 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       holds,
     ]);
     expect([read, written]).toEqual([expect.objectContaining({ one: 1 }), undefined]);
-    // Once each, on the connection of before.
+    // Each ran once, on the same connection.
     expect(pids).toEqual([pids[0], pids[0]]);
   },
-  async "a statement on a server that lets nobody in for a moment is waited for"({ store, proxy }) {
+  async "waits for a statement on a server that briefly accepts no connection"({ store, proxy }) {
     proxy.closedTo = ASKS;
     let runs = 0;
     const read = store.read((tx) => {
       runs += 1;
       return tx.get("SELECT 1 AS one, pg_sleep(?1)", LONG_S);
     });
-    // It is asked about once in vain.
+    // The first question gets no answer.
     await poll(
       () => proxy.count(ASKS),
       (count) => count === 1,
@@ -84,7 +84,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     expect(await read).toMatchObject({ one: 1 });
     expect(runs).toBe(1);
   },
-  async "one on a server that lets nobody in any more is given up"({ store, proxy }) {
+  async "abandons a statement on a server that accepts no more connections"({ store, proxy }) {
     proxy.closedTo = ASKS;
     let runs = 0;
     const result = await store.read((tx) => {
@@ -93,15 +93,15 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     });
     expect({ result, runs }).toEqual({ result: expect.objectContaining({ one: 1 }), runs: 2 });
   },
-  async "a server that cannot be reached any more is given up"({ store, proxy }) {
+  async "abandons a server that became unreachable"({ store, proxy }) {
     proxy.cut();
     expect(await store.write("app", addApp("a")).catch((error: unknown) => error)).toBeInstanceOf(StoreUnavailable);
     proxy.mend();
     await untilDone(() => store.write("app", addApp("b")));
     expect(await store.read(listApps)).toEqual(["b", "first"]);
   },
-  async "where not even a byte comes, whoever waits is refused, and whoever comes then at once"({ store, proxy }) {
-    // One that is open and idle, as a node's is.
+  async "refuses waiting callers if no byte arrives, and later callers at once"({ store, proxy }) {
+    // Opens an idle connection, as a node has.
     await store.read(listApps);
     proxy.cut();
     const ended = (one: Promise<unknown>) =>
@@ -114,23 +114,23 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     proxy.mend();
     await untilDone(() => store.write("app", addApp("c")));
   },
-  async "a connection whose other end is gone, as on a server that took over the address, is given up at once"({ store, proxy, admin }) {
+  async "abandons at once a connection whose other end is gone, as after a takeover of the address"({ store, proxy, admin }) {
     proxy.cut("relay writer");
     const writer = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay writer'";
     await admin.unsafe(writer);
     await store.write("app", addApp("a"));
-    // By the first question; where nothing tells that it is gone, several are asked in ten seconds.
+    // The first question suffices. Without a sign of the end, the store asks several times in ten seconds.
     expect(proxy.count(ASKS)).toBe(1);
     expect(await store.read(listApps)).toEqual(["a", "first"]);
   },
-  async "a connection on which nothing comes through, of a server that answers others, is given up"({ store, proxy }) {
+  async "abandons a silent connection to a server that answers others"({ store, proxy }) {
     proxy.cut("relay writer");
     await store.write("app", addApp("a"));
     expect(await store.read(listApps)).toEqual(["a", "first"]);
   },
 };
 
-test("which connections are given up", async () => {
+test("the store abandons or waits for overdue connections", async () => {
   const ended = await Promise.all(
     Object.entries(CASES).map(async ([name, check]) => {
       await using world = await makeWorld();

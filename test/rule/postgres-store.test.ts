@@ -1,4 +1,4 @@
-/** The store on PostgreSQL: what every store keeps, and what only a database in another process, with other nodes beside, can do to it. */
+/** The PostgreSQL store: the rules of every store, and the effects of other nodes and of a database in another process. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
@@ -41,12 +41,12 @@ afterEach(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-/** Ends connections as a server that restarts or a network that breaks does; `kind`: what the service calls them. */
+/** Ends connections as a restarting server or a broken network does. `kind` is the service's name for them. */
 const terminate = (kind: string): Promise<unknown> =>
   admin.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", [
     `relay ${kind}`,
   ]);
-/** Has the server do this inside the COMMIT of whoever adds the app of this name. */
+/** Makes the server run this statement inside the COMMIT that adds the app with this name. */
 async function commitWith(app: string, statement: string): Promise<void> {
   await admin.unsafe(`CREATE FUNCTION ${app}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; RETURN NULL; END $$`);
   await admin.unsafe(
@@ -54,10 +54,10 @@ async function commitWith(app: string, statement: string): Promise<void> {
   );
 }
 const CUT = "PERFORM pg_terminate_backend(pg_backend_pid())";
-/** What may wait is gathered for so long. */
+/** Notices that can wait are gathered for this long. */
 const GATHER_MS = 50;
 
-/** Waits for something that another process has to tell first. */
+/** Waits for a notice of another process. */
 async function until(isSo: () => boolean): Promise<void> {
   expect(await poll(isSo, Boolean)).toBe(true);
 }
@@ -65,14 +65,14 @@ async function until(isSo: () => boolean): Promise<void> {
 testStore({ store: () => ({ store, groups }) });
 
 describe("a connection that breaks", () => {
-  test("between two writes is another one for the next, and nothing is told of it", async () => {
+  test("between two writes is replaced for the next, without a message", async () => {
     await store.write("app", addApp("a"));
     await terminate("writer");
     await store.write("app", addApp("b"));
     expect(await store.read(listApps)).toEqual(["a", "b"]);
   });
 
-  test("during a write: the write runs again, once", async () => {
+  test("during a write makes the write run again, once", async () => {
     let runs = 0;
     await store.write("app", async (tx) => {
       runs += 1;
@@ -83,7 +83,7 @@ describe("a connection that breaks", () => {
     expect(await store.read(listApps)).toEqual(["a"]);
   });
 
-  test("during a read: the read runs again", async () => {
+  test("during a read makes the read run again", async () => {
     let runs = 0;
     const apps = await store.read(async (tx) => {
       runs += 1;
@@ -93,7 +93,7 @@ describe("a connection that breaks", () => {
     expect([runs, apps]).toEqual([2, []]);
   });
 
-  test("that breaks with each run of a write refuses it, nothing of it is kept, and the next write goes on", async () => {
+  test("with each run of a write refuses it, stores none of it, and does not affect the next write", async () => {
     const broken = store.write("app", async (tx) => {
       await addApp("a")(tx);
       await tx.get("SELECT pg_terminate_backend(pg_backend_pid())");
@@ -103,7 +103,7 @@ describe("a connection that breaks", () => {
     expect(await store.read(listApps)).toEqual(["b"]);
   });
 
-  test("while COMMIT is answered: the server is asked what came of it, and what it undid is run again", async () => {
+  test("during COMMIT makes the store ask the server for the outcome, and a rolled back write runs again", async () => {
     await commitWith("cut", CUT);
     let runs = 0;
     const cut = store.write("app", async (tx) => {
@@ -116,18 +116,18 @@ describe("a connection that breaks", () => {
   });
 });
 
-describe("what is asked ahead", () => {
+describe("a query sent ahead", () => {
   const COUNT = "SELECT count(*) AS count FROM app";
   const AUDITED = "SELECT count(*) AS count FROM audit WHERE environment_id = ?1";
   const audit = "INSERT INTO audit (environment_id, at, actor, action, target) VALUES (?1, 0, 'a', 'b', 'c')";
   const within = (work: (tx: Writer, ahead: PrefetchReader) => Promise<unknown>) =>
     store.write("app", (tx) => work(tx, tx.prefetch ?? expect.unreachable("A PostgreSQL transaction takes reads ahead.")));
 
-  test("is answered without asking again, each time with rows of its own", async () => {
+  test("is answered without a second query, with separate rows each time", async () => {
     await within(async (tx, ahead) => {
       void ahead.get(COUNT);
       const first = await tx.get<{ count: number }>(COUNT);
-      // Nobody else could write between two questions of a real group; here somebody does.
+      // No other writer can write between two queries of a real group, but here one does.
       await admin.unsafe("INSERT INTO app (id, name, created_at) VALUES ('between', 'b', 0)");
       if (first !== null) first.count = 7;
       expect(await tx.all(COUNT)).toEqual([{ count: 0 }]);
@@ -135,7 +135,7 @@ describe("what is asked ahead", () => {
     expect(await store.read((tx) => tx.get(COUNT))).toEqual({ count: 1 });
   });
 
-  test("is asked anew once something was written that it tells of, or that nobody knows what it changes", async () => {
+  test("is sent again after a write that affects it, or whose effect is unknown", async () => {
     const seen = await within(async (tx, ahead) => {
       const seen: unknown[] = [];
       const look = async () => seen.push((await tx.get<{ count: number }>(AUDITED, 1))?.count);
@@ -146,7 +146,7 @@ describe("what is asked ahead", () => {
       await tx.run("DELETE FROM audit");
       await look();
       await tx.post(audit, 1);
-      // What was posted is not there yet: it waits for that.
+      // The posted row is not stored yet, so the query waits for it.
       void ahead.get(AUDITED, 1);
       await look();
       await tx
@@ -160,11 +160,11 @@ describe("what is asked ahead", () => {
       await look();
       return seen;
     });
-    // Works of one group share their transaction, so that a part that is undone makes it run again by itself.
+    // Writes of one group share a transaction, so a rolled back part makes this write run again in its own.
     expect(seen).toEqual([1, 0, 1, 2, 1]);
   });
 
-  test("with other values is another question", async () => {
+  test("with other values is a different query", async () => {
     await within(async (tx, ahead) => {
       void ahead.get(AUDITED, 1);
       await tx.post(audit, 2);
@@ -173,14 +173,14 @@ describe("what is asked ahead", () => {
   });
 });
 
-describe("a transaction that begins behind a commit", () => {
-  test("is kept though that commit is undone, which runs again behind it or with it, once", async () => {
+describe("a transaction that begins during the previous commit", () => {
+  test("is not lost if that commit is rolled back, which runs again behind it or with it, once", async () => {
     await commitWith("late", "RAISE EXCEPTION 'no' USING ERRCODE = '40001'");
     let runs = 0;
     const later: Promise<string>[] = [];
     const first = store.write("app", async (tx) => {
       runs += 1;
-      // They wait while this one is committed.
+      // These writes wait while this one commits.
       if (runs === 1) for (const id of ["b", "c"]) later.push(store.write("app", addApp(id)));
       return await addApp(runs === 1 ? "late" : "a")(tx);
     });
@@ -189,7 +189,7 @@ describe("a transaction that begins behind a commit", () => {
     expect([runs, await store.read(listApps)]).toEqual([2, ["a", "b", "c"]]);
   });
 
-  test("is lost with the connection that breaks in that commit, and both run again", async () => {
+  test("is lost if the connection breaks in that commit, and both run again", async () => {
     let runs = 0;
     const later: Promise<string>[] = [];
     await commitWith("cut", CUT);
@@ -204,18 +204,18 @@ describe("a transaction that begins behind a commit", () => {
   });
 });
 
-describe("what was posted", () => {
+describe("a posted statement", () => {
   const post = (tx: Parameters<Parameters<Store["write"]>[1]>[0], id: string) =>
     tx.post("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id);
 
-  test("fails the write that posted it and no neighbour, though nobody waited for it", async () => {
+  test("fails only the write that posted it, although no caller waited for it", async () => {
     await store.write("app", addApp("a"));
     const ends = await Promise.allSettled(["b", "a", "c"].map((id) => store.write("app", (tx) => post(tx, id))));
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(await store.read(listApps)).toEqual(["a", "b", "c"]);
   });
 
-  test("in a part that is undone is undone with it, and fails nothing that follows", async () => {
+  test("in a part that is rolled back is rolled back too, and fails no later statement", async () => {
     await store.write("app", addApp("a"));
     await store.write("app", async (tx) => {
       await post(tx, "before");
@@ -236,7 +236,7 @@ describe("what was posted", () => {
     expect(await store.read(listApps)).toEqual(["a", "after", "before", "last"]);
   });
 
-  test("many at once stand in their order", async () => {
+  test("keeps its place in the order of many", async () => {
     const ids = Array.from({ length: 75 }, (_, at) => `a${String(at).padStart(2, "0")}`);
     await store.write("app", async (tx) => {
       for (const id of ids) await post(tx, id);
@@ -245,8 +245,8 @@ describe("what was posted", () => {
   });
 });
 
-describe("the database away", () => {
-  test("refuses writes and reads in a sentence, says so once, and goes on by itself when it is back", async () => {
+describe("a database that is unavailable", () => {
+  test("refuses writes and reads in one sentence, is logged once, and continues automatically when it is back", async () => {
     const name = new URL(database.url).pathname.slice(1);
     const other = new SQL(new URL("/postgres", database.url).href, { max: 1 });
     await admin.close();
@@ -266,7 +266,7 @@ describe("the database away", () => {
 });
 
 describe("another node", () => {
-  test("writes in its turn: of both only one is in a transaction at a time", async () => {
+  test("writes in turn: only one of both is in a transaction at a time", async () => {
     const other = await open();
     let inside = 0;
     let most = 0;
@@ -282,7 +282,7 @@ describe("another node", () => {
     await other.close();
   });
 
-  test("is told what a commit changes, and not what was undone; the one that wrote is told once", async () => {
+  test("hears of what a commit changes but not of a rollback, and the writer hears of it once", async () => {
     const other = await open();
     const heard: [string, ChangedTopics][] = [];
     store.listen((changes) => heard.push(["own", changes]));
@@ -308,13 +308,13 @@ describe("another node", () => {
     await other.close();
   });
 
-  test("that changes what is only looked at is heard of a moment later, many of its writes at once", async () => {
+  test("hears of changes that nodes only show a moment later, many writes at once", async () => {
     const other = await open();
     const heard: ChangedTopics[] = [];
     other.listen((changes) => heard.push(changes));
     const touch = (environmentId: number) => store.write("app", async (tx) => tx.notify("event_moved", environmentId));
     {
-      // The moment is over when all are written, however long they take.
+      // The timer fires after all are written, however long that takes.
       using _ = holdRealClock();
       const { after } = systemClock;
       const due: (() => void)[] = [];
@@ -330,14 +330,14 @@ describe("another node", () => {
     }
     await until(() => heard.length > 0);
     expect(heard.map((changes) => [...(changes.get("event_moved") ?? [])].toSorted())).toEqual([["0", "1", "2", "3"]]);
-    // One that ends tells what it has not told yet.
+    // A node that ends sends the rest of its notices.
     await touch(7);
     await store.close();
     await until(() => heard.at(-1)?.get("event_moved")?.has("7") === true);
     await other.close();
   });
 
-  test("that changes very much is told as any", async () => {
+  test("hears of a very large change as of any other", async () => {
     const other = await open();
     const heard: ChangedTopics[] = [];
     other.listen((changes) => heard.push(changes));
@@ -349,7 +349,7 @@ describe("another node", () => {
     await other.close();
   });
 
-  test("that wrote meanwhile is noticed by the next transaction; one's own writes are not", async () => {
+  test("that wrote in the meantime is noticed by the next transaction, but a node's own writes are not", async () => {
     const other = await open();
     const version = () => store.write("app", async (tx) => tx.foreignVersion);
     const first = await version();
@@ -361,7 +361,7 @@ describe("another node", () => {
     await other.close();
   });
 
-  test("that only renews its leases, or asks whether a write reaches the disk, is nothing to look anew for; taking and giving back is", async () => {
+  test("causes no reload by renewing its leases or checking the disk, but does by taking and returning a lease", async () => {
     const other = await open();
     const version = () => store.write("app", async (tx) => tx.foreignVersion);
     let held = new Map<number, number>();
@@ -379,7 +379,7 @@ describe("another node", () => {
     const node = new NodeLeaseManager({ store: other, clock: systemClock, log, baseUrl: null });
     await other.write("app", (tx) => node.probe(tx));
     expect(await version()).toBe(taken);
-    // One that wrote in the same transaction is heard.
+    // A node that wrote in the same transaction is noticed.
     await Promise.all([look(), other.write("app", addApp("a"))]);
     const written = await version();
     expect(written).not.toBe(taken);
@@ -389,7 +389,7 @@ describe("another node", () => {
   });
 });
 
-test("SQL of somebody's own is noticed within the next looks", async () => {
+test("SQL of another session is noticed within the next checks", async () => {
   let changes = 0;
   const stop = store.watch(({ foreignChange }) => {
     if (foreignChange) changes += 1;
@@ -400,7 +400,7 @@ test("SQL of somebody's own is noticed within the next looks", async () => {
   stop();
 });
 
-test("a listening connection that was cut listens again, and everything is looked at anew", async () => {
+test("a listening connection that was cut listens again, and every cache reloads", async () => {
   let changes = 0;
   const stop = store.watch(({ foreignChange }) => {
     if (foreignChange) changes += 1;
@@ -416,13 +416,13 @@ test("a listening connection that was cut listens again, and everything is looke
   await other.close();
 });
 
-test("a newer version's schema is refused, untouched", async () => {
+test("a newer version's schema is refused and unchanged", async () => {
   await admin.unsafe("INSERT INTO schema_migration (number, name, applied_at) VALUES (9999, 'future', 0)");
   await expect(open()).rejects.toBeInstanceOf(MigrationRefused);
   expect((await admin.unsafe("SELECT count(*)::int AS count FROM schema_migration WHERE number = 9999"))[0].count).toBe(1);
 });
 
-test("values come back as SQLite gives them", async () => {
+test("values are read as SQLite returns them", async () => {
   const bytes = new Uint8Array([0, 1, 255]);
   const row = await store.write("app", async (tx) => {
     await tx.run("INSERT INTO app (id, name, created_at) VALUES ($id, $name, $createdAt)", {

@@ -1,4 +1,4 @@
-/** What each sslmode asks of a PostgreSQL server: its certificate's authority and name, or only that nobody between reads along. */
+/** The requirements of each sslmode on a PostgreSQL server: the authority and name of its certificate, or only encryption. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Whether what is said there is said in secret, or where there is no connection what to do about it. */
+/** Connects and returns whether the connection is encrypted, or what the error says to do. */
 async function connect(mode: string, authority: "ours" | "theirs" | "system" | null): Promise<"TLS" | "plain" | string> {
   const url = new URL(server.url);
   url.hostname = "localhost";
@@ -55,7 +55,7 @@ const NO_TLS = "let the server speak TLS (ssl = on), or take sslmode=disable on 
 type Line = [mode: string, authority: "ours" | "theirs" | "system" | null, answer: string];
 const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["issue"]> | null, lines: Line[]][] = [
   [
-    "of that name, by our authority",
+    "of that name, from our authority",
     (by) => by.issue(["localhost"]),
     [
       ["disable", null, "plain"],
@@ -67,12 +67,12 @@ const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["
       ["verify-full", "ours", "TLS"],
       ["verify-full", "theirs", UNKNOWN],
       ["verify-full", null, UNKNOWN],
-      // Nobody put ours among this machine's.
+      // Our authority is not among this machine's.
       ["verify-full", "system", UNKNOWN],
     ],
   ],
   [
-    "of another name, by our authority",
+    "of another name, from our authority",
     (by) => by.issue(["db.example.com"]),
     [
       ["require", null, "TLS"],
@@ -81,7 +81,7 @@ const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["
     ],
   ],
   [
-    "that is over",
+    "that has expired",
     (by) => by.issue(["localhost"], "20200102000000Z"),
     [
       ["require", null, "TLS"],
@@ -90,7 +90,7 @@ const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["
     ],
   ],
   [
-    "that there is none of",
+    "that does not exist",
     () => null,
     [
       ["disable", null, "plain"],
@@ -111,14 +111,14 @@ describe.each(SERVERS)("a server with a certificate %s", (_what, certify, lines)
   });
 });
 
-test("sslrootcert=system means this machine's root certificates, each of which is believed", () => {
+test("sslrootcert=system means this machine's root certificates, and trusts each of them", () => {
   const place = readDatabaseUrl("postgres://r@h/d?sslmode=verify-full&sslrootcert=system") as DatabaseUrl;
   const { tls } = connectionOptions(place) as { tls: { ca: string[]; rejectUnauthorized: boolean } };
   expect(tls.ca.length).toBeGreaterThan(0);
   expect({ ...tls, ca: tls.ca.toSorted() }).toEqual({ ca: getCACertificates("system").toSorted(), rejectUnauthorized: true });
 });
 
-test("a file of authorities that is not there is said to be the one that sslrootcert names", async () => {
+test("a missing file of authorities is reported as the one that sslrootcert names", async () => {
   rmSync(join(folder, "theirs"));
   expect(await connect("verify-ca", "theirs")).toBe("look at the file that sslrootcert names");
 });

@@ -1,4 +1,4 @@
-/** The same script of writes leaves the same rows in both databases: what triggers write, and what stands in texts that PostgreSQL reads otherwise. */
+/** The same series of writes leaves the same rows in both databases. It covers triggers and texts that PostgreSQL parses differently. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Origin, SqlNames, Store } from "../../src/store/port.ts";
 import { type BothStores, openBothStores } from "../kit/both-stores.ts";
@@ -51,11 +51,11 @@ const WORLD: readonly Step[] = [
   relayOf("rel_hook", "hook", { trigger: { kind: "receiver" }, actions: [] }),
 ];
 
-/** What leaves the same rows, by what it shows; each begins where the one before it ended. */
+/** Scripts that must leave the same rows, by their subject. Each starts where the previous one ended. */
 const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
   ["an app, its environments, and what its relays watch", WORLD],
   [
-    "changes that a relay watches, of each kind, and those that none does",
+    "changes of each kind that a relay watches, and changes that no relay watches",
     [
       recordOf("rec_1", "orders", '{"status":"paid"}', { owner_id: "per_1" }),
       recordOf("rec_2", "orders", '{"status":"open"}'),
@@ -72,7 +72,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "what a relay and an erasure write is not captured, and what is written after them is",
+    "writes of a relay and an erasure are not captured, and later writes are",
     [
       recordOf("rec_5", "orders", '{"a":1}', {}, "relay"),
       { by: "relay", sql: `UPDATE record SET data = '{"a":2}' WHERE id = 'rec_5'` },
@@ -82,7 +82,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "a relay that watches something else from now on, and one that watches nothing more",
+    "a relay that watches something else now, and one that watches nothing",
     [
       { sql: "UPDATE relay SET definition = $to WHERE id = 'rel_orders'", values: { to: JSON.stringify(watching("other", ["deleted"])) } },
       recordOf("rec_8", "orders", "{}"),
@@ -93,7 +93,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "a relay that was deleted and made again has its name's number, and another one of its own",
+    "a relay that was deleted and created again has its name's number, and its own new number",
     [
       { sql: "DELETE FROM relay WHERE id = 'rel_notes'" },
       relayOf("rel_again", "notes", watching("notes", ["updated"])),
@@ -101,7 +101,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "which files a record names",
+    "the files that a record names",
     [
       recordOf("rec_a", "pictures", '{"one":"fil_1","two":"fil_2","again":"fil_1","deep":{"x":"fil_9"},"list":["fil_8"],"n":5,"t":true,"z":null}'),
       recordOf("rec_b", "pictures", '{"text":"no \\"fil_3"}'),
@@ -114,7 +114,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "how many bytes are stored",
+    "the number of stored bytes",
     [
       insert("file", { id: "fil_1", environment_id: 1, name: "a", media_type: "t", bytes: 700, content: new Uint8Array([0, 255]), created_at: 1 }),
       insert("file", { id: "fil_2", environment_id: 2, name: "b", media_type: "t", bytes: 90, content: new Uint8Array(), created_at: 1 }),
@@ -129,7 +129,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "the last number of an event is kept when the newest go",
+    "the last number of an event stays when the newest events are deleted",
     [
       ...[1, 2, 3, 4, 5].map(eventOf),
       { sql: "DELETE FROM event WHERE seq = 2" },
@@ -139,7 +139,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ],
   ],
   [
-    "sessions, networks and codes of a person who is suspended or erased",
+    "sessions, networks and codes of a suspended or erased person",
     ["per_1", "per_2", "per_3"]
       .flatMap((id, number): Step[] => [
         insert("person", {
@@ -163,7 +163,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
       ]),
   ],
   [
-    "when a grant ends, which is a column made of others",
+    "the end of a grant, which is a generated column",
     (
       [
         [null, null],
@@ -180,7 +180,7 @@ const SCRIPTS: readonly (readonly [what: string, steps: readonly Step[]])[] = [
     ),
   ],
   [
-    "an app that goes, with all that goes by itself",
+    "an app that is deleted, with everything that depends on it",
     [{ sql: "DELETE FROM relay WHERE environment_id = 1" }, { sql: "DELETE FROM environment" }, { sql: "DELETE FROM app" }],
   ],
 ];
@@ -219,7 +219,7 @@ async function readRows(store: Store): Promise<Record<string, unknown[]>> {
   });
 }
 
-/** JSON as senders write it, with a path, and what both find there. */
+/** JSON as senders write it, with a path, and the value that both databases find there. */
 const FOUND: readonly (readonly [json: string, path: string])[] = [
   ['{"a":{"b":"c"}}', "$.a.b"],
   ['{"a":{"b":"c"}}', "$.a.x"],
@@ -235,7 +235,7 @@ const FOUND: readonly (readonly [json: string, path: string])[] = [
   ['{"slash":"\\\\u0000\\\\\\\\u0000"}', "$.slash"],
 ];
 
-test.each(FOUND)("in %s both find the same at %s", async (json, path) => {
+test.each(FOUND)("in %s both databases find the same at %s", async (json, path) => {
   const ask = (store: Store) =>
     store.read((tx) =>
       tx.get<{ found: unknown; length: number; valid: number }>(
@@ -247,7 +247,7 @@ test.each(FOUND)("in %s both find the same at %s", async (json, path) => {
 });
 
 test.each([['["x",1,null,true,{"a":2},1.5]'], ['{"a":"x","b":[1],"c":false}'], ['"alone"'], ["[]"], ['["a\\u0000","b"]']])(
-  "both walk %s alike",
+  "both databases walk %s in the same way",
   async (json) => {
     const ask = (store: Store) =>
       store.read((tx) =>
@@ -256,12 +256,12 @@ test.each([['["x",1,null,true,{"a":2},1.5]'], ['{"a":"x","b":[1],"c":false}'], [
         }),
       );
     const [there, here] = [await ask(sqlite), await ask(postgres)];
-    // SQLite counts no further than U+0000.
+    // SQLite counts characters only up to U+0000.
     expect(here).toEqual(json.includes("u0000") ? [{ ...(there[0] as object), length: 2 }, ...there.slice(1)] : there);
   },
 );
 
-test("small letters are ASCII's in both, for a value and for a column", async () => {
+test("both databases lowercase only ASCII letters, in a value and in a column", async () => {
   await Promise.all(
     [sqlite, postgres].map((store) => store.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES ('letters', 'ÉcoLE', 1)"))),
   );
@@ -273,7 +273,7 @@ test("small letters are ASCII's in both, for a value and for a column", async ()
   expect(await ask(sqlite)).toEqual([{ name: "École", value: "Éco" }]);
 });
 
-test("a text with U+0000 in it is written with U+FFFD there, whatever is beside it", async () => {
+test("a text with U+0000 is written with U+FFFD there, whatever surrounds it", async () => {
   await postgres.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES ('nul', $name, 1)", { name: "a\u0000b€" }));
   expect(await postgres.read((tx) => tx.get("SELECT name FROM app WHERE id = 'nul'"))).toEqual({ name: "a\uFFFDb€" });
 });

@@ -19,7 +19,7 @@ const defaults = async () => {
 };
 
 describe("a product", () => {
-  test("takes its name for title and key, and no credits, unless they are set", async () => {
+  test("uses its name as title and key, and has no credits, unless they are set", async () => {
     const { product: saved, created } = await product("plain");
     expect(created).toBe(true);
     expect(viewProduct(saved)).toEqual({
@@ -34,7 +34,7 @@ describe("a product", () => {
     });
   });
 
-  test("is replaced whole, its version counted on", async () => {
+  test("is replaced completely, and its version increases", async () => {
     await product("whole", { title: "Whole", credits: 5, soldThrough: { kind: "relay", relay: "shop" } });
     const { product: saved, created } = await product("whole", { title: "Half" });
     expect([created, saved.title, saved.credits, saved.soldThrough, saved.version]).toEqual([false, "Half", 0, null, 2]);
@@ -42,31 +42,31 @@ describe("a product", () => {
   });
 
   test.each<[string, string, ProductInput, RefusalCode]>([
-    ["a name that is not one", "Lamp!", {}, "invalid_input"],
-    ["a name a plan has", "pro", {}, "name_taken"],
+    ["an invalid name", "Lamp!", {}, "invalid_input"],
+    ["a plan's name", "pro", {}, "name_taken"],
     ["a title of two lines", "bad", { title: "a\nb" }, "invalid_input"],
     ["an empty title", "bad", { title: "  " }, "invalid_input"],
     ["a title over 200 characters", "bad", { title: "x".repeat(201) }, "invalid_input"],
     ["a key that is no entitlement", "bad", { key: "Access" }, "invalid_input"],
-    ["a part of a credit", "bad", { credits: 1.5 }, "invalid_input"],
+    ["a fraction of a credit", "bad", { credits: 1.5 }, "invalid_input"],
     ["credits below zero", "bad", { credits: -1 }, "invalid_input"],
     ["a relay that does not exist here", "bad", { soldThrough: { kind: "relay", relay: "ghost" } }, "relay_missing"],
-    ["a relay's name that is not one", "bad", { soldThrough: { kind: "relay", relay: "No" } }, "invalid_input"],
-    ["a way of selling that is not known", "bad", { soldThrough: { kind: "barter" } }, "invalid_input"],
-    ["a way of selling with a field too many", "bad", { soldThrough: { kind: "relay", relay: "shop", link: "x" } }, "invalid_input"],
-    ["a relay with an address that is none", "bad", { soldThrough: { kind: "relay", relay: "shop", url: "x" } }, "invalid_input"],
-    ["a relay with an address without TLS", "bad", { soldThrough: { kind: "relay", relay: "shop", url: "http://a.example" } }, "invalid_input"],
-    ["a relay with no text as its address", "bad", { soldThrough: { kind: "relay", relay: "shop", url: null } }, "invalid_input"],
+    ["an invalid relay name", "bad", { soldThrough: { kind: "relay", relay: "No" } }, "invalid_input"],
+    ["an unknown way of selling", "bad", { soldThrough: { kind: "barter" } }, "invalid_input"],
+    ["a way of selling with an extra field", "bad", { soldThrough: { kind: "relay", relay: "shop", link: "x" } }, "invalid_input"],
+    ["a relay with an invalid URL", "bad", { soldThrough: { kind: "relay", relay: "shop", url: "x" } }, "invalid_input"],
+    ["a relay with a URL without TLS", "bad", { soldThrough: { kind: "relay", relay: "shop", url: "http://a.example" } }, "invalid_input"],
+    ["a relay with a URL that is no text", "bad", { soldThrough: { kind: "relay", relay: "shop", url: null } }, "invalid_input"],
     ["a payment link without TLS", "bad", { soldThrough: { kind: "payment_link", url: "http://a.example" } }, "invalid_input"],
     ["a payment link with credentials", "bad", { soldThrough: { kind: "payment_link", url: "https://a:b@a.example" } }, "invalid_input"],
-    ["a payment link that runs", "bad", { soldThrough: { kind: "payment_link", url: "javascript:alert(1)" } }, "invalid_input"],
-    ["a version of something that does not exist", "bad", { version: 1 }, "version_conflict"],
+    ["a payment link with a javascript URL", "bad", { soldThrough: { kind: "payment_link", url: "javascript:alert(1)" } }, "invalid_input"],
+    ["a version for a product that does not exist", "bad", { version: 1 }, "version_conflict"],
   ])("refuses %s", async (_rule, name, input, code) => {
     expect((await refusalOf(() => product(name, input))).code).toBe(code);
     expect(await store.read((tx) => products.find(tx, environmentId, "bad"))).toBeNull();
   });
 
-  test("keeps its key while live grants of it hang on the product: the refusal says how many", async () => {
+  test("keeps its key while live grants depend on it, and the refusal counts them", async () => {
     await product("keyed", { key: "access:members", soldThrough: { kind: "relay", relay: "shop" } });
     const person = await market.newPerson();
     await market.sell(fulfilProduct, { type: "fulfil_product", product: "keyed", ref: "keyed-1" }, person);
@@ -85,7 +85,7 @@ describe("a product", () => {
     expect((await product("keyed", { key: "access:other" })).product.key).toBe("access:other");
   });
 
-  test("keeps a key that more people hold than can be told apart", async () => {
+  test("keeps a key with very many holders, and the refusal counts up to a limit", async () => {
     await product("crowded", { key: "access:crowd" });
     const hold = (more: number) =>
       store.write("app", (tx) =>
@@ -107,7 +107,7 @@ describe("a product", () => {
     expect(refused.message).toContain("more than 5000 live grants of access:crowd exist");
   });
 
-  test("may change a key that people hold from elsewhere alone", async () => {
+  test("can change its key if people hold the key only from other sources", async () => {
     await product("shared-key", { key: "access:members" });
     const person = await market.newPerson();
     await market.sell(fulfilProduct, { type: "fulfil_product", product: "lamp", ref: "lamp-1" }, person);
@@ -116,8 +116,8 @@ describe("a product", () => {
   });
 
   test.each([
-    ["an access slug that is not there", "access:nowhere", "no such access slug"],
-    ["a product or plan that is not there", "nothing", "no such product or plan"],
+    ["an access slug that does not exist", "access:nowhere", "no such access slug"],
+    ["a product or plan that does not exist", "nothing", "no such product or plan"],
   ])("is saved with a warning when its key names %s", async (_rule, key, says) => {
     expect((await product("warned", { key })).warnings).toEqual([
       { code: "key_names_nothing", field: "key", message: expect.stringContaining(says) },
@@ -125,13 +125,13 @@ describe("a product", () => {
     expect((await product("warned")).warnings).toEqual([]);
   });
 
-  test("a relay of another environment does not exist here", async () => {
+  test("cannot be sold through a relay of another environment", async () => {
     await market.newRelay("faraway", "production");
     const input = { soldThrough: { kind: "relay", relay: "faraway" } };
     expect((await refusalOf(() => product("far", input))).code).toBe("relay_missing");
   });
 
-  test("the relay road binds by name: it stays set when the relay goes", async () => {
+  test("keeps its relay's name after that relay is deleted", async () => {
     await market.newRelay("brief");
     await product("bound", { soldThrough: { kind: "relay", relay: "brief" } });
     await market.deleteRelay("brief");
@@ -139,14 +139,14 @@ describe("a product", () => {
     expect(bound.soldThrough).toEqual({ kind: "relay", relay: "brief" });
   });
 
-  test("a save against a version that moved is refused, with the current one", async () => {
+  test("is not saved at an older version, and the refusal names the current one", async () => {
     await product("moving");
     await product("moving", { version: 1, title: "Moved" });
     const refusal = await refusalOf(() => product("moving", { version: 1, title: "Lost" }));
     expect([refusal.code, refusal.extra.details]).toEqual(["version_conflict", { version: 2 }]);
   });
 
-  test("every change leaves one audit row with before and after", async () => {
+  test("has one audit row with before and after for each change", async () => {
     await product("traced");
     await product("traced", { credits: 3 });
     await store.write("app", (tx) => deleteProduct(tx, change, "traced", 2));
@@ -159,7 +159,7 @@ describe("a product", () => {
     ]);
   });
 
-  test("is listed newest first, page by page, each once", async () => {
+  test("is listed newest first, page by page, once each", async () => {
     const seen: string[] = [];
     let after: string | null = null;
     do {
@@ -174,7 +174,7 @@ describe("a product", () => {
 });
 
 describe("a plan", () => {
-  test("is the default when it is the first, whatever it says, and only one is", async () => {
+  test("is the default if it is the first, whatever it says, and only one plan is", async () => {
     await plan("first", { default: false }, elsewhere);
     await plan("second", {}, elsewhere);
     const found = await store.read((tx) => findDefaultPlan(tx, otherEnvironmentId));
@@ -182,14 +182,14 @@ describe("a plan", () => {
     expect(await defaults()).toEqual(["free"]);
   });
 
-  test("takes the default over, and the one before loses it", async () => {
+  test("takes over the default from the previous plan", async () => {
     await plan("base", { default: true });
     expect(await defaults()).toEqual(["base"]);
     await plan("free", { default: true });
     expect(await defaults()).toEqual(["free"]);
   });
 
-  test("keeps the default when a save does not speak of it, and never just gives it away", async () => {
+  test("stays the default when a save does not mention it, and never gives it up without a successor", async () => {
     await plan("free", { title: "Free" });
     expect(await defaults()).toEqual(["free"]);
     expect((await refusalOf(() => plan("free", { default: false }))).code).toBe("invalid_input");
@@ -197,10 +197,10 @@ describe("a plan", () => {
   });
 
   test.each<[string, string, PlanInput, RefusalCode]>([
-    ["a name a product has", "lamp", {}, "name_taken"],
+    ["a product's name", "lamp", {}, "name_taken"],
     ["a relay that does not exist here", "bad", { soldThrough: { kind: "relay", relay: "ghost" } }, "relay_missing"],
     ["a stale version", "pro", { version: 99 }, "version_conflict"],
-    ["a name that is not one", "-", {}, "invalid_input"],
+    ["an invalid name", "-", {}, "invalid_input"],
   ])("refuses %s", async (_rule, name, input, code) => {
     expect((await refusalOf(() => plan(name, input))).code).toBe(code);
   });

@@ -1,4 +1,7 @@
-/** Profiles and where a command looks and acts: what is said wins over what is found, and production is never met by chance. */
+/**
+ * Profiles, and the server or data directory that a command uses. Explicit settings take precedence, and a command never changes production by
+ * default.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +19,7 @@ const world = (env: Record<string, string | undefined> = { HOME: home }): World 
   ({ env, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as World;
 const place = () => profilePath(world(), "linux") ?? "";
 
-/** A server that says what it was asked, and refuses it. */
+/** A server that records each request and refuses it. */
 const asked: string[] = [];
 let server: ReturnType<typeof Bun.serve>;
 beforeAll(async () => {
@@ -59,12 +62,12 @@ test.each([
   ["darwin", { HOME: "/Users/ann" }, "/Users/ann/Library/Application Support/relay/profiles.json"],
   ["win32", { APPDATA: "/Roaming", USERPROFILE: "/Users/ann" }, "/Roaming/relay/profiles.json"],
   ["linux", {}, null],
-] as const)("on %s with %p they are at %s", (platform, env, path) => {
+] as const)("on %s with %p the profiles are at %s", (platform, env, path) => {
   expect(profilePath(world(env), platform)).toBe(path);
 });
 
 describe("the file", () => {
-  test("is its user's alone, in a folder that is, and holds several profiles and one default", () => {
+  test("is readable only by its user, like its folder, and holds several profiles and one default", () => {
     saveProfile(world(), profile("one"));
     saveProfile(world(), profile("two"));
     expect([statSync(place()).mode & 0o777, statSync(dirname(place())).mode & 0o777]).toEqual([0o600, 0o700]);
@@ -78,7 +81,7 @@ describe("the file", () => {
     expect(told).toEqual([]);
   });
 
-  test("that others can open is mended, with a line for each", () => {
+  test("that other users can open gets its mode fixed, with a line for each fix", () => {
     saveProfile(world(), profile("one"));
     chmodSync(place(), 0o644);
     chmodSync(dirname(place()), 0o755);
@@ -93,14 +96,14 @@ describe("the file", () => {
     ["no JSON", "{"],
     ["no object", "[]"],
     ["a profile without a key", '{"default":null,"profiles":{"one":{"url":"x"}}}'],
-    ["a name that is none", '{"default":null,"profiles":{"../x":{}}}'],
-  ])("with %s is refused with what to do, and shows nothing of itself", (_what, text) => {
+    ["an invalid name", '{"default":null,"profiles":{"../x":{}}}'],
+  ])("with %s is refused with a hint, and its content is not shown", (_what, text) => {
     mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
     writeFileSync(place(), text, { mode: 0o600 });
     expect(() => readProfiles(world())).toThrow(/cannot be used .*: remove it and run relay login/);
   });
 
-  test("that is a link is refused, and what it leads to stays as it is", () => {
+  test("that is a link is refused, and the link's target is unchanged", () => {
     const other = join(root, "other.json");
     writeFileSync(other, "{}");
     mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
@@ -111,20 +114,27 @@ describe("the file", () => {
 });
 
 const URLS = () => ({ RELAY_URL: `http://127.0.0.1:${server.port}`, RELAY_KEY: "sk_ci" });
-/** What a command reads with: a key, or nothing of a server. */
+/** The key with which a command reads, or null for a data directory. */
 const READS: readonly [rule: string, line: string, where: "bare" | "owned", env: () => Record<string, string>, key: string | null, told: string][] = [
-  ["a data directory here, whatever profiles there are", "", "owned", () => ({}), null, ""],
-  ["the default profile where none is here, and says so", "", "bare", () => ({}), "sk_of_one", "At shop/development at http://127.0.0.1:"],
-  ["a profile that is named, beside a data directory too", "--profile two", "owned", () => ({}), "sk_of_two", ""],
+  ["the local data directory, whatever profiles exist", "", "owned", () => ({}), null, ""],
+  [
+    "the default profile without a local data directory, and says so",
+    "",
+    "bare",
+    () => ({}),
+    "sk_of_one",
+    "At shop/development at http://127.0.0.1:",
+  ],
+  ["a named profile, even with a data directory", "--profile two", "owned", () => ({}), "sk_of_two", ""],
   ["RELAY_PROFILE", "", "owned", () => ({ RELAY_PROFILE: "two" }), "sk_of_two", "by RELAY_PROFILE"],
-  ["RELAY_URL with RELAY_KEY, before RELAY_PROFILE", "", "bare", () => ({ ...URLS(), RELAY_PROFILE: "two" }), "sk_ci", ""],
-  ["RELAY_URL with RELAY_KEY beside a data directory too, and says so", "", "owned", URLS, "sk_ci", "by RELAY_URL"],
-  ["a flag, before RELAY_URL", "--profile two", "bare", URLS, "sk_of_two", ""],
-  ["--data-dir, before all variables", "--data-dir .relay", "owned", () => ({ ...URLS(), RELAY_PROFILE: "two" }), null, ""],
-  ["the data directory here, where RELAY_URL comes without a key", "", "owned", () => ({ RELAY_URL: URLS().RELAY_URL }), null, ""],
+  ["RELAY_URL with RELAY_KEY rather than RELAY_PROFILE", "", "bare", () => ({ ...URLS(), RELAY_PROFILE: "two" }), "sk_ci", ""],
+  ["RELAY_URL with RELAY_KEY even with a data directory, and says so", "", "owned", URLS, "sk_ci", "by RELAY_URL"],
+  ["a flag rather than RELAY_URL", "--profile two", "bare", URLS, "sk_of_two", ""],
+  ["--data-dir rather than any variable", "--data-dir .relay", "owned", () => ({ ...URLS(), RELAY_PROFILE: "two" }), null, ""],
+  ["the local data directory if RELAY_URL comes without a key", "", "owned", () => ({ RELAY_URL: URLS().RELAY_URL }), null, ""],
 ];
 
-describe("a command that reads looks at", () => {
+describe("a command that reads uses", () => {
   beforeEach(() => {
     saveProfile(world(), profile("one"));
     saveProfile(world(), profile("two"));
@@ -141,7 +151,7 @@ describe("a command that reads looks at", () => {
 
   test.each([
     ["two places at once", "--profile one --url https://a.example", {}, 2, "--profile and --url name two places"],
-    ["a profile that is not there", "--profile tow", {}, 1, "did you mean two?"],
+    ["a profile that does not exist", "--profile tow", {}, 1, "did you mean two?"],
     ["another environment than the profile's", "--profile one --environment production", {}, 1, "and --environment says production"],
     ["an environment by its variable, too", "--profile one", { RELAY_ENVIRONMENT: "production" }, 1, "wrong_environment"],
     ["plain http to another machine", "--url http://relay.example.com", { RELAY_KEY: "sk_ci" }, 2, "--url is an http address"],
@@ -152,10 +162,10 @@ describe("a command that reads looks at", () => {
       2,
       "RELAY_URL is an http address",
     ],
-    ["what is no address, by its variable", "", { RELAY_URL: "ftp://x", RELAY_KEY: "sk_ci" }, 2, 'RELAY_URL is "ftp://x": write'],
+    ["an invalid URL, by its variable", "", { RELAY_URL: "ftp://x", RELAY_KEY: "sk_ci" }, 2, 'RELAY_URL is "ftp://x": write'],
     ["a server without a key", "--url https://relay.example.com", {}, 1, "relay login --url https://relay.example.com"],
-    ["what is no origin", "--url https://relay.example.com/x", { RELAY_KEY: "sk_ci" }, 2, "write the server's origin"],
-  ])("nothing, given %s", async (_rule, flags, env, code, words) => {
+    ["a URL with a path", "--url https://relay.example.com/x", { RELAY_KEY: "sk_ci" }, 2, "write the server's origin"],
+  ])("no server, given %s", async (_rule, flags, env, code, words) => {
     const result = await runCommand(["problems", "list", ...flags.split(" ").filter(Boolean)], { cwd: bare, env: { HOME: home, ...env } });
     expect({ code: result.code, told: result.told }).toEqual({ code, told: expect.stringContaining(words) });
     expect(asked).toEqual([]);
@@ -167,7 +177,7 @@ describe("a command that reads looks at", () => {
     expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("use https") });
   });
 
-  test("nobody is asked for a place before there is one", async () => {
+  test("a command asks no server for its place if there is none", async () => {
     const { code, told } = await runCommand(["problems", "list"], { cwd: bare, env: {} });
     expect([code, told.includes("There is no data directory")]).toEqual([1, true]);
     expect(existsSync(join(bare, ".relay"))).toBe(false);
@@ -175,14 +185,14 @@ describe("a command that reads looks at", () => {
 });
 
 describe("a command that changes something in production", () => {
-  test("is refused where the default profile alone names it", async () => {
+  test("is refused if only the default profile names it", async () => {
     saveProfile(world(), profile("live", "production"));
     const { code, told } = await runCommand(["mcp"], { cwd: bare, env: { HOME: home } });
     expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("write --profile live to change something there") });
     expect(asked).toEqual([]);
   });
 
-  test("says where it acts", async () => {
+  test("prints where it acts", async () => {
     saveProfile(world(), profile("live", "production"));
     const { code, told } = await runCommand(["mcp", "--profile", "live"], { cwd: bare, env: { HOME: home } });
     expect([code, told]).toEqual([0, `This acts on PRODUCTION: shop/production at http://127.0.0.1:${server.port} (profile live).`]);

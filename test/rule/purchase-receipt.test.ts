@@ -19,7 +19,7 @@ const records = () =>
   );
 
 describe("a card receipt", () => {
-  test("gives the product's key and credits, origin payment", async () => {
+  test("grants the product's key and credits, with origin payment", async () => {
     const person = await market.newPerson();
     const input = {
       ref: newRef(),
@@ -45,7 +45,7 @@ describe("a card receipt", () => {
     });
   });
 
-  test("told twice is the same receipt", async () => {
+  test("sent twice is the same receipt", async () => {
     const person = await market.newPerson();
     const input = { ref: newRef(), person: person.id, product: "lamp" };
     const first = await record(input);
@@ -54,7 +54,7 @@ describe("a card receipt", () => {
     expect((await market.holdings(person)).credits).toBe(100);
   });
 
-  test("is audited once, with who told of it, before and after", async () => {
+  test("is audited once, with its reporter, before and after", async () => {
     const person = await market.newPerson();
     const input = { ref: newRef(), person: person.id, product: "lamp" };
     const { receipt } = await record(input);
@@ -64,7 +64,7 @@ describe("a card receipt", () => {
     expect(items).toMatchObject([{ action: "receipt.recorded", actor: "key:test", before: { credits: 0 }, after: { credits: 100 } }]);
   });
 
-  test("a ref of another purchase is refused and audited", async () => {
+  test("with a ref of another purchase is refused and audited", async () => {
     const [buyer, other] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();
     await record({ ref, person: buyer.id, product: "lamp" });
@@ -75,7 +75,7 @@ describe("a card receipt", () => {
     expect(items).toMatchObject([{ action: "ref_refused", actor: "receipt", after: { person: other.id } }]);
   });
 
-  test("its refund takes the product back, once, as a row of its own", async () => {
+  test("is refunded once, by a second receipt that takes the product back", async () => {
     const person = await market.newPerson();
     const input = { ref: newRef(), person: person.id, product: "lamp" };
     await record(input);
@@ -88,7 +88,7 @@ describe("a card receipt", () => {
     expect(items).toMatchObject([{ action: "receipt.refunded", actor: "key:test", before: { credits: 100 }, after: { credits: 0 } }]);
   });
 
-  test("never refunds what a relay fulfilled", async () => {
+  test("never refunds a relay's purchase", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     const held = { grants: ["lamp from purchase"], credits: 100, plan: "free" };
@@ -98,7 +98,7 @@ describe("a card receipt", () => {
     expect(await market.holdings(person)).toEqual(held);
   });
 
-  test("for a plan starts a subscription billed by the processor; the next one renews it", async () => {
+  test("for a plan starts a subscription billed by the processor, and the next one renews it", async () => {
     const person = await market.newPerson();
     for (let month = 0; month < 2; month++) {
       await record({ ref: newRef(), person: person.id, plan: "pro", processorCustomerId: "cus_1" });
@@ -118,12 +118,12 @@ describe("a card receipt", () => {
     ["neither a product nor a plan", { product: undefined }, "invalid_input"],
     ["the refund of a plan", { kind: "refund", product: undefined, plan: "pro" }, "invalid_input"],
     ["an amount below zero", { amountMinor: -1 }, "invalid_input"],
-    ["a currency that is not one", { currency: "euro" }, "invalid_input"],
+    ["an invalid currency", { currency: "euro" }, "invalid_input"],
     ["a processor's customer on a product", { processorCustomerId: "cus_1" }, "invalid_input"],
     ["a product that does not exist", { product: "chair" }, "not_found"],
     ["a person who does not exist", { person: "per_nobody" }, "not_found"],
-    ["the refund of nothing", { kind: "refund" }, "not_found"],
-  ])("refuses %s, and nothing is written", async (_rule, wrong, code) => {
+    ["the refund of an unknown purchase", { kind: "refund" }, "not_found"],
+  ])("refuses %s and writes nothing", async (_rule, wrong, code) => {
     const person = await market.newPerson();
     const before = await market.count("purchase");
     const input = { ref: newRef(), person: person.id, product: "lamp", ...wrong } as ReceiptInput;
@@ -131,13 +131,13 @@ describe("a card receipt", () => {
     expect(await market.count("purchase")).toBe(before);
   });
 
-  test("is recorded and given for a suspended person too, as the money was taken", async () => {
+  test("is recorded for a suspended person too, because the money was taken", async () => {
     const person = await market.newPerson({ suspended: true });
     expect((await record({ ref: newRef(), person: person.id, product: "lamp" })).created).toBe(true);
     expect((await market.holdings(person)).credits).toBe(100);
   });
 
-  test("is listed newest first, of one person or of all", async () => {
+  test("is listed newest first, for one person or for all", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await record({ ref: first, person: person.id, product: "lamp" });
@@ -148,7 +148,7 @@ describe("a card receipt", () => {
 });
 
 describe("a collection mapped to receipts", () => {
-  test("gets a record of each, for the buyer, with the facts it has fields for; a repeat writes none", async () => {
+  test("gets a record for each one, for the buyer, with the facts it has fields for, and none for a repeat", async () => {
     await market.newCollection("payments", "addressed", {
       ref: { type: "text", required: true },
       product: { type: "text" },
@@ -166,7 +166,7 @@ describe("a collection mapped to receipts", () => {
     ]);
   });
 
-  test("that refuses the record refuses the receipt: nothing is half written", async () => {
+  test("that refuses the record refuses the receipt, and neither is written", async () => {
     const person = await market.newPerson();
     await store.write("app", (tx) => tx.run("UPDATE collection SET fields = ?1 WHERE name = 'payments'", '{"iban":{"type":"text","required":true}}'));
     const refusal = await refusalOf(() => record({ ref: newRef(), person: person.id, product: "lamp" }));

@@ -1,11 +1,11 @@
-/** What the caretakers remove of recent calls and of rotated secrets. */
+/** Retention of recent requests and of rotated secrets. */
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { type RecentRequest, writeRecentRequests } from "../../src/engine/receiver/request.ts";
 import { writeUnknownRequests } from "../../src/engine/receiver/unknown-request.ts";
 import { openMaintainedStore } from "../kit/maintained-store.ts";
 
-test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
+test("a recent request is stored for 30 days, and the ring continues after that", async () => {
   await using cared = await openMaintainedStore();
   const call = (at: number): RecentRequest & { fold: null } => ({
     environmentId: cared.environmentId,
@@ -27,7 +27,7 @@ test("a recent call is kept for 30 days, and the ring goes on after it", async (
   expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
 });
 
-test("a name that no receiver has is kept for 30 days after its last call", async () => {
+test("an unknown receiver name is stored for 30 days after its last request", async () => {
   await using cared = await openMaintainedStore();
   const nowMs = cared.clock.now();
   const call = (name: string, at: number) => ({ environmentId: cared.environmentId, name, at, source: "203.0.113.7", nearest: null, count: 1 });
@@ -36,7 +36,7 @@ test("a name that no receiver has is kept for 30 days after its last call", asyn
   expect(await cared.store.read((tx) => tx.all("SELECT name FROM unknown_call"))).toEqual([{ name: "new" }]);
 });
 
-test("a secret whose overlap is over is removed", async () => {
+test("a secret whose overlap has ended is deleted", async () => {
   await using cared = await openMaintainedStore();
   await cared.addRelay("ended", "active");
   await cared.addRelay("running", "active");

@@ -1,4 +1,7 @@
-/** A database of 0.10.0 whose records hold texts that only begin like a file's id: both forget those and know the files, and take longer ones. */
+/**
+ * An upgrade from 0.10.0 with records whose texts only begin like a file's id. Both databases drop those references, keep real ones, and accept
+ * longer texts.
+ */
 import { expect, test } from "bun:test";
 import { UPGRADES } from "../kit/upgraded-store.ts";
 

@@ -53,7 +53,7 @@ const rules = rulesOf({
 const FILE_ID = "fil_0123456789abcdef0123456789abcdef";
 const nested = (levels: number): Json => (levels === 0 ? 1 : [nested(levels - 1)]);
 
-/** The row's sentence first, for the test's name. */
+/** Puts the row's sentence first, for the test's name. */
 const titled = ([name, value, why]: [string, Json, string]): [string, string, Json] => [`${name}: ${why}`, name, value];
 const titledRendered = ([name, text, value, why]: [string, string, Json | undefined, string]): [string, string, string, Json | undefined] => [
   `${name}: ${why}`,
@@ -78,7 +78,7 @@ describe("a field's value", () => {
     ["json", "just text", "that is a bare text"],
     ["file", FILE_ID, "an id of a file"],
   ];
-  test.each(kept.map(titled))("%s is kept", (_what, name, value) => {
+  test.each(kept.map(titled))("%s is accepted", (_what, name, value) => {
     expect(readRecordData(rules, { [name]: value }, false)).toEqual({
       data: { [name]: value },
       problems: [],
@@ -125,7 +125,7 @@ describe("a field's value", () => {
     ["big", "-1E+999", "too large, or too small"],
     ["text", "1e999", "is a number: it must be text"],
     ["boolean", "1e999", "is a number: it must be true or false"],
-  ])("a %s field says of a number beyond a double what it is: %s", (name, text, why) => {
+  ])("a %s field describes a number beyond a double: %s", (name, text, why) => {
     for (const [value, isRendered] of [[parseJson(text), false], ...(name === "big" ? [[text, true] as const] : [])] as const)
       expect(readRecordData(rules, { [name]: value }, isRendered).problems[0]?.message).toContain(why);
   });
@@ -166,13 +166,13 @@ describe("a field's value", () => {
     ["boolean", "1"],
     ["date", "tomorrow"],
     ["json", '["\\ud800"]'],
-  ])("rendered for %s, %j is refused: nothing is guessed", (name, text) => {
+  ])("rendered for %s, %j is refused instead of guessed", (name, text) => {
     expect(readRecordData(rules, { [name]: text }, true).problems).toHaveLength(1);
   });
 });
 
 describe("a record's data", () => {
-  test("names unknown fields, with the one that was meant, and tells every problem at once", () => {
+  test("with unknown fields is refused with suggestions, and every problem at once", () => {
     const { problems } = readRecordData(rules, { txet: "a", nothingnear: 1, number: 101, boolean: 1 }, false);
     expect(problems.map((problem) => problem.message)).toEqual([
       "`data.txet` is not a field of the collection: did you mean text?",
@@ -182,7 +182,7 @@ describe("a record's data", () => {
     ]);
   });
 
-  test("misses what is required: absent, null, or rendered empty", () => {
+  test("is refused without a required field: absent, null, or rendered empty", () => {
     const required = rulesOf({
       a: { type: "text", required: true },
       b: { type: "number", required: true },
@@ -194,7 +194,7 @@ describe("a record's data", () => {
     expect(readRecordData(required, { a: "", b: "" }, true).problems.map((problem) => problem.field)).toEqual(["data.b"]);
   });
 
-  test("tells a wrong value of a required field once", () => {
+  test("reports a wrong value of a required field once", () => {
     const required = rulesOf({ b: { type: "number", required: true } });
     expect(readRecordData(required, { b: "x" }, false).problems).toHaveLength(1);
   });
@@ -211,12 +211,12 @@ describe("a record's data", () => {
     expect(readRecordData(rules, data, false).problems).toHaveLength(20);
   });
 
-  test("keeps names apart that an object inherits", () => {
+  test("separates field names from inherited properties", () => {
     const data = parseJson('{"__proto__":{"x":1},"constructor":1,"toString":"a"}');
     expect(readRecordData(rules, data, false).problems).toHaveLength(3);
   });
 
-  test("whatever is sent is either refused or stored exactly as sent, nulls left out", () => {
+  test("is either refused or stored exactly as sent, without nulls", () => {
     const value = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.double(),
@@ -246,7 +246,7 @@ const suspended = await town.newPerson({ suspended: true });
 const stranger = await town.newPerson({ environmentId: otherEnvironmentId });
 for (const kind of ["shared", "private", "addressed", "direct"]) await town.newCollection(kind, kind, { a: "text" });
 
-describe("the address of a record", () => {
+describe("the owner and recipient of a record", () => {
   const rows: [string, string | null, string | null, string][] = [
     ["shared", null, null, "ok"],
     ["shared", owner.id, null, "ok"],
@@ -296,7 +296,7 @@ describe("the address of a record", () => {
     expect([mayRead(kind, address, who), mayWrite(kind, address, who)]).toEqual([reads, writes]);
   });
 
-  test("written by a person is theirs, in private and direct collections alone", async () => {
+  test("name the writing person as owner, only in private and direct collections", async () => {
     expect(addressByPerson("private", "me", null)).toEqual({ ownerId: "me", recipientId: null });
     expect(addressByPerson("direct", "me", "you")).toEqual({ ownerId: "me", recipientId: "you" });
     for (const kind of ["shared", "addressed"] as const) {
@@ -307,7 +307,7 @@ describe("the address of a record", () => {
 });
 
 describe("a record", () => {
-  test("is shown with who wrote it last, and replaced whole", async () => {
+  test("is shown with its last writer, and replaced completely", async () => {
     await town.newCollection("notes", "shared", { a: "text", n: "number" });
     const record = await write("notes", { a: "one", n: 12345678901234567890n });
     expect(viewRecord(record)).toEqual({
@@ -332,21 +332,21 @@ describe("a record", () => {
     expect((await refusalOf(() => store.write("app", (tx) => deleteRecord(tx, at)))).code).toBe("not_found");
   });
 
-  test("is not there under another collection or environment", async () => {
+  test("is not found in another collection or environment", async () => {
     const record = await write("notes", { a: "x" });
     expect(await store.read((tx) => findRecord(tx, environmentId, "shared", record.id))).toBeNull();
     expect(await store.read((tx) => findRecord(tx, otherEnvironmentId, "notes", record.id))).toBeNull();
     expect((await refusalOf(() => write("none", {}))).code).toBe("not_found");
   });
 
-  test("refused says every problem of data, files and address together", async () => {
+  test("is refused with every problem of data, files and address together", async () => {
     await town.newCollection("strict", "addressed", { n: "number", f: "file" });
     const refusal = await refusalOf(() => write("strict", { n: "x", f: FILE_ID, z: 1 }));
     expect(refusal.code).toBe("data_invalid");
     expect(refusal.extra.problems?.map((problem) => problem.field)).toEqual(["data.n", "data.z", "data.f", "to"]);
   });
 
-  test("is listed newest first in pages, by owner, and to a person only what is theirs to read", async () => {
+  test("is listed newest first in pages, by owner, and for a person only if the person can read it", async () => {
     await town.newCollection("letters", "direct", { a: "text" });
     await town.newCollection("board", "shared", { a: "text" });
     const [ada, ben, cleo] = [await town.newPerson(), await town.newPerson(), await town.newPerson()];
@@ -375,7 +375,7 @@ describe("a record", () => {
 });
 
 describe("a file", () => {
-  test("is kept with its bytes, its name and the media type its uploader said", async () => {
+  test("is stored with its bytes, its name and its uploader's media type", async () => {
     const file = await upload({ mediaType: "Text/Plain; charset=utf-8" });
     expect(viewFile(file)).toMatchObject({ name: "scan.png", mediaType: "text/plain", bytes: 3 });
     const { content } = await store.read((tx) => readFile(tx, environmentId, file.id));
@@ -384,7 +384,7 @@ describe("a file", () => {
     expect(page.items).toEqual([viewFile(file)]);
   });
 
-  test("has at most 5 MB and may be empty", async () => {
+  test("has at most 5 MB and can be empty", async () => {
     expect((await upload({ content: new Uint8Array(MAX_FILE_BYTES) })).bytes).toBe(5_242_880);
     expect((await upload({ content: new Uint8Array(0) })).bytes).toBe(0);
     const refusal = await refusalOf(() => upload({ content: new Uint8Array(MAX_FILE_BYTES + 1) }));
@@ -405,7 +405,7 @@ describe("a file", () => {
     expect((await refusalOf(() => upload(more))).code).toBe("invalid_input");
   });
 
-  test("is named by a record only when it is there, here, and within the field's size", async () => {
+  test("can be named by a record only if it exists in this environment and fits the field's size", async () => {
     await town.newCollection("scans", "shared", { file: { type: "file", max: 3 } });
     const file = await upload();
     expect(viewRecord(await write("scans", { file: file.id })).data).toEqual({ file: file.id });

@@ -21,7 +21,7 @@ const rowsOf = (sql: string, ...values: string[]) => store.read((tx) => tx.all<R
 const relayNames = async () => (await rowsOf("SELECT name FROM relay ORDER BY name")).map((row) => row.name);
 
 describe("creating a relay", () => {
-  test("answers the relay at version 1, its receiver URL, and each new secret once", async () => {
+  test("returns the relay at version 1, its receiver URL, and each new secret once", async () => {
     const saved = await kit.create(receiver("orders", HOOKS, [WRITE, CALL]));
     expect(saved.relay).toMatchObject({
       name: "orders",
@@ -57,14 +57,14 @@ describe("creating a relay", () => {
     ["refuses a definition that breaks a rule", () => kit.create({ name: "x" }), "invalid_definition", "name"],
     ["refuses a name that exists", () => kit.create(schedule("orders")), "name_taken", "orders"],
     [
-      "refuses a signing secret where there is nothing to sign",
+      "refuses a signing secret for a relay that signs nothing",
       () => kit.create(receiver("unsigned"), { signingSecret: "s3cret-S3cret-s3cret-0001" }),
       "no_call_url",
       "call_url",
     ],
     ["refuses a weak signing secret", () => kit.create(schedule("weak"), { signingSecret: "short" }), "invalid_input", "short"],
     [
-      "refuses a receiver secret where there is no receiver",
+      "refuses a receiver secret for a relay that is no receiver",
       () => kit.create(schedule("weak"), { secret: "s3cret-S3cret-s3cret-0001" }),
       "invalid_input",
       "receiver",
@@ -77,7 +77,7 @@ describe("creating a relay", () => {
     expect([await relayNames(), await rowsOf("SELECT count(*) AS n FROM audit")]).toEqual(before);
   });
 
-  test("refuses one over the limit of the environment, naming the limit", async () => {
+  test("refuses a relay over the environment's limit, and names the limit", async () => {
     const here = await kit.context("development", 3);
     const origin = { kind: "dashboard", synced: false } as const;
     const input = { definition: schedule("fourth"), secret: null, signingSecret: null, origin };
@@ -86,7 +86,7 @@ describe("creating a relay", () => {
     expect(await relayNames()).toHaveLength(3);
   });
 
-  test("writes one audit row: who, and the definition after", async () => {
+  test("writes one audit row with the author and the new definition", async () => {
     expect(await changesOf("daily")).toEqual([
       expect.objectContaining({
         actor: "owner:ada@example.com",
@@ -100,7 +100,7 @@ describe("creating a relay", () => {
 });
 
 describe("saving a definition", () => {
-  test("replaces it, counts the version, and writes before and after", async () => {
+  test("replaces it, increases the version, and audits before and after", async () => {
     await kit.create(schedule("edited"));
     await clock.advance(1_000);
     const saved = await kit.update("edited", schedule("edited", [CALL, CALL]), 1);
@@ -114,11 +114,11 @@ describe("saving a definition", () => {
   });
 
   const refused: [string, string, object, number, string, Record<string, unknown> | undefined][] = [
-    ["at an older version, telling the current one", "edited", schedule("edited"), 1, "version_conflict", { version: 2 }],
-    ["at a version to come", "edited", schedule("edited"), 3, "version_conflict", { version: 2 }],
+    ["at an older version, with the current one in the refusal", "edited", schedule("edited"), 1, "version_conflict", { version: 2 }],
+    ["at a future version", "edited", schedule("edited"), 3, "version_conflict", { version: 2 }],
     ["under another name", "edited", schedule("renamed"), 2, "invalid_definition", undefined],
     ["that breaks a rule", "edited", schedule("edited", []), 2, "invalid_definition", undefined],
-    ["of a relay that is not there", "nobody", schedule("nobody"), 1, "not_found", undefined],
+    ["of a relay that does not exist", "nobody", schedule("nobody"), 1, "not_found", undefined],
   ];
   test.each(refused)("is refused %s, and changes nothing", async (_rule, name, definition, version, code, details) => {
     const before = await rowsOf("SELECT * FROM relay ORDER BY name");
@@ -127,7 +127,7 @@ describe("saving a definition", () => {
     expect(await rowsOf("SELECT * FROM relay ORDER BY name")).toEqual(before);
   });
 
-  test("of two that race at one version, one alone is kept", async () => {
+  test("at one version twice at the same time stores only one", async () => {
     await kit.create(schedule("raced"));
     const ends = await Promise.allSettled([
       kit.update("raced", schedule("raced", [CALL, CALL]), 1),
@@ -137,7 +137,7 @@ describe("saving a definition", () => {
     expect((await kit.view("raced")).actions).toBe(2);
   });
 
-  test("with its first call_url mints a signing secret, shown this once; the last one gone removes it", async () => {
+  test("with the first call_url mints a signing secret, shown once, and without any call_url deletes it", async () => {
     await kit.create(receiver("calls"));
     const first = await kit.update("calls", receiver("calls", undefined, [CALL]), 1);
     expect(first.signingSecret).toStartWith("sgn_");
@@ -149,13 +149,13 @@ describe("saving a definition", () => {
     expect(await rowsOf("SELECT signing_secret AS s FROM relay WHERE name = 'calls'")).toEqual([{ s: null }]);
   });
 
-  test("may change the trigger's kind while it was never synced", async () => {
+  test("can change the trigger's kind of a relay that was never synced", async () => {
     await kit.create(schedule("free"));
     const saved = await kit.update("free", receiver("free", HOOKS), 1);
     expect([saved.relay.trigger, saved.receiverSecret !== undefined]).toEqual(["receiver", true]);
   });
 
-  test("of a synced relay may not change the trigger's kind, naming two ways out", async () => {
+  test("cannot change the trigger's kind of a synced relay, and names two alternatives", async () => {
     await kit.create(schedule("fixed"), { origin: { kind: "file", synced: true } });
     const refusal = await refusalOf(() => kit.update("fixed", receiver("fixed"), 1));
     expect([refusal.code, refusal.status]).toEqual(["trigger_kind_fixed", 409]);
@@ -163,12 +163,12 @@ describe("saving a definition", () => {
     expect((await kit.update("fixed", schedule("fixed", [CALL], { at: "10:00" }), 1)).relay.version).toBe(2);
   });
 
-  test("that was synced may not change the trigger's kind even after an edit in the dashboard", async () => {
+  test("cannot change the trigger's kind of a synced relay even after an edit in the dashboard", async () => {
     expect((await kit.view("fixed")).origin.kind).toBe("dashboard");
     expect((await refusalOf(() => kit.update("fixed", receiver("fixed"), 2))).code).toBe("trigger_kind_fixed");
   });
 
-  test("in local development may change the trigger's kind freely", async () => {
+  test("can change the trigger's kind in local development", async () => {
     const origin = { kind: "file", synced: true } as const;
     await kit.create(schedule("local-one"), { origin }, "local");
     const here = await kit.context("local");
@@ -199,7 +199,7 @@ describe("saving a definition", () => {
       { every: "1w", at: "00:00" },
       { every: "1w", on: "monday" },
     ],
-  ])("keeps a schedule's clock where the trigger %j becomes %j, which says the same", async (one, other) => {
+  ])("keeps a schedule's clock if the trigger %j becomes the equivalent %j", async (one, other) => {
     await using table = await openTimetable("2026-01-15T12:00:00Z");
     await table.make("ticks", one);
     await table.clock.advance(8 * DAY_MS);
@@ -210,9 +210,9 @@ describe("saving a definition", () => {
   });
 });
 
-describe("write_record on a collection whose records need a recipient", () => {
+describe("write_record into a collection whose records need a recipient", () => {
   const fields = '{"id":{"type":"text"}}';
-  test.each(["addressed", "direct"])("without to is refused at save on kind %s", async (kind) => {
+  test.each(["addressed", "direct"])("is refused at save on kind %s without to", async (kind) => {
     await store.write("app", (tx) => tx.run(`INSERT INTO collection VALUES (${environmentId}, 'for-${kind}', '${kind}', '${fields}', 1, 1, 1)`));
     const map = { event_id: "id", person_id: "p" };
     const of = (more: object) => receiver(`to-${kind}`, HOOKS, [CALL, { ...WRITE, collection: `for-${kind}`, ...more }], { map });
@@ -225,7 +225,7 @@ describe("write_record on a collection whose records need a recipient", () => {
   });
 });
 
-/** Sales that overlap have a suite of their own. */
+/** Leaves out sales that overlap, which have their own test file. */
 const messagesOf = ({ warnings }: SavedRelay) => warnings.filter(({ code }) => code !== "sales_overlap").map(({ message }) => message);
 
 describe("a save's warnings", () => {
@@ -237,12 +237,12 @@ describe("a save's warnings", () => {
     ["own", "https://relay.example.com/notice", true],
     ["own-port", "https://RELAY.example.com.:8443/", true],
     ["near", "https://hooks.relay.example.com/", false],
-  ])("%s: say of a call to %s whether it is the service's own host: %s", async (name, url, isOwn) => {
+  ])("%s: report a call_url to %s as the service's own host: %s", async (name, url, isOwn) => {
     const warnings = await saveOf([{ type: "call_url", url }], name);
     expect(warnings.some((text) => text.includes("`actions.0.url` is this service's own host"))).toBe(isOwn);
   });
 
-  test("name each collection, entitlement, product and plan that is not there, and refuse nothing", async () => {
+  test("name each missing collection, entitlement, product and plan, and refuse nothing", async () => {
     const warnings = await saveOf(
       [
         WRITE,
@@ -257,7 +257,7 @@ describe("a save's warnings", () => {
     expect(warnings).toEqual(missing.map((what, index) => expect.stringMatching(new RegExp(`^\`actions\\.${index}\\..*there is no ${what} in`))));
   });
 
-  test("fall silent once everything is there and sold through this relay", async () => {
+  test("disappear once everything exists and is sold through this relay", async () => {
     const at = "2000";
     await write(`INSERT INTO collection VALUES (${environmentId}, 'orders', 'shared', '{"id":{"type":"text"}}', 1, ${at}, ${at})`);
     await write(`INSERT INTO access_slug VALUES (${environmentId}, 'pro', 'Pro', ${at})`);
@@ -283,7 +283,7 @@ describe("a save's warnings", () => {
     ]);
   });
 
-  test("name each field of write_record that its collection has not, and each required one left out", async () => {
+  test("name each field of write_record that its collection lacks, and each missing required field", async () => {
     await write(
       `INSERT INTO collection VALUES (${environmentId}, 'notes', 'shared',
         '{"title":{"type":"text","required":true},"size":{"type":"number","required":true},"more":{"type":"text"}}', 1, 1, 1)`,
@@ -295,19 +295,19 @@ describe("a save's warnings", () => {
     ]);
   });
 
-  test("look at this environment alone", async () => {
+  test("consider only this environment", async () => {
     const saved = await kit.create(receiver("elsewhere"), {}, "production");
     expect(messagesOf(saved)).toEqual([expect.stringContaining("no collection named orders")]);
   });
 
-  test("tell the unsigned opt-in when it is taken and when a save widens it, and log it before and after", async () => {
+  test("report the unsigned opt-in when it is set and when a save widens it, and audit it before and after", async () => {
     const map = { event_id: "id", person_id: "p" };
     const definition = (actions: object[], trusted: boolean) =>
       receiver("trusting", TOKEN, actions, trusted ? { map, trustUnsignedEvents: true } : { map });
     const told = (warnings: string[]) => warnings.some((text) => text.includes("trustUnsignedEvents"));
     const steps: [string, object[], boolean, boolean][] = [
       ["taken", [GRANT], true, true],
-      ["the same again", [GRANT, WRITE], true, false],
+      ["the same", [GRANT, WRITE], true, false],
       ["widened by an amount", [{ ...GRANT, amount: 6 }], true, true],
       ["narrowed", [{ ...GRANT, amount: 1 }], true, false],
       [
@@ -319,7 +319,7 @@ describe("a save's warnings", () => {
         true,
         true,
       ],
-      ["given up", [WRITE], false, false],
+      ["removed", [WRITE], false, false],
     ];
     await kit.create(definition([WRITE], false));
     for (const [index, [, actions, trusted, expected]] of steps.entries()) {
@@ -333,8 +333,8 @@ describe("a save's warnings", () => {
   });
 });
 
-describe("pausing, resuming, deleting", () => {
-  test("a pause and a resume change the state once each, with one audit row", async () => {
+describe("pausing, resuming and deleting", () => {
+  test("pause and resume change the state once each, with one audit row", async () => {
     await kit.create(schedule("halted"));
     const here = await kit.context();
     const pause = () => store.write("dashboard", (tx) => pauseRelay(tx, here, "halted"));
@@ -351,7 +351,7 @@ describe("pausing, resuming, deleting", () => {
     expect(await rowsOf("SELECT active_since AS at FROM relay WHERE name = 'halted'")).toEqual([{ at: clock.now() }]);
   });
 
-  test("a deleted relay is gone with its secrets and problems; its signatures are remembered 24 hours more", async () => {
+  test("a deleted relay loses its secrets and problems, and its signatures are stored for 24 more hours", async () => {
     await kit.create(receiver("gone"));
     const remember = (hash: number, until: number | null) =>
       store.write("app", (tx) =>
@@ -376,7 +376,7 @@ describe("pausing, resuming, deleting", () => {
     expect((await kit.create(receiver("gone"))).relay.version).toBe(1);
   });
 
-  test("works on one's own environment alone", async () => {
+  test("affect only their own environment", async () => {
     await kit.create(schedule("both"), {}, "production");
     const here = await kit.context();
     for (const work of [pauseRelay, resumeRelay, deleteRelay]) {

@@ -44,7 +44,7 @@ describe("a new relay's receiver secret", () => {
     ["is the pasted one for hooks", HOOKS, PASTED_HOOKS, "pasted", PASTED_HOOKS],
     ["is the pasted public key, in one form, for ed25519", ED25519, pem(ed.publicKey), "public_key", der(ed.publicKey)],
     ["is the pasted public key, in one form, for ecdsa", ECDSA, pem(ec.publicKey), "public_key", der(ec.publicKey)],
-    ["waits to be pasted for a public-key recipe without one", ED25519, null, "none", null],
+    ["is missing for a public-key recipe without one", ED25519, null, "none", null],
     ["is the environment's own for processor", PROCESSOR, null, "processor", null],
   ];
   test.each(rows)("%s", async (_rule, verify, value, kind, text) => {
@@ -57,14 +57,14 @@ describe("a new relay's receiver secret", () => {
   });
 
   const refused: [string, object, string, string][] = [
-    ["refuses a short one", HMAC, "br13f", "too short"],
+    ["refuses a short secret", HMAC, "br13f", "too short"],
     ["refuses a repeated pattern", HMAC, "abcabcabcabcabcabcabcabcabc", "repeated"],
     ["refuses a hooks secret without whsec_", HOOKS, PASTED, "whsec_"],
     ["refuses a public key on an HMAC recipe", HMAC, pem(ed.publicKey), "key"],
     ["refuses a private key on a public-key recipe", ED25519, ed.privateKey.export({ type: "pkcs8", format: "pem" }).toString(), "private"],
     ["refuses a key of another kind", ED25519, pem(ec.publicKey), "Ed25519"],
     ["refuses a secret where a public key belongs", ECDSA, PASTED, "P-256"],
-    ["refuses one on processor, which uses the environment's own", PROCESSOR, PASTED, "settings"],
+    ["refuses a secret on processor, which uses the environment's own", PROCESSOR, PASTED, "settings"],
   ];
   test.each(refused)("%s", async (_rule, verify, value, word) => {
     const name = newName();
@@ -76,7 +76,7 @@ describe("a new relay's receiver secret", () => {
 });
 
 describe("rotating a receiver secret", () => {
-  test("without a value mints a new one, shown once; with a value stores that one", async () => {
+  test("without a value mints a new one, shown once, and with a value stores that one", async () => {
     const name = newName();
     const first = await kit.create(receiver(name, HMAC));
     await clock.advance(60_000);
@@ -94,7 +94,7 @@ describe("rotating a receiver secret", () => {
 
   const refused: [string, object, string | null, string][] = [
     ["a public-key recipe's without a value", ED25519, null, "provider_secret_required"],
-    ["a public-key recipe's with something that is no key", ED25519, "not a key at all", "invalid_input"],
+    ["a public-key recipe's with an invalid key", ED25519, "not a key at all", "invalid_input"],
     ["a processor relay's", PROCESSOR, PASTED, "invalid_input"],
     ["a processor relay's without a value", PROCESSOR, null, "invalid_input"],
   ];
@@ -106,13 +106,13 @@ describe("rotating a receiver secret", () => {
     expect(await stored(name)).toEqual(before);
   });
 
-  test("refuses a relay that is no receiver", async () => {
+  test("is refused for a relay that is no receiver", async () => {
     const name = newName();
     await kit.create(schedule(name));
     expect((await refusalOf(() => kit.rotate(name, null))).code).toBe("invalid_input");
   });
 
-  test("a paste that races a recipe change answers version_conflict and stores nothing", async () => {
+  test("during a recipe change is refused with version_conflict and stores nothing", async () => {
     const name = newName();
     await kit.create(receiver(name, HMAC), { secret: PASTED });
     const here = await kit.context();
@@ -124,7 +124,7 @@ describe("rotating a receiver secret", () => {
     expect(await stored(name)).toEqual({ kind: "none", text: null, digest: null });
   });
 
-  test("a paste for a relay that was deleted and made again answers version_conflict", async () => {
+  test("for a relay that was deleted and created again is refused with version_conflict", async () => {
     const name = newName();
     await kit.create(receiver(name, HMAC));
     const here = await kit.context();
@@ -136,7 +136,7 @@ describe("rotating a receiver secret", () => {
     expect([refusal.code, (await stored(name)).kind]).toEqual(["version_conflict", "minted"]);
   });
 
-  test("lets the signatures of the old secret be forgotten a day later", async () => {
+  test("deletes the signatures of the old secret a day later", async () => {
     const name = newName();
     await kit.create(receiver(name, HMAC));
     const remembered = "INSERT INTO signature_memory VALUES (?1, ?2, ?3, ?3, NULL, NULL, NULL)";
@@ -145,7 +145,7 @@ describe("rotating a receiver secret", () => {
     });
     await kit.rotate(name, null);
     const read = (sql: string) => store.read((tx) => tx.all(sql, name));
-    // One for its own signatures, one for those that name no secret; however many there are, none of them is written.
+    // One entry covers its own signatures, and one those without a secret. However many signatures exist, the service rewrites none of them.
     const until = clock.now() + 86_400_000;
     expect(await read("SELECT length(secret) AS size, until FROM gone_secret WHERE relay_name = ?1 ORDER BY secret")).toEqual([
       { size: 0, until },
@@ -169,14 +169,14 @@ describe("one secret in two environments of an app", () => {
     expect((await stored(other)).text).toBe(PASTED);
   });
 
-  test("is refused for a public key too, however it is written", async () => {
+  test("is refused for a public key too, in any format", async () => {
     const name = newName();
     await kit.create(receiver(name, ED25519), { secret: pem(ed.publicKey) }, "production");
     await kit.create(receiver(name, ED25519));
     expect((await refusalOf(() => kit.rotate(name, der(ed.publicKey)))).code).toBe("invalid_input");
   });
 
-  test("is refused where the other one is the processor's own secret", async () => {
+  test("is refused if the other one is the processor's own secret", async () => {
     const name = newName();
     const production = await environment("production");
     const secret = {
@@ -211,7 +211,7 @@ describe("a save that changes the scheme", () => {
     ["between HMAC algorithms keeps the secret", HMAC, HMAC_512, "stays", null],
     ["from a recipe to shared_token keeps the secret", HMAC, TOKEN, "stays", null],
     ["from hooks to a recipe keeps the secret", HOOKS, HMAC, "stays", null],
-    ["from a recipe to hooks mints one that hooks can read", HMAC, HOOKS, "minted", "cleared"],
+    ["from a recipe to hooks mints a secret that hooks can read", HMAC, HOOKS, "minted", "cleared"],
     ["from a secret to a public key clears the secret", HMAC, ED25519, "none", "cleared"],
     ["from a public key to a secret clears the key and mints a secret", ED25519, HMAC, "minted", "cleared"],
     ["from one kind of public key to another clears the key", ED25519, ECDSA, "none", "cleared"],
@@ -236,7 +236,7 @@ describe("a save that changes the scheme", () => {
     if (outcome === "minted" && after === HOOKS) expect(saved.receiverSecret).toStartWith("whsec_");
   });
 
-  test("away from receiver clears the secret and says so", async () => {
+  test("from a receiver to another kind clears the secret and says so", async () => {
     const name = newName();
     await kit.create(receiver(name, HMAC), { secret: PASTED });
     const saved = await kit.update(name, schedule(name), 1);
@@ -244,7 +244,7 @@ describe("a save that changes the scheme", () => {
     expect(saved.warnings).toContainEqual(expect.objectContaining({ code: "secret_replaced", message: expect.stringContaining("cleared") }));
   });
 
-  test("from the old scheme name to signature keeps the secret, even one that is too short today", async () => {
+  test("from the old scheme name to signature keeps the secret, even one that is now too short", async () => {
     const name = newName();
     await kit.create(receiver(name, HMAC), { secret: PASTED });
     const { id } = await kit.view(name);
@@ -259,7 +259,7 @@ describe("a save that changes the scheme", () => {
 });
 
 describe("a signing secret", () => {
-  test("is rotated by hand, shown once and sealed for its relay", async () => {
+  test("is rotated manually, shown once and sealed for its relay", async () => {
     const name = newName();
     const created = await kit.create(schedule(name, [CALL]), { signingSecret: PASTED });
     expect(created.signingSecret).toBe(PASTED);
@@ -272,7 +272,7 @@ describe("a signing secret", () => {
     expect([text, rotated.signingSecret === PASTED]).toEqual([rotated.signingSecret, false]);
   });
 
-  test("is refused to a relay with no call_url", async () => {
+  test("is refused for a relay with no call_url", async () => {
     const name = newName();
     await kit.create(receiver(name));
     const here = await kit.context();
@@ -281,7 +281,7 @@ describe("a signing secret", () => {
   });
 });
 
-describe("an older row that breaks a rule of today", () => {
+describe("an older row that breaks a current rule", () => {
   const standing = async (name: string) => (await kit.view(name)).problems.map((problem) => problem.code);
   const settle = () => store.write("app", (tx) => updateAllRuleProblems(tx, sealer, clock.now()));
   const rewrite = (id: string, column: string, value: string | Uint8Array) =>
@@ -318,7 +318,7 @@ describe("an older row that breaks a rule of today", () => {
 });
 
 describe("planted secrets", () => {
-  test("appear in no view, no audit row, no problem and no column, only once in the answer that made them", async () => {
+  test("appear in no view, audit row, problem or column, only once in the response that made them", async () => {
     const name = newName();
     const planted = ["plantedReceiver-0123456789-Ax", "plantedSigning-0123456789-By", "plantedRotated-0123456789-Cz"];
     const [receiverSecret = "", signingSecret = "", rotated = ""] = planted;
@@ -354,8 +354,8 @@ describe("planted secrets", () => {
   });
 });
 
-describe("a fingerprint that an earlier version kept as a plain hash", () => {
-  test("is keyed at the next start, of relays and of the processor's secret, and the rest stays as it is", async () => {
+describe("a fingerprint that an earlier version stored as a plain hash", () => {
+  test("is keyed at the next start, for relays and the processor's secret, and the rest is unchanged", async () => {
     const [name, broken, keyed] = [newName(), newName(), newName()];
     for (const one of [name, broken, keyed]) await kit.create(receiver(one, ED25519), { secret: pem(ed.publicKey) });
     await kit.create(receiver(newName(), HMAC), { secret: PASTED });

@@ -1,4 +1,4 @@
-/** The templates a relay may start from: each is as good as it says before anything of it is changed. */
+/** The templates for a new relay are valid before a user changes them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { writeJson } from "../../src/base/json.ts";
@@ -26,7 +26,7 @@ describe("a template", () => {
       expect(checkCatalogFile(parseFileText({ text: writeJson(template.catalog) }))).toMatchObject({ ok: true });
     });
 
-    test(`${template.name} and its catalog save as they are, and nothing is missing then`, async () => {
+    test(`${template.name} and its catalog can be saved unchanged, and nothing is missing then`, async () => {
       const { definition, catalog } = template;
       const trigger = definition.trigger;
       const isOwn = trigger.kind === "receiver" && trigger.verify.scheme !== "processor";
@@ -46,7 +46,7 @@ describe("a template", () => {
     });
   }
 
-  test("of a paid checkout is what the page about selling shows, and its refund is of a whole payment alone", async () => {
+  test("of a paid checkout equals the one on the page about selling, and its refund is only for a whole payment", async () => {
     const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
     const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
     const [checkout, refund, free] = shown.map(({ text }) => JSON.parse(text) as Definition);
@@ -56,7 +56,7 @@ describe("a template", () => {
     expect(refund?.trigger).toMatchObject({ map: { whole: "data.object.refunded" }, when: { event_type: "charge.refunded", whole: "true" } });
   });
 
-  test("of a paid checkout, its refund and Stripe's preset match one product, in the docs too", async () => {
+  test("of a paid checkout, its refund and Stripe's preset match one product, also in the docs", async () => {
     const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
     const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
     const checkouts = RELAY_TEMPLATES.filter(({ name }) => name.startsWith("checkout")).map(({ definition }) => definition);
@@ -67,11 +67,11 @@ describe("a template", () => {
     }
   });
 
-  test("has a name of its own", () => {
+  test("has a unique name", () => {
     expect(new Set(RELAY_TEMPLATES.map(({ name }) => name)).size).toBe(RELAY_TEMPLATES.length);
   });
 
-  test("of an app-store purchase leads to fulfil_product, of its expiry to revoke_access, both by person_token", () => {
+  test("of an app-store purchase uses fulfil_product, of its expiry revoke_access, both by person_token", () => {
     const [purchase, expiry] = ["store-purchase", "store-expiry"].map((name) => RELAY_TEMPLATES.find((one) => one.name === name));
     expect(purchase?.definition.actions.map(({ type }) => type)).toEqual(["fulfil_product"]);
     expect(expiry?.definition.actions.map(({ type }) => type)).toEqual(["revoke_access"]);
@@ -81,7 +81,7 @@ describe("a template", () => {
     }
   });
 
-  test("is offered to anyone who asks", async () => {
+  test("is available without authentication", async () => {
     const response = await fetch(`${running.service.url}/api/relay-templates`);
     expect(response.status).toBe(200);
     const { items } = (await response.json()) as { items: unknown };

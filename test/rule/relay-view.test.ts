@@ -30,7 +30,7 @@ const list = async () => {
 };
 
 describe("the list of relays", () => {
-  test("gives each relay's kind, state, origin, receiver URL and trigger in words, with no definition", async () => {
+  test("shows each relay's kind, state, origin, receiver URL and trigger in words, without the definition", async () => {
     expect(await list()).toEqual([
       {
         id: expect.stringMatching(/^rly_/),
@@ -49,7 +49,7 @@ describe("the list of relays", () => {
     ]);
   });
 
-  test("counts the last 24 hours by state and tells the newest event", async () => {
+  test("counts the last 24 hours by state and shows the newest event", async () => {
     const now = clock.now();
     await addEvents("busy", "dead", now - DAY_MS - 1, 3);
     await addEvents("busy", "done", now - DAY_MS, 4);
@@ -79,7 +79,7 @@ describe("the list of relays", () => {
     expect(names).toEqual(["newest", "busy", "quiet"]);
   });
 
-  test("shows another environment's relays and events to nobody", async () => {
+  test("never shows another environment's relays and events", async () => {
     const here = await kit.context("production");
     const listHere = () => store.read((tx) => listRelays(tx, here, FIRST));
     expect(await listHere()).toEqual({ items: [], next: null });
@@ -88,7 +88,7 @@ describe("the list of relays", () => {
     expect([busy?.lastEventAt, busy?.last24h.done]).toEqual([null, 0]);
   });
 
-  test("says of counts that they are bounded where more fails or waits than is counted, of each relay's", async () => {
+  test("marks counts of failed and waiting events as limited, for each relay", async () => {
     const count = async (name: string) => (await list()).find((relay) => relay.name === name)?.last24h;
     const before = { done: 0, failed: 0, dead: 0, waiting: 0, ...(await count("busy")) };
     const quiet = { done: 0, failed: 0, dead: 0, waiting: 0 };
@@ -102,7 +102,7 @@ describe("the list of relays", () => {
     ]);
   });
 
-  test("of a relay that is made again, an answer shows from the first on what came under its name", async () => {
+  test("shows the earlier events of a relay that was created again", async () => {
     await kit.create(receiver("again", HOOKS));
     await addEvents("again", "dead", clock.now() - 1_000, 2);
     const here = await kit.context();
@@ -112,7 +112,7 @@ describe("the list of relays", () => {
     expect((await list()).find(({ name }) => name === "again")).toMatchObject({ last24h: relay.last24h, lastEventAt: relay.lastEventAt });
   });
 
-  test("walks indexes alone, whatever the number of events", async () => {
+  test("scans only indexes, whatever the number of events", async () => {
     const rows: [sql: string, ofSqlite: string, ofPostgres: [index: string, condition: string]][] = [
       [
         "SELECT seq, created_at FROM event WHERE seq >= 5 ORDER BY seq LIMIT 1",

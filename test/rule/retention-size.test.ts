@@ -1,4 +1,4 @@
-/** Events are kept for 30 days: under a steady load the file stops growing then, and when the load stops it shrinks. */
+/** Events are stored for 30 days. Under a steady load the file then stops growing, and it shrinks when the load stops. */
 import { expect } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { testOfFile } from "../kit/chosen-store.ts";

@@ -1,4 +1,4 @@
-/** Room on a disk: the trouble stands from the first group that finds none until one succeeds after the disk said that it has space. */
+/** Disk space: the trouble starts with the first group that finds none. It ends when a group succeeds after the disk reported space. */
 import { beforeEach, expect, test } from "bun:test";
 import { DiskSpace } from "../../src/store/disk-space.ts";
 import { START_MS, settle, VirtualClock } from "../kit/virtual-clock.ts";
@@ -22,7 +22,7 @@ beforeEach(() => {
   });
 });
 
-/** A second later the disk is asked; answers it, if it was. */
+/** Checks the disk a second later, and answers the check if there was one. */
 async function look(hasRoom?: boolean): Promise<void> {
   await clock.advance(1_000);
   space.look();
@@ -30,7 +30,7 @@ async function look(hasRoom?: boolean): Promise<void> {
   await settle();
 }
 
-test("groups that succeed on a full disk end nothing, and no disk is asked before one found none", async () => {
+test("successful groups on a full disk end no trouble, and the disk is checked only after a group found none", async () => {
   space.recordSuccess();
   await look();
   expect([asked.length, space.trouble]).toEqual([0, null]);
@@ -43,7 +43,7 @@ test("groups that succeed on a full disk end nothing, and no disk is asked befor
   expect(told).toEqual([FULL]);
 });
 
-test("room alone ends nothing either: the first group that succeeds after it does", async () => {
+test("free space does not end the trouble, but the first successful group after it does", async () => {
   space.recordFull();
   await look(true);
   expect(space.trouble).toBe(FULL);
@@ -51,7 +51,7 @@ test("room alone ends nothing either: the first group that succeeds after it doe
   expect([space.trouble, told]).toEqual([null, [FULL, null]]);
 });
 
-test("a group that finds none while the disk is asked makes its answer one of before", async () => {
+test("a group that finds no space during a check invalidates the check", async () => {
   space.recordFull();
   await look();
   space.recordFull();
@@ -65,7 +65,7 @@ test("a group that finds none while the disk is asked makes its answer one of be
   expect(space.trouble).toBe(FULL);
 });
 
-test("the disk is asked once at a time, and not before it is due", async () => {
+test("only one check of the disk runs at a time, and not before it is due", async () => {
   space.recordFull();
   space.look();
   expect(asked).toHaveLength(0);

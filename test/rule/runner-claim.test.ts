@@ -1,6 +1,6 @@
 /**
- * A relay that sends takes its events and begins their attempts in one transaction. What breaks in it breaks alone, what undoes it leaves
- * nothing half taken, and nothing leaves the house before its commit.
+ * A relay that sends takes its events and begins their attempts in one transaction. An error affects only its own event, a rollback leaves no
+ * half-taken event, and nothing is sent before the commit.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Clock } from "../../src/base/clock.ts";
@@ -59,7 +59,7 @@ const statesOf = () =>
 const queued = { state: "queued", attempts: 0, runs: 0, reason: null };
 const done = { state: "done", attempts: 1, runs: 1, reason: null };
 
-/** The same object, but for what is given; what it keeps to itself stays its own. */
+/** Wraps an object and replaces the given members. Private fields stay with the original. */
 function override<Target extends object>(target: Target, own: Partial<Target>): Target {
   return new Proxy(target, {
     get(of, name) {
@@ -70,20 +70,20 @@ function override<Target extends object>(target: Target, own: Partial<Target>): 
 }
 
 interface Seams {
-  /** In the transaction, before its commit. */
+  /** Runs in the transaction, before its commit. */
   beforeCommit?: () => void;
-  /** Once it is durable, and before the runner hears of it. */
+  /** Runs once the commit is durable, before the runner learns of it. */
   afterCommit?: () => Promise<unknown> | unknown;
-  /** Before each statement. */
+  /** Runs before each statement. */
   statement?: (sql: string, values: unknown) => void;
   clock?: Clock;
 }
 
-/** Puts a runner in the place of the service's own: one whose transactions the test looks into from here on. It looks for events when it is woken. */
+/** Replaces the service's runner by one whose transactions the test observes. It looks for events when it is woken. */
 async function runWith({ beforeCommit, afterCommit, statement, clock = running.clock }: Seams): Promise<Runner> {
   await running.service.runner.stop();
   const { store, relays, log } = running.service;
-  // The first look at the store writes on its own behalf.
+  // The runner's first look at the store is not observed.
   let watching = false;
   const write: Store["write"] = async (origin, work) => {
     const result = await store.write(origin, async (tx) => {
@@ -117,19 +117,19 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
   return other;
 }
 
-describe("a first step that breaks beside others", () => {
+describe("an error in a first step", () => {
   const FAULTS: readonly [where: string, make: (seq: number) => Promise<unknown>][] = [
     [
-      "before its first action, by a row that cannot be read",
+      "before its first action, because a row cannot be read",
       (seq) => running.service.store.write("app", (tx) => tx.run("UPDATE event SET payload = '{broken' WHERE seq = ?1", seq)),
     ],
     [
-      "behind its first action, where its progress is written down",
+      "after its first action, when its progress is stored",
       (seq) => running.beside.breakWrites("INSERT", "run", "a fault", `NEW.finished_at IS NULL AND NEW.event_seq = ${seq}`),
     ],
   ];
   for (const [where, makeFault] of FAULTS) {
-    test(`${where}: fails alone, with nothing of it kept, and the others are called once`, async () => {
+    test(`${where}: fails only its event and stores none of it, and the other events are called once`, async () => {
       await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
       const runner = await runWith({});
       const events = await putEvents(running, numbers(4));
@@ -149,7 +149,7 @@ describe("a first step that breaks beside others", () => {
     });
   }
 
-  test("by a fault of the store itself: undone with the others, which go on at the next look; it is cut off alone, and dead after seven", async () => {
+  test("of the store itself rolls back all events, and only its own event is interrupted and dead after seven attempts", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     let poisoned = -1;
     const runner = await runWith({
@@ -182,8 +182,8 @@ describe("a first step that breaks beside others", () => {
   });
 });
 
-describe("a claim that is undone", () => {
-  test("by a full disk leaves nothing half taken and no attempt counted; once there is room each event runs once", async () => {
+describe("a claim that is rolled back", () => {
+  test("by a full disk leaves no half-taken event and no counted attempt, and each event runs once when there is space", async () => {
     const write = { ...WRITE, data: { order: "{{mapped.event_id}}", amount: "x".repeat(4_000) } };
     await saveRelay(running, receiverDefinition({ actions: [...Array(5).fill(write), CALL] }));
     const runner = await runWith({});
@@ -201,7 +201,7 @@ describe("a claim that is undone", () => {
     expect([await countOf("record"), caller.requests.length, lines.length]).toEqual([40, 8, 8]);
   });
 
-  test("after all its first steps were taken: nothing was sent, no intent stands, and the next one does it all, once", async () => {
+  test("after all its first steps sent nothing and left no intent, and the next claim does it all, once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, MAIL, CALL], map: PERSON_MAP }));
     let full = true;
     const runner = await runWith({
@@ -222,7 +222,7 @@ describe("a claim that is undone", () => {
     expect([await countOf("record"), mails.length, caller.requests.length]).toEqual([3, 3, 3]);
   });
 
-  test("by a neighbour of its group that throws is made again: each event is taken and sent once", async () => {
+  test("by another write of its group is repeated, and each event is taken and sent once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     const runner = await runWith({});
     await putEvents(running, numbers(8));
@@ -242,7 +242,7 @@ describe("between the claim's commit and the send", () => {
     ["a call", CALL, () => caller.requests.length],
     ["a mail", MAIL, () => mails.length],
   ] as const) {
-    test(`the process dies: ${what} has not left, the attempt counts as cut off, and the next one sends it, once`, async () => {
+    test(`the process dies: ${what} has not left, the attempt counts as interrupted, and the next one sends it, once`, async () => {
       await saveRelay(running, receiverDefinition({ actions: [WRITE, action], map: PERSON_MAP }));
       const runner = await runWith({ afterCommit: () => void runner.stop() });
       const [event] = await putEvents(running, ["a"], { email: "ada@example.com" });
@@ -250,7 +250,7 @@ describe("between the claim's commit and the send", () => {
       await until("it is taken", async () => (await statesOf())[0]?.state === "running");
       await runner.stop();
       expect(sent()).toBe(0);
-      // All that the first step did is there: the intent is told before anything leaves.
+      // Everything from the first step is stored, because the intent is recorded before the send.
       const [run] = await running.rows<{ results: string; finished_at: number | null }>("SELECT results, finished_at FROM run");
       expect([JSON.parse(run?.results ?? "null"), run?.finished_at]).toMatchObject([[{ type: "write_record", outcome: "done" }], null]);
       expect(await countOf("record")).toBe(1);
@@ -264,19 +264,19 @@ describe("between the claim's commit and the send", () => {
     });
   }
 
-  test("nothing is out of the house before the commit", async () => {
+  test("nothing is sent before the commit", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const outside: number[] = [];
     const runner = await runWith({ beforeCommit: () => outside.push(caller.requests.length) });
     await putEvents(running, ["a"]);
     runner.wake();
     await running.drain();
-    // The claim's, and the end's.
+    // The commits of the claim and of the end.
     expect(outside).toEqual([0, 1]);
     expect(caller.requests).toHaveLength(1);
   });
 
-  test("the relay is paused: what was taken ends its attempt, what was not waits for the resume", async () => {
+  test("the relay is paused: taken events end their attempt, and others wait until it resumes", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     let claims = 0;
     const runner = await runWith({
@@ -297,8 +297,8 @@ describe("between the claim's commit and the send", () => {
   });
 });
 
-describe("several places free at once", () => {
-  test("are taken in one transaction, each event with its first step, in arrival order", async () => {
+describe("several free places", () => {
+  test("are filled in one transaction, each event with its first step, in arrival order", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     caller.reply = () => "hang";
     const commits: (number | undefined)[] = [];
@@ -319,7 +319,7 @@ describe("several places free at once", () => {
     expect(await statesOf()).toEqual(Array(10).fill(done));
   });
 
-  test("are free again, with a line for each, where the first step was the last", async () => {
+  test("are free again, with a line for each, if the first step was the last", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL], map: { event_id: "id", person_id: "person" } }));
     await running.api("POST", "/relays/orders/pause");
     for (const id of numbers(20)) await sendEvent(running, id, { person: "per_nobody" });
@@ -332,11 +332,11 @@ describe("several places free at once", () => {
     expect([lines.length, caller.requests.length, await countOf("run")]).toEqual([20, 0, 20]);
   });
 
-  test("are taken no longer than a transaction may last; the rest follows in the next, in arrival order", async () => {
+  test("are filled within the time limit of a transaction, and the next one takes the rest in arrival order", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     let nowMs = 0;
     const taken: (number | undefined)[] = [];
-    // Every look at this clock costs five milliseconds.
+    // Each read of this clock costs five milliseconds.
     const clock = override<Clock>(running.clock, {
       monotonicMs() {
         nowMs += 5;

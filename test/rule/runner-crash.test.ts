@@ -1,4 +1,4 @@
-/** What the runner does when it is cut off: a crash, a stop, a store that cannot be written, a clock that somebody sets. No event is lost, none is doubled. */
+/** Interruptions of the runner: a crash, a stop, a store that cannot be written, and a changed clock. No event is lost or runs twice. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/base/clock.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -20,7 +20,7 @@ let running: RunningService;
 let caller: FakeCaller;
 let mails: OutgoingMail[];
 let mailOutcome: () => Promise<MailOutcome>;
-/** Whether the mailer comes as far as the mail's text. */
+/** The mailer gets as far as the mail's text if this is true. */
 let textLeaves: boolean;
 
 beforeEach(async () => {
@@ -47,19 +47,19 @@ afterEach(() => running[Symbol.asyncDispose]());
 
 const countRecords = async () => (await running.rows("SELECT id FROM record")).length;
 
-/** Stops the service while a call or a mail has no answer, until its stop waits no longer, and starts it again on the same data. */
+/** Stops the service while a call or a mail is unanswered. After the stop times out, it starts again on the same data. */
 async function cutOff(): Promise<void> {
   let isStopped = false;
   const restarted = running.restart(() => {
     isStopped = true;
   });
-  // The clock stands still during the start: how long that takes depends on the machine, and retries would become due.
+  // The clock does not move during the start, because a slow machine would make retries due.
   while (!isStopped) await running.clock.advance(1_000);
   await restarted;
 }
 
-describe("an attempt cut off by a crash", () => {
-  test("counts, and the event runs again from its first action: what was done is skipped, call_url sends again", async () => {
+describe("an attempt that a crash interrupts", () => {
+  test("counts, and the event runs again from its first action, which skips completed actions and sends call_url again", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     caller.reply = () => "hang";
     const event = await sendEvent(running, "a");
@@ -83,7 +83,7 @@ describe("an attempt cut off by a crash", () => {
     expect(running.logged.join("\n")).toContain("rescued events of an earlier process");
   });
 
-  test("writes its audit row, so that what it did before the cut is told", async () => {
+  test("writes its audit row with what it did before the interruption", async () => {
     await saveRelay(running, receiverDefinition({ actions: [GRANT, CALL], map: PERSON_MAP }));
     caller.reply = () => "hang";
     const event = await sendEvent(running, "a", { email: "ada@example.com" });
@@ -97,7 +97,7 @@ describe("an attempt cut off by a crash", () => {
     expect(JSON.parse(rows[0]?.after ?? "")).toMatchObject([{ outcome: "done", after: { balance: 5 } }]);
   });
 
-  test("when it was the seventh, the event is dead, interrupted, with the alert", async () => {
+  test("as the seventh makes the event dead with reason interrupted and the alert", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendEvent(running, "a");
     await running.drain();
@@ -112,7 +112,7 @@ describe("an attempt cut off by a crash", () => {
     expect(caller.requests).toHaveLength(1);
   });
 
-  test("when it was the sixth, the event runs once more, at once", async () => {
+  test("as the sixth makes the event run once more, at once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendEvent(running, "a");
     await running.drain();
@@ -122,7 +122,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 7 });
   });
 
-  test("a crash loop kills no event: the first cut-off runs again at once, each further one waits as a failed attempt of that number does", async () => {
+  test("in a crash loop kills no event: the first interruption runs again at once, and later ones wait as failed attempts do", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => "hang";
     const events = await putEvents(running, ["a", "b", "c"]);
@@ -142,7 +142,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await alertsOf(running)).toEqual([]);
   });
 
-  test("a replay begins to count cut-offs again: its first runs again at once", async () => {
+  test("after a replay starts a new count of interruptions, and runs again at once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => "hang";
     const event = await sendEvent(running, "a");
@@ -153,7 +153,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
     caller.reply = () => "hang";
     await running.api("POST", `/events/${event}/replay`);
-    // The call that was cut off has no answer either, so only the requests count.
+    // The interrupted call has no response either, so only the requests count.
     await until("the call of the replay is out", () => caller.requests.length === 3);
     caller.reply = () => OK;
     await cutOff();
@@ -161,7 +161,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
   });
 
-  test("the alert of a seventh cut-off attempt is switchable like every other", async () => {
+  test("as the seventh has an alert that can be switched off", async () => {
     await running.api("PUT", "/settings", { version: 1, alerts: { relay_failed: false } });
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     await sendEvent(running, "a");
@@ -171,7 +171,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await alertsOf(running)).toEqual([]);
   });
 
-  test("a mail that had not begun to leave is sent by the next attempt, once", async () => {
+  test("sends a mail that had not begun to leave in the next attempt, once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
     textLeaves = false;
     mailOutcome = () => new Promise(() => undefined);
@@ -187,7 +187,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await alertsOf(running)).toEqual([]);
   });
 
-  test("a mail that may have left counts as sent, and owners are told which it is", async () => {
+  test("counts a mail that may have left as sent, and alerts owners about it", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
     mailOutcome = () => new Promise(() => undefined);
     const event = await sendEvent(running, "a", { email: "ada@example.com" });
@@ -201,7 +201,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await alertsOf(running)).toMatchObject([{ code: "mail_unknown", message: expect.stringContaining(mails[0]?.emailId ?? "?") }]);
   });
 
-  test("a retry that waited through a restart comes when it is due, to the millisecond", async () => {
+  test("does not delay a waiting retry, which runs at its exact time", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => BROKEN;
     const event = await sendEvent(running, "a");
@@ -218,7 +218,7 @@ describe("an attempt cut off by a crash", () => {
 });
 
 describe("a graceful stop", () => {
-  test("waits for the calls that are out, and writes down how they ended", async () => {
+  test("waits for calls in progress, and stores their results", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => "hang";
     const events = await putEvents(
@@ -237,7 +237,7 @@ describe("a graceful stop", () => {
     expect(caller.requests).toHaveLength(10);
   });
 
-  test("begins no second send after the one that is out, which would outlast the stop: the next start does", async () => {
+  test("sends nothing after the send in progress, which would outlast the stop, and the next start does it", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MAIL, CALL], map: PERSON_MAP }));
     const out = Promise.withResolvers<MailOutcome>();
     mailOutcome = () => out.promise;
@@ -260,7 +260,7 @@ describe("a graceful stop", () => {
     expect([mails.length, caller.requests.length]).toEqual([1, 1]);
   });
 
-  test("takes nothing new", async () => {
+  test("takes no new event", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     await running.service.runner.stop();
     await putEvents(running, ["a"]);
@@ -270,8 +270,8 @@ describe("a graceful stop", () => {
   });
 });
 
-describe("the store cannot be written", () => {
-  test("in the middle of a run: the attempt counts as cut off, and the event runs again once the store can", async () => {
+describe("a store that cannot be written", () => {
+  test("during a run counts the attempt as interrupted, and the event runs again once the store recovers", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
     caller.reply = () => "hang";
     const event = await sendEvent(running, "a");
@@ -294,7 +294,7 @@ describe("the store cannot be written", () => {
     expect(await countRecords()).toBe(1);
   });
 
-  test("in the middle of the seventh attempt: dead, interrupted, with the alert", async () => {
+  test("during the seventh attempt makes the event dead with reason interrupted and the alert", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => BROKEN;
     const event = await sendEvent(running, "a");
@@ -318,7 +318,7 @@ describe("the store cannot be written", () => {
     expect(caller.requests).toHaveLength(2);
   });
 
-  test("while a mail was out: it is not sent a second time", async () => {
+  test("while a mail is being sent does not send it a second time", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
     let letGo = (_outcome: MailOutcome): void => undefined;
     mailOutcome = () =>
@@ -337,11 +337,11 @@ describe("the store cannot be written", () => {
     expect(mails).toHaveLength(1);
   });
 
-  test("when a batch is to be taken: nothing of it is kept, and all of it runs later, once", async () => {
+  test("when a batch is taken stores none of it, and all of it runs later, once", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
     await putEvents(running, ["a", "b", "c"]);
-    // Who was woken by them has looked, and found the relay paused.
+    // The runner that they woke has looked, and found the relay paused.
     await running.drain();
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
     await running.beside.whileUnwritable(async () => {
@@ -355,8 +355,8 @@ describe("the store cannot be written", () => {
   });
 });
 
-describe("the relays cannot be read", () => {
-  test("the runner says so, is not ready, and runs what waits once they can", async () => {
+describe("relays that cannot be read", () => {
+  test("make the runner report it, become not ready, and run the waiting events later", async () => {
     const relays = running.service.relays;
     await saveRelay(running, receiverDefinition({}));
     const current = relays.current.bind(relays);
@@ -390,7 +390,7 @@ describe("the relays cannot be read", () => {
   });
 });
 
-describe("an event that breaks its run outside every action", () => {
+describe("an event with an error outside every action", () => {
   const breakRow = (column: string, id: string) =>
     running.service.store.write("app", (tx) => tx.run(`UPDATE event SET ${column} = '{broken' WHERE seq = ?1`, seqOf(id)));
 
@@ -400,7 +400,7 @@ describe("an event that breaks its run outside every action", () => {
     ["database", "warnings", WRITE],
     ["sending", "warnings", CALL],
   ] as const) {
-    test(`by its ${column} does not stop the events behind it on the ${road} road; it is tried seven times and dead`, async () => {
+    test(`in its ${column} does not stop later events on the ${road} path, and is dead after seven attempts`, async () => {
       await saveRelay(running, receiverDefinition({ actions: [action] }));
       await running.api("POST", "/relays/orders/pause");
       const events = await putEvents(running, ["a", "b", "c"]);
@@ -433,10 +433,10 @@ describe("the wall clock jumps", () => {
     ["a day forward", DAY_MS],
     ["a day back", -DAY_MS],
     ["ten minutes back", -10 * MINUTE],
-    ["over the turn of a year and back", 360 * DAY_MS],
+    ["across the turn of a year and back", 360 * DAY_MS],
   ];
   for (const [what, ms] of rows) {
-    test(`${what}: no retry is lost and none is doubled`, async () => {
+    test(`${what}: no retry is lost and none runs twice`, async () => {
       await saveRelay(running, receiverDefinition({ actions: [CALL] }));
       caller.reply = () => BROKEN;
       const events = await Promise.all(["a", "b", "c"].map((id) => sendEvent(running, id)));
@@ -456,7 +456,7 @@ describe("the wall clock jumps", () => {
     });
   }
 
-  test("back while more retries wait than one transaction looks at: each is brought forward, comes due and runs once", async () => {
+  test("back while more retries wait than one transaction reads: each is moved forward, becomes due and runs once", async () => {
     const count = 1_203;
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
@@ -464,7 +464,7 @@ describe("the wall clock jumps", () => {
       running,
       Array.from({ length: count }, (_, number) => `e${number}`),
     );
-    // Many of them at one moment, some at others.
+    // Many retries are due at one moment, and some at others.
     await running.service.store.write("app", (tx) =>
       tx.run("UPDATE event SET attempts = 1, runs = 1, next_attempt_at = ?1 + (seq % 3) * 1000", running.clock.now() + MINUTE),
     );
@@ -472,7 +472,7 @@ describe("the wall clock jumps", () => {
     running.clock.jump(-DAY_MS);
     await running.clock.advance(5_000);
     const late = () => running.rows("SELECT seq FROM event WHERE next_attempt_at > ?1 LIMIT 1", running.clock.now() + MINUTE);
-    // On a busy machine a look of before may still be on its way, and set its timer when this clock has gone by.
+    // On a busy machine an earlier look may still run, and set its timer after this clock has advanced.
     await until("each is brought forward", async () => {
       await running.clock.advance(1_000);
       return (await late()).length === 0;
@@ -483,7 +483,7 @@ describe("the wall clock jumps", () => {
     expect(await countRecords()).toBe(count);
   });
 
-  test("back while the service is off: a retry waits no longer than its own delay from the start", async () => {
+  test("back while the service is off: a retry waits at most its own delay from the start", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => BROKEN;
     const event = await sendEvent(running, "a");

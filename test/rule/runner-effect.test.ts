@@ -1,4 +1,4 @@
-/** The work of an event happens once: found again by retries and replays, through edits of the definition, in whatever order things come. */
+/** Each action of an event takes effect once. Retries and replays recognize completed actions, through edits of the definition and in any order. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { roundsOf } from "../kit/chosen-store.ts";
@@ -12,7 +12,7 @@ const CALL = { type: "call_url", url: "https://example.com/notice" };
 const PERSON_MAP = { event_id: "id", person_email: "email" };
 const EMAIL = "ada@example.com";
 
-/** Writes the event's id and a mark, so that records tell which action made them. */
+/** Writes the event's id and a mark, which says which action wrote the record. */
 const mark = (amount: string, collection = "orders"): ActionLike => ({
   type: "write_record",
   collection,
@@ -53,8 +53,8 @@ async function marks(collection = "orders"): Promise<string[]> {
   return items.map((item: { data: { amount: string } }) => item.data.amount).sort();
 }
 
-describe("same work is known by its action, whatever its place", () => {
-  test("an action inserted before one that ran does not make the wrong one look done", async () => {
+describe("an action is identified by its content, not by its place", () => {
+  test("an action inserted before a completed one runs, and the completed one is skipped", async () => {
     await saveRelay(running, define(mark("first")));
     const event = await sendAndDrain("a");
     await editRelay(running, define(mark("other", "others"), GRANT, mark("first")));
@@ -62,7 +62,7 @@ describe("same work is known by its action, whatever its place", () => {
     expect([await marks(), await marks("others")]).toEqual([["first"], ["other"]]);
   });
 
-  test("a second equal action that was added runs, the first is skipped", async () => {
+  test("a second equal action that was added runs, and the first is skipped", async () => {
     await saveRelay(running, define(mark("first")));
     const event = await sendAndDrain("a");
     await editRelay(running, define(mark("first"), mark("second")));
@@ -70,7 +70,7 @@ describe("same work is known by its action, whatever its place", () => {
     expect(await marks()).toEqual(["first", "second"]);
   });
 
-  test("actions that change places are each still known", async () => {
+  test("actions that change places are each recognized", async () => {
     await saveRelay(running, define(mark("first"), GRANT, mark("other", "others")));
     const event = await sendAndDrain("a");
     await editRelay(running, define(mark("other", "others"), mark("first"), GRANT));
@@ -78,7 +78,7 @@ describe("same work is known by its action, whatever its place", () => {
     expect([await marks(), await marks("others")]).toEqual([["first"], ["other"]]);
   });
 
-  test("another event of the same relay does its own work", async () => {
+  test("another event of the same relay runs its own actions", async () => {
     await saveRelay(running, define(mark("x"), GRANT));
     await sendAndDrain("a");
     await sendAndDrain("b");
@@ -87,10 +87,10 @@ describe("same work is known by its action, whatever its place", () => {
   });
 });
 
-describe("an action that breaks", () => {
-  test("undoes itself and nothing else: what ran before it stays, what is behind it does not run", async () => {
+describe("an action that throws", () => {
+  test("rolls back only itself: earlier actions stay, and later ones do not run", async () => {
     await saveRelay(running, define(mark("before"), GRANT, mark("behind", "others")));
-    // The ledger refuses every line after it was written, as a fault of the service would.
+    // The ledger refuses every line after it was written, as an internal error would.
     await running.beside.breakWrites("INSERT", "credit", "a fault");
     const event = await sendAndDrain("a");
     const view = await showEvent(running, event);
@@ -108,7 +108,7 @@ describe("an action that breaks", () => {
     expect(await running.rows("SELECT amount FROM credit")).toEqual([{ amount: 5 }]);
   });
 
-  test("in finding the person undoes that alone, and is tried again", async () => {
+  test("in finding the person rolls back only that, and is retried", async () => {
     await saveRelay(running, define(mark("x")));
     await running.beside.breakWrites("INSERT", "person", "a fault");
     const event = await sendAndDrain("a");
@@ -125,7 +125,7 @@ type Step =
   | { do: "send" | "burst" | "pause" | "resume" | "restart" | "crash" | "toggle" | "edit"; with: number }
   | { do: "replay" | "wait" | "jump"; with: number };
 
-/** Definitions that all hold one write to orders and one grant_credits, whatever stands around them. */
+/** Each definition has one write to orders and one grant_credits, among other actions. */
 const DEFINITIONS = [
   define(mark("x"), GRANT),
   define(GRANT, CALL, mark("x")),
@@ -136,10 +136,10 @@ const DEFINITIONS = [
 
 const WAITS = [1_000, 60_000, 300_000, 1_800_000];
 
-test("work that another runner did meanwhile is refused by its key, undone here, and found by the next attempt", async () => {
+test("an action that another runner completed is refused by its key, rolled back, and found by the next attempt", async () => {
   await saveRelay(running, define(mark("once"), GRANT));
   const event = await sendAndDrain("a");
-  // As a runner sees it that read the event before the other one took it.
+  // The state that a runner sees if it read the event before the other runner took it.
   await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'queued', attempts = 0, runs = 0, next_attempt_at = NULL"));
   running.service.refresh();
   await running.drain();
@@ -152,7 +152,7 @@ test("work that another runner did meanwhile is refused by its key, undone here,
   expect(await marks()).toEqual(["once"]);
 });
 
-test("any order of events, retries, replays, pauses, edits, restarts and clock jumps leaves each effect once an event", async () => {
+test("any order of events, retries, replays, pauses, edits, restarts and clock jumps leaves each effect once for each event", async () => {
   const step = fc.record({
     do: fc.constantFrom<Step["do"]>(
       "send",
@@ -236,7 +236,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
     await running.clock.advance(6_000);
     await running.drain();
   }
-  // Whatever ran out of attempts is replayed once more.
+  // Replays every event that ran out of attempts once more.
   const dead = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event WHERE state <> 'done'`);
   for (const { id } of dead) expect((await replay(running, id)).status).toBe(202);
   await running.drain();
@@ -244,7 +244,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
 
 const number = (steps: readonly Step[]): number => steps.reduce((sum, one) => sum + one.with, 0);
 
-/** Stops in the middle of whatever is out of the house, and starts on what is left. */
+/** Stops during the calls in progress, and starts again on the data that is left. */
 async function crash(reply: Reply): Promise<void> {
   caller.reply = () => "hang";
   await running.clock.advance(1_000);

@@ -1,4 +1,4 @@
-/** An event runs in the transaction that stores it only where nothing of its relay waits before it and nothing about relays changes meanwhile. */
+/** An event runs inside the transaction that stores it, if no earlier event of its relay waits and no relay changed. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { EventDraft } from "../../src/engine/event/insert.ts";
 import type { Topic, Writer } from "../../src/store/port.ts";
@@ -35,7 +35,7 @@ const write = (origin: "app" | "relay", work: (tx: Writer) => Promise<unknown>) 
 const relayId = async () => (await running.rows<{ id: string }>("SELECT id FROM relay WHERE name = 'orders'"))[0]?.id ?? "";
 const count = async (table: string) => (await running.rows<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]?.count;
 
-test("it is done when its call is answered, with its run and one audit row, and is handed to nobody", async () => {
+test("it is done when its request is answered, with its run and one audit row, and without the runner", async () => {
   const event = await sendEvent(running, "second");
   expect(await showEvent(running, event)).toMatchObject({ state: "done", runs: [{ attempt: 1, outcome: "ok" }] });
   expect([await orders(), handed]).toEqual([["first", "second"], []]);
@@ -52,7 +52,7 @@ test("a repeat of it runs nothing, in the same transaction or later", async () =
   expect([new Set(answers).size, await orders()]).toEqual([1, ["first", "twice"]]);
 });
 
-test("an action that fails leaves the event waiting for its retry with the attempt counted, and what comes behind it runs", async () => {
+test("a failed action leaves the event waiting for its retry with the attempt counted, and later events run", async () => {
   await write("app", (tx) => tx.run("UPDATE collection SET fields = replace(fields, 'text', 'number') WHERE name = 'orders'"));
   const broken = await sendEvent(running, "no number");
   expect(await showEvent(running, broken)).toMatchObject({ runs: [{ attempt: 1, outcome: "failed" }] });
@@ -64,7 +64,7 @@ test("an action that fails leaves the event waiting for its retry with the attem
   expect(await orders()).toEqual(["first", "behind", "no number"]);
 });
 
-/** The next event's transaction as though works before it had touched this; null: as one whose works may be undone alone. */
+/** Runs the next event's transaction as if earlier writes had touched this. Null means that its writes may be rolled back separately. */
 function within(touched: readonly [topic: Topic, id?: string] | null): void {
   const { runner } = running.service;
   const startInline = runner.startInline.bind(runner);
@@ -81,17 +81,17 @@ function within(touched: readonly [topic: Topic, id?: string] | null): void {
 }
 
 type Obstacle = [what: string, make: () => Promise<void>];
-const WROTE_BESIDE: Obstacle = ["another process wrote", () => running.beside.run("UPDATE relay SET updated_at = updated_at + 1")];
+const WROTE_BESIDE: Obstacle = ["another process wrote something", () => running.beside.run("UPDATE relay SET updated_at = updated_at + 1")];
 const OBSTACLES: readonly Obstacle[] = [
-  ["a relay was changed before it in the transaction", async () => within(["relay"])],
-  ["an environment was changed before it in the transaction", async () => within(["environment"])],
-  ["an event of its relay was made due before it in the transaction", async () => within(["event", await relayId()])],
-  ["its transaction is run again with a savepoint a work", async () => within(null)],
-  // On PostgreSQL others write all the time, and the store itself says what stands (test/flow/node.test.ts).
+  ["an earlier write of the transaction changed a relay", async () => within(["relay"])],
+  ["an earlier write of the transaction changed an environment", async () => within(["environment"])],
+  ["an earlier write of the transaction made an event of its relay due", async () => within(["event", await relayId()])],
+  ["its transaction runs again with a savepoint for each write", async () => within(null)],
+  // On PostgreSQL others write all the time, and the store itself reports the state (test/flow/node.test.ts).
   ...(ON_POSTGRES ? [] : [WROTE_BESIDE]),
 ];
 
-test.each(OBSTACLES)("it is handed over and runs behind its transaction where %s", async (_what, make) => {
+test.each(OBSTACLES)("it is handed to the runner and runs after its transaction if %s", async (_what, make) => {
   await make();
   const event = await sendEvent(running, "second");
   await sendEvent(running, "third");
@@ -104,7 +104,7 @@ test.each(OBSTACLES)("it is handed over and runs behind its transaction where %s
   expect([await orders(), handed]).toEqual([["first", "second", "third", "fourth"], []]);
 });
 
-test("while its relay is paused it waits, and afterwards all run in their order", async () => {
+test("it waits while its relay is paused, and afterwards all events run in order", async () => {
   await running.api("POST", "/relays/orders/pause");
   for (const id of ["a", "b"]) await sendEvent(running, id);
   expect(await orders()).toEqual(["first"]);
@@ -114,7 +114,7 @@ test("while its relay is paused it waits, and afterwards all run in their order"
   expect(await orders()).toEqual(["first", "a", "b", "c", "d"]);
 });
 
-test("one that is handed to nobody, as it came while its relay was paused, is not overtaken by those stored beside it", async () => {
+test("it does not overtake an event that was stored while its relay was paused and never handed over", async () => {
   const { runner } = running.service;
   const startInline = runner.startInline.bind(runner);
   let beforeOthers = 0;
@@ -139,7 +139,7 @@ testOfFile("a server that lost the lease stores it and runs nothing", async () =
   expect(await orders()).toEqual(["first"]);
 });
 
-test("what it writes sets off no relay that watches, and what an app writes beside it does", async () => {
+test("its writes fire no relay that watches, and writes of the API next to it do", async () => {
   const trigger = { kind: "data_change", collection: "orders", on: ["created"] };
   await running.api("POST", "/collections", { name: "seen", kind: "shared", fields: { order: { type: "text" } } });
   const watching = await running.api("POST", "/relays", { definition: { name: "watching", trigger, actions: [WRITE_SEEN] } });
@@ -152,7 +152,7 @@ test("what it writes sets off no relay that watches, and what an app writes besi
   expect(seen).toEqual([{ order: "by the app" }]);
 });
 
-test("a relay that sends claims it as before", async () => {
+test("a relay that sends claims it in a separate transaction", async () => {
   await saveRelay(running, receiverDefinition({ name: "calling", actions: [WRITE, CALL] }));
   for (const id of ["x", "y"]) await sendEvent(running, id, {}, "calling");
   await running.drain();

@@ -1,4 +1,7 @@
-/** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
+/**
+ * The order of events. Events of one relay start in arrival order, and relays never wait for each other. Pauses, holds and external changes apply
+ * too.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { LEASE_MS } from "../../src/store/lease/node-lease.ts";
@@ -25,14 +28,14 @@ const urlOf = (name: string) => `https://example.com/${name}`;
 const calling = (name: string) => receiverDefinition({ name, actions: [{ type: "call_url", url: urlOf(name) }] });
 const numbers = (count: number, prefix = "e") => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-/** The orders written so far, oldest first. */
+/** Lists the orders written so far, oldest first. */
 async function written(): Promise<string[]> {
   const rows = await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY seq`);
   return rows.map((row) => row.order);
 }
 
 describe("order", () => {
-  test("events of one relay start in arrival order, on the database road", async () => {
+  test("events of one relay start in arrival order on the database path", async () => {
     await saveRelay(running, receiverDefinition({}));
     const ids = numbers(100);
     await putEvents(running, ids);
@@ -40,7 +43,7 @@ describe("order", () => {
     expect(await written()).toEqual(ids);
   });
 
-  test("a relay with hundreds of waiting events and one with a broken event keep no other's first waiting beyond a batch or two", async () => {
+  test("a relay with hundreds of waiting events and one with a broken event delay no other relay's first event beyond two batches", async () => {
     for (const name of ["greedy", "broken", "modest"]) await saveRelay(running, receiverDefinition({ name }));
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
     running.service.refresh();
@@ -71,9 +74,9 @@ describe("order", () => {
     expect(await written()).toEqual(numbers(12));
   });
 
-  // What comes to any node while something waits is stored, read and written again: one share at a time may never come to its end.
+  // With other writers, new requests are stored, read and written again. Small shares would never finish.
   if (ON_POSTGRES)
-    test("where others write too, a batch runs all that waits if its time suffices, in order and as many of each relay at a time", async () => {
+    test("with other writers, a batch runs all waiting events within its time, in order and equally many of each relay at a time", async () => {
       for (const name of ["many", "few"]) await saveRelay(running, receiverDefinition({ name }));
       await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
       running.service.refresh();
@@ -90,10 +93,10 @@ describe("order", () => {
     });
 
   if (ON_POSTGRES)
-    test("what came while this node took its lease for over runs once it knows better, without another look of the runner", async () => {
+    test("events that arrived while this node believed its lease had expired run once it recovers, without another poll", async () => {
       await saveRelay(running, receiverDefinition({}));
       const { monotonicMs } = systemClock;
-      // As where its renewal waited for as long, behind a batch on a machine with much to do.
+      // Advances the clock as if the lease's renewal had waited behind a long batch.
       systemClock.monotonicMs = () => monotonicMs() + LEASE_MS;
       try {
         await putEvents(running, numbers(5));
@@ -107,9 +110,9 @@ describe("order", () => {
       expect(await written()).toEqual(numbers(5));
     });
 
-  test("events of one relay start in arrival order where another process stored the older one", async () => {
+  test("events of one relay start in arrival order if another process stored the older one", async () => {
     await saveRelay(running, receiverDefinition({}));
-    // From the second on they are handed over in memory.
+    // From the second event on, they are handed over in memory.
     for (const id of ["a", "b"]) {
       await sendEvent(running, id);
       await running.drain();
@@ -124,14 +127,14 @@ describe("order", () => {
     expect(await written()).toEqual(["a", "b", "other", "c", "d"]);
   });
 
-  test("events of one relay start in arrival order, on the sending road", async () => {
+  test("events of one relay start in arrival order on the sending path", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const events = await putEvents(running, numbers(100));
     await running.drain();
     expect(caller.ids).toEqual(events);
   });
 
-  test("at most 8 events of one relay run at once, and the next starts as one ends", async () => {
+  test("at most 8 events of one relay run at once, and the next starts when one ends", async () => {
     caller.reply = () => "hang";
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const events = await putEvents(running, numbers(20));
@@ -148,7 +151,7 @@ describe("order", () => {
     expect(caller.requests).toHaveLength(20);
   });
 
-  test("at most 32 events run at once in all, whoever is ready at the same moment", async () => {
+  test("at most 32 events run at once in total, however many relays are ready", async () => {
     caller.reply = () => "hang";
     const names = numbers(6, "relay-");
     for (const name of names) await saveRelay(running, calling(name));
@@ -166,7 +169,7 @@ describe("order", () => {
     expect(caller.requests).toHaveLength(72);
   });
 
-  test("RELAY_CONCURRENCY bounds all of them", async () => {
+  test("RELAY_CONCURRENCY limits the total", async () => {
     const narrow = new FakeCaller("hang");
     await using few = await startRunningService({
       config: { concurrency: 3 },
@@ -184,7 +187,7 @@ describe("order", () => {
     expect(narrow.requests).toHaveLength(10);
   });
 
-  test("a restart with much to do does not start more than 32 at once", async () => {
+  test("a restart with many waiting events starts at most 32 at once", async () => {
     const names = numbers(10, "relay-");
     for (const name of names) await saveRelay(running, calling(name));
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
@@ -201,7 +204,7 @@ describe("order", () => {
     await running.drain();
   });
 
-  test("relays whose targets hang never take another's first place, however many events they have", async () => {
+  test("relays whose targets hang never take another relay's first place, however many events they have", async () => {
     caller.reply = (url) => (url === urlOf("modest") ? OK : "hang");
     const greedy = numbers(4, "greedy-");
     for (const name of [...greedy, "modest"]) await saveRelay(running, calling(name));
@@ -242,7 +245,7 @@ describe("order", () => {
     await running.drain();
   });
 
-  test("an event that waits for its retry does not hold up the ones that arrived after it", async () => {
+  test("an event that waits for its retry does not delay later ones", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => ({ kind: "unreachable", code: "timeout", message: "no answer" });
     await sendEvent(running, "a");
@@ -255,7 +258,7 @@ describe("order", () => {
 });
 
 describe("pause, resume and hold", () => {
-  test("a paused receiver still receives and records; its events wait and run in arrival order on resume", async () => {
+  test("a paused receiver still receives and records, and its events run in arrival order when it resumes", async () => {
     await saveRelay(running, receiverDefinition({}));
     await sendEvent(running, "before");
     await running.drain();
@@ -295,7 +298,7 @@ describe("pause, resume and hold", () => {
     expect(await written()).toEqual(["a"]);
   });
 
-  test("an environment on hold answers 200 and holds; on release everything runs in order", async () => {
+  test("an environment on hold answers 200 and queues events, and runs them in order when it is released", async () => {
     const relays = ["second", "first", "third"];
     for (const name of relays) await saveRelay(running, receiverDefinition({ name }));
     const hold = async (held: boolean) => {
@@ -304,7 +307,7 @@ describe("pause, resume and hold", () => {
       expect(answer.status).toBe(200);
     };
     await hold(true);
-    // One relay's may bear on what another's did: a payment and its cancellation, say.
+    // One relay's event may affect another's, such as a payment and its cancellation.
     const ids = numbers(12);
     for (const [at, id] of ids.entries()) await sendEvent(running, id, {}, relays[(at * 7 + (at >> 1)) % 3]);
     await running.clock.advance(60_000);
@@ -328,7 +331,7 @@ describe("pause, resume and hold", () => {
 });
 
 describe("a definition change applies within 5 seconds", () => {
-  test("at once when it came through the API", async () => {
+  test("at once if it came through the API", async () => {
     await saveRelay(running, receiverDefinition({}));
     await editRelay(running, receiverDefinition({ actions: [{ ...WRITE, data: { order: "changed" } }] }));
     await sendEvent(running, "a");
@@ -340,7 +343,7 @@ describe("a definition change applies within 5 seconds", () => {
     SELECT ${NEXT_SEQ}, environment_id, key, name_key, 'receiver', 'queued', '{"event":{"id":"foreign"},"mapped":{"event_id":"foreign"}}', 0
     FROM relay JOIN relay_key ON relay_id = relay.id`;
 
-  test("when another process wrote the definition", async () => {
+  test("if another process wrote the definition", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     const changed = receiverDefinition({ actions: [{ ...WRITE, data: { order: "changed" } }] });
@@ -351,7 +354,7 @@ describe("a definition change applies within 5 seconds", () => {
     expect(await written()).toEqual(["changed"]);
   });
 
-  test("when another process paused it, and resumed it", async () => {
+  test("if another process paused and resumed the relay", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     await running.beside.run("UPDATE relay SET state = 'paused'");
@@ -365,7 +368,7 @@ describe("a definition change applies within 5 seconds", () => {
     expect(await written()).toEqual(["a"]);
   });
 
-  test("when another process put an environment on hold, and released it", async () => {
+  test("if another process held and released the environment", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     await running.beside.run("UPDATE environment SET held_at = 1");
@@ -388,10 +391,10 @@ describe("a definition change applies within 5 seconds", () => {
     expect(await written()).toEqual(["foreign"]);
   });
 
-  test("an event of a relay younger than what memory holds is never taken for one of a deleted relay", async () => {
+  test("an event of a relay newer than the snapshot is never taken for one of a deleted relay", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    // Before the running service looks again, its relay has another id.
+    // The relay has another id before the running service reads it again.
     await running.beside.run("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
     await running.beside.run("INSERT INTO relay_key (relay_id, name_key) SELECT 'rly_young', name_key FROM relay_key");
     await running.beside.run(INSERT_EVENT);
@@ -413,7 +416,7 @@ describe("many events", () => {
     await running.drain();
     expect(await written()).toEqual(writing);
     expect(new Set(caller.ids).size).toBe(1_000);
-    // A place is free a moment after its event's end is committed.
+    // A place becomes free a moment after its event's end is committed.
     await until("every place is free", () => running.service.runner.runningCount === 0);
   });
 

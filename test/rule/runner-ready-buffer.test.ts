@@ -1,4 +1,4 @@
-/** Events are handed from the receiver to the runner without being read again: what is taken from memory is what the store would have answered. */
+/** The receiver hands events to the runner without a second read. Events from the buffer equal those that the store would return. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { BufferedEvent } from "../../src/engine/event/event.ts";
@@ -7,14 +7,14 @@ import { editRelay, GRANT, putEvents, runNothingInline, sendEvent, showEvent, WR
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
-describe("the memory of a relay", () => {
+describe("the buffer of a relay", () => {
   const stored = (seq: number, chars = 10) =>
     ({ relayId: "r", event: { seq, payload: "x".repeat(chars) }, payload: null }) as unknown as BufferedEvent;
   const complete = (buffer: ReadyBuffer, through = 0) =>
     buffer.confirm("r", through, { isComplete: true, invalidations: buffer.peek("r", 1).invalidations });
   const seqs = (buffer: ReadyBuffer) => buffer.peek("r", 9_999).events?.map(({ event }) => event.seq) ?? null;
 
-  test("holds at most so many events and so much of them, and then knows nothing", () => {
+  test("holds a limited number and size of events, and is then incomplete", () => {
     for (const [count, chars] of [
       [1_024, 10],
       [64, 65_536],
@@ -31,17 +31,17 @@ describe("the memory of a relay", () => {
     }
   });
 
-  test("takes nothing that a look into the store found and ran before its commit was told of", () => {
+  test("drops events that a poll of the store found and ran before it heard of their commit", () => {
     const buffer = new ReadyBuffer();
     complete(buffer, 5);
     for (const seq of [4, 5, 6]) buffer.add(stored(seq));
     expect(seqs(buffer)).toEqual([6]);
   });
 
-  test("is all that is due or nothing, in whatever order commits, batches and losses come", () => {
+  test("returns all due events or none, in any order of commits, batches and losses", () => {
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom("arrive", "foreign", "lose"), count: fc.integer({ min: 1, max: 4 }) }),
-      // A batch whose group stored events before and after it, and which may have been lost meanwhile.
+      // A batch whose group stored events before and after it, and whose buffer may be invalid now.
       fc.record({
         do: fc.constant("batch"),
         share: fc.integer({ min: 1, max: 4 }),
@@ -76,14 +76,14 @@ describe("the memory of a relay", () => {
           due.push(...before);
           const { events, invalidations } = buffer.peek("r", one.share);
           const taken = events?.map(({ event }) => event.seq) ?? due.slice(0, one.share);
-          // What memory answers is what was due before this group, the oldest first.
+          // The buffer returns what was due before this group, the oldest first.
           if (events !== null) expect(taken).toEqual(due.filter((seq) => !before.includes(seq)).slice(0, one.share));
           const run = one.cut ? taken.slice(0, 1) : taken;
           ran.push(...run);
           due = due.filter((seq) => !run.includes(seq));
           const behind = store(one.behind);
           due.push(...behind);
-          // After the commit, in the order of the group's works; what another touched is told before all of them.
+          // After the commit, in the order of the group's writes. Another process's change is announced first.
           if (one.lost) buffer.invalidate("r");
           commit(before);
           const isComplete = events !== null || (run.length === taken.length && taken.length < one.share);
@@ -97,7 +97,7 @@ describe("the memory of a relay", () => {
   });
 });
 
-describe("an event that is not as it was stored when its turn comes", () => {
+describe("an event that changed between its commit and its run", () => {
   let running: RunningService;
   beforeEach(async () => {
     running = await startRunningService();
@@ -109,7 +109,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
   const orders = async () =>
     (await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY seq`)).map((row) => row.order);
 
-  /** Another write comes between the next event's commit and its run. */
+  /** Runs another write between the next event's commit and its run. */
   function between(sql: string): void {
     const { runner, store } = running.service;
     const enqueue = runner.enqueue.bind(runner);
@@ -120,7 +120,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
     };
   }
 
-  /** The relay's memory is whole, so that what comes next is taken from it. */
+  /** Makes the relay's buffer complete, so that the next event is taken from it. */
   async function settle(): Promise<void> {
     await saveRelay(running, receiverDefinition({ actions: [WRITE], map: { event_id: "id", person_email: "email" } }));
     for (const id of ["a", "b"]) {
@@ -132,7 +132,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
   const changes: [what: string, sql: string, then: { state: string; reason?: string }, orders: string[]][] = [
     ["rewritten", `UPDATE event SET payload = replace(payload, '"c"', '"C"') WHERE seq = $seq`, { state: "done" }, ["a", "b", "C", "d"]],
     [
-      "emptied of its person",
+      "without its person",
       `UPDATE event SET payload = '{"expunged":"person_erased"}' WHERE seq = $seq`,
       { state: "failed", reason: "person_erased" },
       ["a", "b", "d"],
@@ -143,9 +143,14 @@ describe("an event that is not as it was stored when its turn comes", () => {
       { state: "failed", reason: "payload_expunged" },
       ["a", "b", "d"],
     ],
-    ["run by another", "UPDATE event SET state = 'done', runs = 1, attempts = 1 WHERE seq = $seq", { state: "done" }, ["a", "b", "d"]],
+    [
+      "already run by another process",
+      "UPDATE event SET state = 'done', runs = 1, attempts = 1 WHERE seq = $seq",
+      { state: "done" },
+      ["a", "b", "d"],
+    ],
   ];
-  test.each(changes)("%s: is read again and run as it is now, or not at all", async (_what, sql, then, written) => {
+  test.each(changes)("(%s) is read again and runs in its current state, or not at all", async (_what, sql, then, written) => {
     await settle();
     between(sql);
     const event = await sendEvent(running, "c", { email: "ada@example.com" });
@@ -157,7 +162,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
     expect(running.logged.filter((line) => line.includes("event broke its run"))).toEqual([]);
   });
 
-  test("its relay was edited: it runs by the new map and actions", async () => {
+  test("of an edited relay runs by the new map and actions", async () => {
     await settle();
     const { runner } = running.service;
     const enqueue = runner.enqueue.bind(runner);
@@ -171,7 +176,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
     expect(await running.rows("SELECT amount FROM credit")).toEqual([{ amount: 5 }]);
   });
 
-  test("one that was deleted runs nothing, and those behind it run", async () => {
+  test("that was deleted runs nothing, and later events run", async () => {
     await settle();
     between("DELETE FROM event WHERE seq = $seq");
     await sendEvent(running, "c", { email: "ada@example.com" });
@@ -180,7 +185,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
     expect(await orders()).toEqual(["a", "b", "d"]);
   });
 
-  test("events that another door stored between those that were handed over run in the order they came in", async () => {
+  test("stored through another endpoint between handed-over ones runs in arrival order", async () => {
     await settle();
     const sent: string[] = [];
     for (let round = 0; round < 30; round++) {

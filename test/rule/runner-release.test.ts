@@ -1,6 +1,6 @@
 /**
- * The release of a hold: until the newest event of that moment is reached, events run in the order in which they arrived, whichever relay they are of
- * and however many wait. Events that send start in that order. What cannot start now is not waited for.
+ * The release of a hold. Until the newest event of that moment, events of all relays run in arrival order, however many wait. Events that send start
+ * in that order. Events that cannot start now do not delay others.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { setHold as writeHoldOf } from "../../src/platform/account/environment.ts";
@@ -39,10 +39,10 @@ async function setHold(held: boolean): Promise<void> {
   expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
 }
 
-/** As `setHold(true)`, in the next transaction. */
+/** Does the same as `setHold(true)`, in the next transaction. */
 const writeHold = () => running.service.store.write("app", (tx) => writeHoldOf(tx, 1, true, { newestArrival: 0, nowMs: running.clock.now() }));
 
-/** Events of the relays in an order that is no pattern of theirs; `each`: of one of them, in its order. */
+/** Builds events of the relays in a pseudorandom order. */
 function mix(count: number, relays: readonly string[]): Arriving[] {
   let state = 7;
   return Array.from({ length: count }, (_, at) => {
@@ -51,13 +51,13 @@ function mix(count: number, relays: readonly string[]): Arriving[] {
   });
 }
 
-/** The events that ran, by the order of their runs. */
+/** Lists the events that ran, in the order of their runs. */
 async function listRun(): Promise<string[]> {
   const rows = await running.rows<{ event: string }>("SELECT event_id AS event FROM audit WHERE action = 'run' ORDER BY seq");
   return rows.map(({ event }) => event);
 }
 
-/** The events whose first step wrote a record, in that order. */
+/** Lists the events whose first step wrote a record, in that order. */
 async function listWritten(): Promise<string[]> {
   const rows = await running.rows<{ id: string }>(
     `SELECT ${EVENT_ID} AS id FROM record JOIN event ON json_extract(event.payload, '$.mapped.event_id') = json_extract(record.data, '$.order') ORDER BY record.seq`,
@@ -68,7 +68,7 @@ async function listWritten(): Promise<string[]> {
 const releasedThrough = async () =>
   (await running.rows<{ through: number | null }>("SELECT released_through AS through FROM environment"))[0]?.through;
 
-/** Once, right after the first commit that moves an event, before the next one begins. */
+/** Runs `work` once, right after the first commit that moves an event and before the next one begins. */
 function afterFirstRun(work: () => Promise<unknown>): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const stop = running.service.store.listen(() => {
@@ -80,8 +80,8 @@ function afterFirstRun(work: () => Promise<unknown>): Promise<unknown> {
 
 const COUNT = rounds({ slice: ON_POSTGRES ? 400 : 500, soak: 2_000, long: 5_000 });
 
-describe("events of all relays run in the order in which they arrived", () => {
-  test(`${COUNT} held events of relays that grant and revoke, and people have what the last one left`, async () => {
+describe("events of all relays run in arrival order", () => {
+  test(`${COUNT} held events of relays that grant and revoke leave the access of the last event`, async () => {
     await make("paid", [GIVE]);
     await make("canceled", [TAKE]);
     await make("written", [WRITE]);
@@ -110,7 +110,7 @@ describe("events of all relays run in the order in which they arrived", () => {
     expect(await listRun()).toEqual(ids);
   });
 
-  test("across a restart, and across a second hold in the middle with events that arrive during it", async () => {
+  test("across a restart and a second hold with new events", async () => {
     await make("one", [WRITE]);
     await make("two", [WRITE]);
     await setHold(true);
@@ -131,11 +131,11 @@ describe("events of all relays run in the order in which they arrived", () => {
     expect(await releasedThrough()).toBeNull();
   });
 
-  test("what arrives during the release runs after what waited, and a relay that only touches the database runs at once again after it", async () => {
+  test("an event that arrives during the release runs after the waiting ones, and afterwards database relays run at once again", async () => {
     await make("one", [WRITE]);
     await make("two", [WRITE]);
     await setHold(true);
-    // All that wait are of one relay, so the other has nothing to wait for.
+    // All waiting events belong to one relay, so the other has none to wait for.
     const ids = await storeEvents(running, mix(COUNT, ["one"]));
     const call = (id: string) => running.hook("two", signedCall({ id, email: "new@example.com" }));
     const arriving = afterFirstRun(() => call("late"));
@@ -148,7 +148,7 @@ describe("events of all relays run in the order in which they arrived", () => {
     expect((await running.api("GET", `/events/${next}`)).body.event.state).toBe("done");
   });
 
-  test("a release where nothing waited ends too", async () => {
+  test("a release without waiting events ends too", async () => {
     await make("one", [WRITE]);
     await setHold(true);
     await setHold(false);
@@ -157,7 +157,7 @@ describe("events of all relays run in the order in which they arrived", () => {
 });
 
 describe("relays that send", () => {
-  test("start their events in the order of arrival among all relays", async () => {
+  test("start their events in arrival order across all relays", async () => {
     await make("calls", [WRITE, CALL]);
     await make("tells", [WRITE, { ...CALL, url: "https://example.com/other" }]);
     await make("writes", [WRITE]);
@@ -170,7 +170,7 @@ describe("relays that send", () => {
     expect(caller.ids).toEqual(ids.filter((_, at) => arriving[at]?.relay !== "writes"));
   });
 
-  test("whose receiver hangs hold up the others for a few seconds only, and are run all the same", async () => {
+  test("with hanging receivers delay the others only for a few seconds, and still run", async () => {
     caller.reply = () => "hang";
     await make("calls", [CALL]);
     await make("writes", [WRITE]);
@@ -191,8 +191,8 @@ describe("relays that send", () => {
   });
 });
 
-describe("what cannot start now is not waited for", () => {
-  test("events of a relay that is paused, which run when it is resumed", async () => {
+describe("events that cannot start now delay no others", () => {
+  test("of a paused relay run when it resumes", async () => {
     await make("paused", [WRITE]);
     await make("one", [WRITE]);
     await running.api("POST", "/relays/paused/pause");
@@ -208,7 +208,7 @@ describe("what cannot start now is not waited for", () => {
     expect(await listRun()).toEqual([...ids, held as string]);
   });
 
-  test("events of a relay that is paused in the middle", async () => {
+  test("of a relay that is paused during the release", async () => {
     await make("paused", [WRITE]);
     await make("one", [WRITE]);
     await setHold(true);
@@ -231,7 +231,7 @@ describe("what cannot start now is not waited for", () => {
     expect((await listRun()).filter(isOf("paused"))).toEqual(ids.filter(isOf("paused")));
   });
 
-  test("an event that failed and waits for its retry, one that is dead, and one whose payload breaks its run", async () => {
+  test("because they wait for a retry, are dead, or have a broken payload", async () => {
     await make("fails", [CALL]);
     await make("dies", [{ ...WRITE, collection: "nowhere" }]);
     await make("one", [WRITE]);
@@ -252,7 +252,7 @@ describe("what cannot start now is not waited for", () => {
     await until("the release has ended", async () => (await releasedThrough()) === null);
   });
 
-  test("a relay that cannot be opened", async () => {
+  test("of a relay that cannot be opened", async () => {
     await make("closed", [WRITE]);
     await make("one", [WRITE]);
     await setHold(true);

@@ -1,4 +1,4 @@
-/** Before the first event that sends, one that is made up is stored, taken and begun, and undone: nothing of it stays, and nothing leaves the house. */
+/** The warm-up stores, takes and starts a made-up event before the first event that sends, and rolls it back. It stores nothing and sends nothing. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { warmUpSending } from "../../src/engine/runner/sending.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-/** What stands within the transaction before it is undone. */
+/** Returns the state inside the transaction, before it is rolled back. */
 async function warmUp(): Promise<unknown> {
   const { relays, leases, log } = running.service;
   const [relay] = (await relays.current()).relays;
@@ -49,11 +49,11 @@ async function standing(): Promise<unknown[]> {
 }
 
 const lists: [rule: string, definition: Parameters<typeof receiverDefinition>[0], within: object][] = [
-  ["a call alone", { actions: [CALL] }, { state: "running", attempts: 1, runs: 1 }],
-  ["what is written before a call", { actions: [WRITE, CALL] }, { state: "running", attempts: 1, runs: 1 }],
-  ["a mail to a person whom the made-up event does not name", { map: PERSON_MAP, actions: [MAIL] }, { state: "failed", attempts: 1, runs: 1 }],
+  ["only a call", { actions: [CALL] }, { state: "running", attempts: 1, runs: 1 }],
+  ["a write before a call", { actions: [WRITE, CALL] }, { state: "running", attempts: 1, runs: 1 }],
+  ["a mail to a person whom the made-up event does not have", { map: PERSON_MAP, actions: [MAIL] }, { state: "failed", attempts: 1, runs: 1 }],
 ];
-test.each(lists)("%s: is come to and undone, and the first event is as if nothing had been", async (_rule, definition, within) => {
+test.each(lists)("%s is reached and rolled back, and the first event is unaffected", async (_rule, definition, within) => {
   await saveRelay(running, receiverDefinition(definition));
   const before = await standing();
   running.logged.length = 0;
@@ -68,7 +68,7 @@ test.each(lists)("%s: is come to and undone, and the first event is as if nothin
   expect(await running.rows("SELECT seq FROM event")).toEqual([{ seq: 1 }]);
 });
 
-test("where an event of the relay is due, none is made up", async () => {
+test("a relay with a due event gets no made-up event", async () => {
   await saveRelay(running, receiverDefinition({ actions: [CALL] }));
   await running.service.runner.stop();
   await putEvents(running, ["waiting"]);

@@ -1,6 +1,6 @@
 /**
- * What a save warns of as the catalog and the other relays stand, and what a change of the catalog breaks: told of an environment and of a set
- * of files alike, each a value with its code, its field and a sentence.
+ * The warnings of a save about the catalog and other relays, and about what a catalog change breaks. They are the same for an environment and for
+ * files: a code, a field and a sentence.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const watching = (trigger: object, data: object = { status: "x" }) => ({
 
 const ROWS: readonly [rule: string, definition: object, expected: [code: string, field: string, says: RegExp][]][] = [
   [
-    "what fits is not warned of",
+    "a valid reference has no warning",
     watching(
       { where: { status: "paid", total: 4, paid: true, due: "2030-01-31", more: "x" } },
       { status: "{{record.data.status}}, {{record.data.more.a.b}}, {{record.data}}" },
@@ -60,28 +60,28 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
     [["where_never_matches", "trigger.where.colour", /: it has status, total, paid/]],
   ],
   [
-    "a text where the field is a number",
+    "a text for a number field",
     watching({ where: { total: "4" } }),
     [["where_never_matches", "trigger.where.total", /is text: it must be a number, as the collection orders says, or no record matches/]],
   ],
   [
-    "a number where the field is a text",
+    "a number for a text field",
     watching({ where: { status: 4 } }),
     [["where_never_matches", "trigger.where.status", /is a number: it must be text/]],
   ],
   [
-    "a text where the field is true or false",
+    "a text for a boolean field",
     watching({ where: { paid: "true" } }),
     [["where_never_matches", "trigger.where.paid", /is text: it must be true or false/]],
   ],
-  ["a date that is none", watching({ where: { due: "tomorrow" } }), [["where_never_matches", "trigger.where.due", /must be an ISO date/]]],
+  ["an invalid date", watching({ where: { due: "tomorrow" } }), [["where_never_matches", "trigger.where.due", /must be an ISO date/]]],
   [
-    "a number beyond the field's greatest",
+    "a number beyond the field's maximum",
     watching({ where: { total: 501 } }),
     [["where_never_matches", "trigger.where.total", /is greater than 500/]],
   ],
   [
-    "a text longer than the field takes",
+    "a text longer than the field allows",
     watching({ where: { note: "longer" } }),
     [["where_never_matches", "trigger.where.note", /is longer than 5 characters/]],
   ],
@@ -97,27 +97,27 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
     ],
   ],
   [
-    "a template below a field that holds nothing else",
+    "a template below a scalar field",
     watching({}, { status: "{{record.data.total.amount}}" }),
     [["path_names_nothing", "actions.1.data.status", /total is a number field of the collection orders, with nothing below it/]],
   ],
   [
-    "a template on a field as it was before a change, which renders",
+    "a template on a field of the previous record, which renders",
     watching({ on: ["updated", "deleted"] }, { status: "{{previous.data.status}}, {{previous.id}}" }),
     [],
   ],
   [
-    "a template on a field as it was that the collection lacks",
+    "a template on a field of the previous record that the collection lacks",
     watching({ on: ["updated"] }, { status: "{{previous.data.statsu}}" }),
     [["path_names_nothing", "actions.1.data.status", /which renders empty: statsu is not a field of the collection orders/]],
   ],
   [
-    "a template on the earlier state of a record that is only ever created",
+    "a template on the previous record of a relay that fires only on created",
     watching({}, { status: "{{previous.data.status}}" }),
     [["path_names_nothing", "actions.1.data.status", /which renders empty: a record that is created has no earlier state/]],
   ],
   [
-    "a collection near the one that is written",
+    "a collection with a similar name to the one that is written",
     { trigger: HOOKS, actions: [{ type: "write_record", collection: "order", data: {} }] },
     [["reference_missing", "actions.0.collection", /no collection named order in .* yet \(did you mean orders\?\)/]],
   ],
@@ -155,7 +155,7 @@ async function validateFiles(files: Readonly<Record<string, unknown>>, ...args: 
   return ran;
 }
 
-describe("each is found by a save, by the API's validate and in the files", () => {
+describe("a save, the API's validate and the command find each warning", () => {
   test.each(ROWS)("%s", async (_rule, part, rows) => {
     const definition = { name: "judged", ...part };
     const looked = await service.api("POST", "/relays/validate", { definition });
@@ -170,7 +170,7 @@ describe("each is found by a save, by the API's validate and in the files", () =
     expect([ran.code, shown.warnings]).toEqual([0, rows.length]);
   });
 
-  test("another relay that writes what this one watches is told on both sides, and the relay's own writes are not", async () => {
+  test("another relay's write into the watched collection is a warning on both sides, and the relay's own write is not", async () => {
     const definitions = {
       watcher: { name: "watcher", ...watching({}) },
       writer: { name: "writer", trigger: HOOKS, actions: [{ type: "write_record", collection: "orders", data: {} }] },
@@ -199,7 +199,7 @@ describe("each is found by a save, by the API's validate and in the files", () =
   });
 });
 
-describe("two relays that sell different things on one provider's calls", () => {
+describe("two relays that sell different things on the same requests", () => {
   const STRIPE = {
     scheme: "signature",
     header: "Stripe-Signature",
@@ -216,21 +216,21 @@ describe("two relays that sell different things on one provider's calls", () => 
     actions: [{ type: "fulfil_product", product, ref: "{{mapped.event_id}}" }],
   });
   const ROWS: readonly [what: string, warns: boolean, one: object, other: object][] = [
-    ["whose filters are alike", true, selling("one", PAID), selling("two", PAID)],
-    ["of which only one matches the product", true, selling("one", PAID), selling("two", { ...PAID, product: "two" })],
+    ["with equal filters", true, selling("one", PAID), selling("two", PAID)],
+    ["of which only one filters by product", true, selling("one", PAID), selling("two", { ...PAID, product: "two" })],
     ["of which one has no filter", true, selling("one", null), selling("two", { ...PAID, product: "two" })],
-    ["whose lists share a type", true, selling("one", { event_type: ["a", "b"] }), selling("two", { event_type: ["b", "c"] })],
-    ["of which one verifies by the environment's secret", true, selling("one", PAID, { scheme: "processor" }), selling("two", PAID)],
-    ["told apart by the product", false, selling("one", { ...PAID, product: "one" }), selling("two", { ...PAID, product: "two" })],
+    ["with lists that share a type", true, selling("one", { event_type: ["a", "b"] }), selling("two", { event_type: ["b", "c"] })],
+    ["of which one verifies with the environment's secret", true, selling("one", PAID, { scheme: "processor" }), selling("two", PAID)],
+    ["separated by the product", false, selling("one", { ...PAID, product: "one" }), selling("two", { ...PAID, product: "two" })],
     [
-      "told apart by one path under two names",
+      "separated by one path under two names",
       false,
       selling("one", { ...PAID, product: "one" }),
       selling("two", { ...PAID, what: "two" }, STRIPE, { event_type: "type", email: "email", what: MAP.product }),
     ],
-    ["of different events", false, selling("one", PAID), selling("two", { event_type: "invoice.paid" })],
-    ["of different providers", false, selling("one", PAID), selling("two", PAID, { ...STRIPE, header: "X-Shop-Signature" })],
-    ["that sell the same", false, selling("one", PAID), selling("two", PAID, STRIPE, MAP, "one")],
+    ["for different events", false, selling("one", PAID), selling("two", { event_type: "invoice.paid" })],
+    ["for different providers", false, selling("one", PAID), selling("two", PAID, { ...STRIPE, header: "X-Shop-Signature" })],
+    ["that sell the same product", false, selling("one", PAID), selling("two", PAID, STRIPE, MAP, "one")],
   ];
 
   test.each(ROWS)("%s", async (_what, warns, one, other) => {
@@ -263,7 +263,7 @@ describe("relay validate", () => {
   const good = { name: "good", trigger: HOOKS, actions: [{ type: "write_record", collection: "orders", data: {} }] };
   const warned = { ...good, name: "warned", actions: [{ type: "write_record", collection: "ghosts", data: {} }] };
 
-  test("counts what it finds, and --strict fails on warnings", async () => {
+  test("counts its findings, and --strict fails on warnings", async () => {
     const clean = await validateFiles({ "relays/good.json": good, "catalog.json": CATALOG }, "--strict");
     expect([clean.code, clean.told]).toEqual([0, "2 files checked, no problems, no warnings."]);
     const files = { "relays/good.json": good, "relays/warned.json": warned, "catalog.json": CATALOG };
@@ -278,13 +278,13 @@ describe("relay validate", () => {
     expect((await validateFiles(files, "--strict")).code).toBe(1);
   });
 
-  test("judges a named file beside the others of its folder, and tells of the named one alone", async () => {
+  test("checks a named file together with its folder, and reports only the named file", async () => {
     const files = { "relays/good.json": good, "relays/warned.json": warned, "catalog.json": CATALOG };
     const ran = await validateFiles(files, "service/relays/good.json", "--strict");
     expect([ran.code, ran.told]).toEqual([0, "1 file checked, no problems, no warnings."]);
   });
 
-  test("a missing `to` for the catalog's collection is a problem, as a save refuses it", async () => {
+  test("reports a missing `to` for the catalog's collection as a problem, because a save refuses it", async () => {
     const definition = { ...good, actions: [{ type: "write_record", collection: "notices", data: { title: "x" } }] };
     const ran = await validateFiles({ "relays/good.json": definition, "catalog.json": CATALOG });
     expect([ran.code, ran.said]).toEqual([
@@ -293,24 +293,24 @@ describe("relay validate", () => {
     ]);
   });
 
-  test("a product sold through a relay that is none of the files is warned of in the catalog", async () => {
+  test("warns in the catalog about a product whose relay is in no file", async () => {
     const catalog = { ...CATALOG, products: { lamp: { soldThrough: { kind: "relay", relay: "gone" } } } };
     const ran = await validateFiles({ "relays/good.json": good, "catalog.json": catalog });
     expect(ran.told).toMatch(/catalog\.json:\d+:\d+ {2}warning: `products\.lamp\.soldThrough\.relay`: there is no relay named gone in these files/);
   });
 
-  test("a broken catalog is told alone: nothing is warned of for its sake", async () => {
+  test("reports a broken catalog without warnings that would follow from it", async () => {
     const ran = await validateFiles({ "relays/warned.json": warned, "catalog.json": "{" });
     expect([ran.code, ran.told]).toEqual([1, "2 files checked, 1 problem, no warnings."]);
   });
 
-  test("a call to the service itself is found by its own origin", async () => {
+  test("recognizes a call to the service by its base URL", async () => {
     const definition = { ...good, actions: [{ type: "call_url", url: "https://relay.example.com/x" }] };
     const ran = await validateFiles({ "relays/good.json": definition }, "--base-url", "https://relay.example.com");
     expect(ran.told).toContain("`actions.0.url` is this service's own host");
   });
 
-  test("what the save of an item refuses is a problem in the file", async () => {
+  test("reports what the save of a catalog item would refuse", async () => {
     const products = { lamp: { soldThrough: { kind: "payment_link", url: "https://user:word@pay.example" } }, bulb: { title: "two\nlines" } };
     const ran = await validateFiles({ "catalog.json": { products } });
     expect([ran.code, ran.said]).toEqual([
@@ -328,7 +328,7 @@ describe("a change of the catalog", () => {
   });
   const problemsOf = async (name: string) => (await service.api("GET", `/relays/${name}`)).body.relay.problems;
 
-  test("that breaks a running relay says so in its answer and stands as the relay's problem until it is mended", async () => {
+  test("that breaks a running relay warns in its response, and is the relay's problem until it is fixed", async () => {
     await service.api("POST", "/collections", { name: "tasks", kind: "shared", fields: { done: "boolean" } });
     await service.api("PUT", "/access/gold", {});
     expect((await service.api("POST", "/relays", { definition: relay("broken") })).body.warnings).toEqual([]);
@@ -359,7 +359,7 @@ describe("a change of the catalog", () => {
     }
   });
 
-  test("also of a product or plan that the relay sells, and the relay's own save clears it", async () => {
+  test("to a product or plan that the relay sells does too, and the relay's own save clears it", async () => {
     const sells = (product: string) => ({
       name: "sells",
       trigger: HOOKS,
@@ -380,7 +380,7 @@ describe("a change of the catalog", () => {
     await service.api("DELETE", "/relays/sells");
   });
 
-  test("that breaks nothing tells nothing, and a relay saved before what it names has no problem", async () => {
+  test("that breaks nothing has no warning, and a relay saved before its references exist has no problem", async () => {
     const early = { name: "early", trigger: HOOKS, actions: [{ type: "write_record", collection: "coming", data: { a: "x" } }] };
     expect((await service.api("POST", "/relays", { definition: early })).body.warnings).toMatchObject([{ code: "reference_missing" }]);
     expect((await service.api("PUT", "/products/other", {})).body.warnings).toEqual([]);
@@ -389,7 +389,7 @@ describe("a change of the catalog", () => {
     expect(made.body.warnings).toMatchObject([{ code: "record_does_not_fit", field: "relays.early.actions.0.data.a" }]);
   });
 
-  test("that concerns more relays than one answer looks at says how many were not", async () => {
+  test("that affects more relays than one response checks counts the others", async () => {
     await service.api("POST", "/collections", { name: "wide", kind: "shared", fields: { a: "text" } });
     const definition = { trigger: HOOKS, actions: [{ type: "write_record", collection: "wide", data: { a: "x" } }] };
     const text = (name: string) => JSON.stringify({ name, ...definition });
@@ -410,7 +410,7 @@ describe("a change of the catalog", () => {
       field: "relays",
       message: expect.stringMatching(/^6 more relays name what was changed/),
     });
-    // None of them names an access slug.
+    // None of the relays names an access slug.
     expect((await service.api("PUT", "/access", { items: [{ slug: "gold" }] })).body.warnings).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** One tick a period, whatever the clock does. The wall clock jumps; the time that passes does not. */
+/** One tick for each period, whatever the clock does. The wall clock jumps, but elapsed time does not. */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
@@ -7,8 +7,8 @@ import { openTimetable, type Timetable } from "../kit/timetable.ts";
 
 const START = "2026-01-15T12:59:00Z";
 
-describe("a wall clock that is set", () => {
-  test("forth is waited out for a minute: then the newest period runs late, those jumped over are dead", async () => {
+describe("a wall clock that is changed", () => {
+  test("forward is ignored for a minute, and then the newest period runs late and skipped ones are dead", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     table.clock.jump(3 * HOUR_MS);
@@ -18,7 +18,7 @@ describe("a wall clock that is set", () => {
     expect(await states(table)).toEqual(["13:00 queued", "14:00 dead", "15:00 dead", "16:00 queued"]);
   });
 
-  test("back makes no tick of a period that ticked, and the schedule goes on behind it", async () => {
+  test("backward makes no second tick of a period, and the schedule continues after it", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * HOUR_MS + 2 * MINUTE_MS);
     table.clock.jump(-2 * HOUR_MS);
@@ -26,7 +26,7 @@ describe("a wall clock that is set", () => {
     expect(await states(table)).toEqual(["13:00 queued", "14:00 queued", "15:00 queued", "16:00 queued"]);
   });
 
-  test("back by seconds around a beginning ticks once", async () => {
+  test("backward by seconds around the start of a period ticks once", async () => {
     await using table = await hourly();
     for (let turn = 0; turn < 5; turn++) {
       await table.clock.advance(MINUTE_MS + 1_000);
@@ -35,7 +35,7 @@ describe("a wall clock that is set", () => {
     expect(await states(table)).toEqual(["13:00 queued"]);
   });
 
-  test("forth by a day for ten seconds costs no tick: all that follow are on time", async () => {
+  test("forward by a day for ten seconds loses no tick, and all later ticks are on time", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     table.clock.jump(DAY_MS);
@@ -47,7 +47,7 @@ describe("a wall clock that is set", () => {
     expect(ticks.filter(({ periodStart, recordedAt }) => periodStart !== recordedAt)).toEqual([]);
   });
 
-  test("forth by a day for an hour stores the day's periods as missed, and each runs when it really begins", async () => {
+  test("forward by a day for an hour stores the day's periods as missed, and each runs when it really begins", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     table.clock.jump(DAY_MS);
@@ -59,7 +59,7 @@ describe("a wall clock that is set", () => {
     expect(ticks.map(({ state, reason }) => [state, reason])).toEqual(Array.from({ length: 25 }, () => ["queued", null]));
   });
 
-  test("forth and back by a day ticks no period twice, and none is lost", async () => {
+  test("forward and backward by a day ticks no period twice and loses none", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     table.clock.jump(DAY_MS);
@@ -71,7 +71,7 @@ describe("a wall clock that is set", () => {
     expect([...starts].sort()).toEqual(all.map((ms) => new Date(ms).toISOString()));
   });
 
-  test("fifty years forth and back does not silence the schedule until that day", async () => {
+  test("fifty years forward and back does not silence the schedule until that day", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     table.clock.jump(50 * 365 * DAY_MS);
@@ -84,7 +84,7 @@ describe("a wall clock that is set", () => {
     expect(new Set(starts).size).toBe(starts.length);
   });
 
-  test("to 1970 and back, as a dead battery does, ticks no period twice", async () => {
+  test("to 1970 and back, as with a dead battery, ticks no period twice", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     const backMs = table.clock.now();
@@ -95,7 +95,7 @@ describe("a wall clock that is set", () => {
     expect(await states(table)).toEqual(["13:00 queued", "14:00 queued"]);
   });
 
-  test("back to before the relay was made lets it count from there", async () => {
+  test("to before the relay was made lets it count from there", async () => {
     await using table = await hourly();
     table.clock.jump(-30 * DAY_MS);
     await table.clock.advance(10 * MINUTE_MS);
@@ -114,7 +114,7 @@ describe("a wall clock that is set", () => {
 });
 
 test.each([1, 2, 3, 4, 5, 6].slice(0, rounds({ slice: ON_POSTGRES ? 1 : 3, soak: 6 })))(
-  "a clock that jumps at random, edits, pauses and restarts between, never makes two ticks of one period (seed %p)",
+  "at random, with edits, pauses and restarts, never makes two ticks of one period (seed %p)",
   async (seed) => {
     await using table = await hourly();
     const random = makeRandom(seed);
@@ -159,7 +159,7 @@ async function states(table: Timetable): Promise<string[]> {
   return (await table.ticks("beat")).map((tick) => `${tick.periodStart.slice(11, 16)} ${tick.state}`);
 }
 
-/** A small seeded generator (mulberry32), so that a failure comes again. */
+/** A small seeded random generator (mulberry32), so that a failure can be reproduced. */
 function makeRandom(seed: number): () => number {
   let state = seed;
   return () => {

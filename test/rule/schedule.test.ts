@@ -1,4 +1,4 @@
-/** The specification's "schedule": one tick a period, on UTC, by the clock that the test moves. */
+/** The specification's "schedule": one tick for each period in UTC, by the clock that the test moves. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -13,7 +13,7 @@ import { EVENT_ID } from "../kit/event-sql.ts";
 import { IS_SOAK, rounds } from "../kit/rounds.ts";
 import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
 
-/** A sleep so long that a simulated year is a few thousand wakes. */
+/** Polls so rarely that a simulated year takes only a few thousand wake-ups. */
 const NEVER_LOOK_MS = 1_000 * DAY_MS;
 const starts = (ticks: readonly Tick[]): string[] => ticks.map((tick) => tick.periodStart);
 
@@ -44,7 +44,7 @@ describe("a period begins", () => {
   });
 });
 
-test("4,000 instants lie in the period that plain arithmetic on UTC gives", () => {
+test("4,000 instants have the period that plain UTC arithmetic gives", () => {
   const hour = (hours: number): number => hours * HOUR_MS;
   const schedules: [ScheduleTrigger, periodMs: number, anchorMs: number][] = [
     [{ kind: "schedule", every: "15m" }, hour(1) / 4, 0],
@@ -68,7 +68,7 @@ test("4,000 instants lie in the period that plain arithmetic on UTC gives", () =
   }
 });
 
-test("what was settled before there was one mark stays settled, and a span that lies ahead counts for nothing", () => {
+test("periods settled before the mark existed stay settled, and a span in the future does not count", () => {
   const database = new Database(":memory:");
   const [last, ...earlier] = SQLITE_MIGRATIONS.filter(({ number }) => number <= 12).reverse();
   for (const { sql } of earlier.reverse()) database.exec(sql);
@@ -103,12 +103,12 @@ test("what was settled before there was one mark stays settled, and a span that 
   });
 });
 
-// Which moments are due is arithmetic, the same on both databases: on PostgreSQL a few days are enough.
+// Due moments are the same arithmetic on both databases, so a few days are enough on PostgreSQL.
 const AROUND_LEAP_DAY = { from: "2028-02-25T23:59:00Z", days: ON_POSTGRES ? 5 : 20 };
 const LEAP_YEAR = { from: "2027-12-31T23:59:00Z", days: 366 };
 const SPAN = IS_SOAK && !ON_POSTGRES ? LEAP_YEAR : AROUND_LEAP_DAY;
 
-test(`${SPAN.days} days with a leap day have one tick a period`, async () => {
+test(`${SPAN.days} days with a leap day have one tick for each period`, async () => {
   const { from, days } = SPAN;
   const dates = Array.from({ length: days }, (_, day) => new Date(Date.parse(from) + MINUTE_MS + day * DAY_MS));
   const weeks = (weekday: number): number => dates.filter((date) => date.getUTCDay() === weekday).length;
@@ -126,7 +126,7 @@ test(`${SPAN.days} days with a leap day have one tick a period`, async () => {
   expect(leapTuesday).toEqual(["2028-02-29T12:34"].map(iso));
 });
 
-test("the days around a leap day have one tick an hour, half an hour and a quarter", async () => {
+test("the days around a leap day have one tick for each hour, half hour and quarter hour", async () => {
   const days = rounds({ slice: 3, soak: 6, long: 10 });
   const expected = {
     quarterly: [{ every: "15m" }, days * 96],
@@ -136,7 +136,7 @@ test("the days around a leap day have one tick an hour, half an hour and a quart
   await using _table = await tickFor(days, "2028-02-27T23:59:00Z", expected);
 });
 
-/** Lets so many days pass over schedules that must tick so often, each on time and once, and nothing be told. */
+/** Advances this many days over schedules that must tick so often. Each tick must be on time and unique, without an alert. */
 async function tickFor(
   days: number,
   from: string,
@@ -157,8 +157,8 @@ async function tickFor(
 
 describe("a relay", () => {
   test.each([
-    ["made mid-period first fires in the next one", "2026-01-15T12:59:59.999Z", 1, "2026-01-15T13:00"],
-    ["made as a period begins first fires in the next one", "2026-01-15T13:00:00Z", HOUR_MS, "2026-01-15T14:00"],
+    ["made in the middle of a period first fires in the next one", "2026-01-15T12:59:59.999Z", 1, "2026-01-15T13:00"],
+    ["made at the start of a period first fires in the next one", "2026-01-15T13:00:00Z", HOUR_MS, "2026-01-15T14:00"],
   ])("%s", async (_rule, madeAt, waitMs, first) => {
     await using table = await openTimetable(madeAt);
     await table.start();
@@ -169,7 +169,7 @@ describe("a relay", () => {
     expect(starts(await table.ticks("beat"))).toEqual([iso(first)]);
   });
 
-  test("holds the tick as { tick: { periodStart } } and nothing else", async () => {
+  test("has the payload { tick: { periodStart } } and nothing else", async () => {
     await using table = await openTimetable("2026-01-15T12:59:00Z");
     await table.make("beat", { every: "1h" });
     await table.start();
@@ -187,7 +187,7 @@ describe("a relay", () => {
     ]);
   });
 
-  test("that is deleted ticks no more", async () => {
+  test("that is deleted stops ticking", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.clock.advance(MINUTE_MS);
     await table.store.write("dashboard", (tx) => tx.run("DELETE FROM relay"));
@@ -207,7 +207,7 @@ describe("a relay", () => {
     expect(starts(await table.ticks("beat"))).toEqual(["13:00", "13:15", "13:30"].map(onThursday));
   });
 
-  test("whose actions alone are edited keeps its periods, the one begun meanwhile too", async () => {
+  test("whose actions are edited keeps its periods, also one that began in the meantime", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.clock.advance(11 * MINUTE_MS);
@@ -219,7 +219,7 @@ describe("a relay", () => {
 });
 
 describe("after a gap", () => {
-  test("shorter than a period, the missed one runs late and nothing is told", async () => {
+  test("shorter than a period, the missed one runs late without an alert", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.clock.advance(30 * MINUTE_MS);
@@ -228,7 +228,7 @@ describe("after a gap", () => {
     expect(await table.alerts()).toEqual([]);
   });
 
-  test("the newest missed period runs late, older ones are dead rows, and one alert names the count", async () => {
+  test("the newest missed period runs late, older ones are dead rows, and one alert counts them", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.clock.advance(3 * HOUR_MS + 30 * MINUTE_MS);
@@ -253,7 +253,7 @@ describe("after a gap", () => {
     expect(table.logged.filter((line) => line.includes("ticks were missed"))).toHaveLength(1);
   });
 
-  test("the alert is left out where the owner switched relay_failed off", async () => {
+  test("no alert is raised if the owner switched relay_failed off", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.store.write("app", (tx) => tx.run(`UPDATE environment SET settings = '{"alerts":{"relay_failed":false}}'`));
@@ -262,7 +262,7 @@ describe("after a gap", () => {
     expect([(await table.ticks("beat")).length, await table.alerts()]).toEqual([3, []]);
   });
 
-  test("of months, missed periods are stored at most 30 days back", async () => {
+  test("of months, missed periods are stored for at most 30 days back", async () => {
     await using table = await openTimetable("2026-01-15T12:59:00Z");
     await table.make("beat", { every: "1d" });
     await table.make("quick", { every: "15m" });
@@ -298,7 +298,7 @@ describe("after a gap", () => {
     ]);
   });
 
-  test("a second start finds nothing more to do", async () => {
+  test("a second start finds no missed period", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.clock.advance(5 * HOUR_MS);
@@ -311,8 +311,8 @@ describe("after a gap", () => {
   });
 });
 
-describe("while ticks are not recorded", () => {
-  test("a paused relay has none, nor afterwards; it goes on with the next period", async () => {
+describe("a schedule that must not tick", () => {
+  test("has no tick while its relay is paused, nor afterwards, and continues with the next period", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await setState(table, "paused");
     await table.clock.advance(5 * HOUR_MS);
@@ -325,9 +325,9 @@ describe("while ticks are not recorded", () => {
 
   test.each([
     ["runs", "never"],
-    ["is down for a part of it", "before its end"],
-    ["is down when it ends", "after its end"],
-  ])("an environment on hold has none, nor afterwards, while the service %s", async (_rule, back) => {
+    ["is down for part of the hold", "before its end"],
+    ["is down when the hold ends", "after its end"],
+  ])("has no tick while its environment is on hold, nor afterwards, if the service %s", async (_rule, back) => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.hold(true);
     await table.clock.advance(2 * HOUR_MS);
@@ -344,8 +344,8 @@ describe("while ticks are not recorded", () => {
   });
 });
 
-describe("whatever happens in the middle of a tick", () => {
-  test("a transaction that is lost ticks nothing, and the next look ticks once", async () => {
+describe("an interruption during a tick", () => {
+  test("that loses the transaction makes no tick, and the next poll makes one", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.clock.advance(2 * MINUTE_MS);
@@ -361,7 +361,7 @@ describe("whatever happens in the middle of a tick", () => {
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
   });
 
-  test("two that tick at once tick once", async () => {
+  test("by a second tick at the same time makes one tick", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
     await table.clock.advance(2 * MINUTE_MS);
@@ -374,7 +374,7 @@ describe("whatever happens in the middle of a tick", () => {
   test.each<[by: string, record: (table: Timetable, store: FencedStore) => Promise<void>]>([
     ["the scheduler", (table, store) => table.start(store)],
     ["a pause or a hold", settleAll],
-  ])("%s that is killed at any step after a week's stop loses no tick and makes none twice", async (_rule, record) => {
+  ])("that kills %s at any step after a week's stop loses no tick and doubles none", async (_rule, record) => {
     await using table = await openTimetable("2026-01-15T12:07:00Z");
     await table.make("beat", { every: "15m" });
     await table.make("daily", { every: "1d" });
@@ -416,7 +416,7 @@ describe("whatever happens in the middle of a tick", () => {
     ]);
   });
 
-  test("what was missed in several steps is one alert, which names them all", async () => {
+  test("several steps of missed periods make one alert, which counts them all", async () => {
     await using table = await openTimetable("2026-01-15T12:07:00Z");
     await table.make("beat", { every: "15m" });
     await table.clock.advance(7 * DAY_MS);
@@ -432,7 +432,7 @@ describe("whatever happens in the middle of a tick", () => {
     ]);
   });
 
-  test("a store that cannot be written makes a tick late, not lost", async () => {
+  test("by a store that cannot be written delays a tick and does not lose it", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.beside.whileUnwritable(async () => {
       await table.clock.advance(MINUTE_MS);
@@ -443,7 +443,7 @@ describe("whatever happens in the middle of a tick", () => {
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
   });
 
-  test("a schedule that fails for another reason is tried again, and holds up no other", async () => {
+  test("by another error in one schedule is retried, and delays no other", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.make("other", { every: "1h" });
     const id = await relayId(table);

@@ -1,4 +1,4 @@
-/** A database whose tables are not those of its version: opening it says what differs and changes nothing, and doctor says the same. */
+/** A database whose tables differ from its version. Opening it reports the difference and changes nothing, and doctor reports the same. */
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
@@ -19,7 +19,7 @@ const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
 const clock = new VirtualClock(Date.UTC(2030, 0, 1));
 const ADVICE = "Nothing was changed. To do: start the version that wrote the database, or restore a backup that a released version made.";
-/** Another text was applied as the newest migration. */
+/** Makes the newest migration's hash differ, as if another text had been applied. */
 const OTHER_TEXT = `UPDATE schema_migration SET hash = 'other' WHERE number = ${SCHEMA_VERSION}`;
 const OTHER_TEXT_IS = new RegExp(`migration ${SCHEMA_VERSION} \\(\\S+\\) has another text here`);
 
@@ -63,7 +63,7 @@ const refusalOf = (work: Promise<unknown>): Promise<string> =>
   );
 
 describe("a database file", () => {
-  test.each([...DIFFERENCES])("with $what is refused as it is, and doctor fails", async ({ sql, says }) => {
+  test.each([...DIFFERENCES])("with $what is refused and unchanged, and doctor fails", async ({ sql, says }) => {
     const dataDir = await newDirectory();
     const file = join(dataDir, "relay.db");
     change(file, sql);
@@ -102,7 +102,7 @@ describe("a database file", () => {
     expect(await tablesFinding(dataDir, null)).toMatchObject({ state: "fail", message: expect.stringContaining("unknown_call") });
   });
 
-  test("with tables, columns and indexes of the operator's own opens", async () => {
+  test("with the operator's own tables, columns and indexes opens", async () => {
     const dataDir = await newDirectory();
     change(join(dataDir, "relay.db"), [
       "CREATE TABLE report (day TEXT)",
@@ -123,7 +123,7 @@ describe("a database file", () => {
 });
 
 describe("PostgreSQL", () => {
-  test.each([...DIFFERENCES])("with $what is refused as it is, and doctor fails", async ({ sql, says }) => {
+  test.each([...DIFFERENCES])("with $what is refused and unchanged, and doctor fails", async ({ sql, says }) => {
     await using fresh = await freshDatabase();
     await using direct = new SQL(fresh.url, { max: 1 });
     for (const one of sql) await direct.unsafe(one);
@@ -133,7 +133,7 @@ describe("PostgreSQL", () => {
     expect(await tablesFinding(folder, fresh.place)).toMatchObject({ state: "fail", message: expect.stringMatching(says) });
   });
 
-  test("of an older schema that no step fits is refused with everything as it was", async () => {
+  test("of an older schema that no step fits is refused and unchanged", async () => {
     await using older = await olderDatabase(40, ["ALTER TABLE subscription ADD COLUMN ended_event_id text"]);
     await using direct = new SQL(older.url, { max: 1 });
     const state = () => direct`SELECT (SELECT max(number) FROM schema_migration)::int AS number, (SELECT count(*) FROM pg_attribute)::int AS columns`;

@@ -9,13 +9,13 @@ const newDir = async () => join(await mkdtemp(join(tmpdir(), "relay-secrets-")),
 const readAll = async (dir: string) => Object.fromEntries(await readLocalSecrets(dir));
 
 describe("the local secrets file", () => {
-  test("is nothing before a secret is made", async () => {
+  test("does not exist before a secret is made", async () => {
     const dir = await newDir();
     expect(await readAll(dir)).toEqual({});
     await expect(stat(dir)).rejects.toThrow();
   });
 
-  test("is made for its owner alone, with its line in .gitignore, and no draft is left", async () => {
+  test("is readable only by its owner, has a line in .gitignore, and leaves no draft", async () => {
     const dir = await newDir();
     await setLocalSecrets(dir, "orders", { receiverSecret: "rcv_1" });
     expect((await stat(join(dir, ".secrets.json"))).mode & 0o777).toBe(0o600);
@@ -28,8 +28,8 @@ describe("the local secrets file", () => {
 
   test.each([
     ["another file", "elsewhere"],
-    ["nothing yet", "not-there"],
-  ])("nothing is written through a .gitignore that is a link to %s, and no secret without it", async (_, name) => {
+    ["no file", "not-there"],
+  ])("is not created if .gitignore is a link to %s, and nothing is written through the link", async (_, name) => {
     const service = await newDir();
     const dir = dirname(service);
     await mkdir(service);
@@ -42,7 +42,7 @@ describe("the local secrets file", () => {
     expect(await readdir(service)).toEqual([".gitignore"]);
   });
 
-  test("a link to a file that says the line already is left as it is", async () => {
+  test("accepts a .gitignore that is a link to a file with the line, and leaves it unchanged", async () => {
     const service = await newDir();
     const dir = dirname(service);
     await mkdir(service);
@@ -52,7 +52,7 @@ describe("the local secrets file", () => {
     expect((await readLocalSecrets(service)).get("orders")).toEqual({ receiverSecret: "s" });
   });
 
-  test("keeps what .gitignore already says, and does not say it twice", async () => {
+  test("keeps the lines of .gitignore, and adds its own only once", async () => {
     const dir = await newDir();
     await setLocalSecrets(dir, "a", { receiverSecret: "1" });
     const once = await readFile(join(dir, ".gitignore"), "utf8");
@@ -77,7 +77,7 @@ describe("the local secrets file", () => {
     });
   });
 
-  test("keeps what servers made beside the local ones, and neither writes over the other", async () => {
+  test("stores secrets of servers next to local ones, and neither overwrites the other", async () => {
     const dir = await newDir();
     const place = "https://relay.example.com/shop/development";
     await setLocalSecrets(dir, "orders", { receiverSecret: "local" });
@@ -89,14 +89,14 @@ describe("the local secrets file", () => {
     expect(text[place]).toEqual({ orders: { receiverSecret: "server", signingSecret: "sgn" } });
   });
 
-  test("loses nothing to changes made at once", async () => {
+  test("loses no secret in concurrent changes", async () => {
     const dir = await newDir();
     const names = Array.from({ length: 12 }, (_, at) => `relay-${at}`);
     await Promise.all(names.map((name) => setLocalSecrets(dir, name, { receiverSecret: name })));
     expect(Object.keys(await readAll(dir)).sort()).toEqual(names.sort());
   });
 
-  test("goes back to owner alone when it was opened up", async () => {
+  test("is readable only by its owner again after its mode was opened", async () => {
     const dir = await newDir();
     await setLocalSecrets(dir, "a", { receiverSecret: "1" });
     await writeFile(join(dir, ".secrets.json"), "{}", { mode: 0o644 });
@@ -110,7 +110,7 @@ describe("the local secrets file", () => {
     ["a relay that is no object", '{"orders":"secret_abc"}'],
     ["a secret that is no text", '{"orders":{"receiverSecret":{"x":"secret_abc"}}}'],
   ];
-  test.each(broken)("that cannot be read is refused without showing it, and left as it is: %s", async (_rule, text) => {
+  test.each(broken)("that cannot be read is refused without showing it, and is unchanged: %s", async (_rule, text) => {
     const dir = await mkdtemp(join(tmpdir(), "relay-secrets-"));
     await writeFile(join(dir, ".secrets.json"), text);
     const expected = expect.objectContaining({

@@ -23,30 +23,30 @@ function refusal(fields: SecretFields, value: string): Refusal | null {
 
 describe("a pasted secret that is stored", () => {
   const rows: [string, SecretFields, string, string][] = [
-    ["at least 24 characters", hmac, "abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwx"],
-    ["22 when it mixes upper-case, lower-case and digits", hmac, "Abcdefghijklmnopqrstu1", "Abcdefghijklmnopqrstu1"],
-    ["outer white space is trimmed", hmac, ` \t${SECRET}\r\n`, SECRET],
-    ["an ASCII space is allowed inside", token, `Bearer ${SECRET}`, `Bearer ${SECRET}`],
-    ["a Standard Webhooks secret starts with whsec_", hooks, `whsec_${SECRET}`, `whsec_${SECRET}`],
-    ["an HMAC recipe keeps whsec_ as part of it", hmac, `whsec_${SECRET}`, `whsec_${SECRET}`],
-    ["every visible ASCII character is plain", hmac, "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~", "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~"],
-    ["a hexadecimal secret of 32 characters", hmac, "4748a41fa74c7793de49e5d1fcf50ba3", "4748a41fa74c7793de49e5d1fcf50ba3"],
+    ["has at least 24 characters", hmac, "abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwx"],
+    ["has at least 22 when it mixes upper case, lower case and digits", hmac, "Abcdefghijklmnopqrstu1", "Abcdefghijklmnopqrstu1"],
+    ["loses outer white space", hmac, ` \t${SECRET}\r\n`, SECRET],
+    ["can contain an ASCII space", token, `Bearer ${SECRET}`, `Bearer ${SECRET}`],
+    ["for Standard Webhooks starts with whsec_", hooks, `whsec_${SECRET}`, `whsec_${SECRET}`],
+    ["keeps whsec_ as part of it on an HMAC recipe", hmac, `whsec_${SECRET}`, `whsec_${SECRET}`],
+    ["can contain every visible ASCII character", hmac, "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~", "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~"],
+    ["can be hexadecimal with 32 characters", hmac, "4748a41fa74c7793de49e5d1fcf50ba3", "4748a41fa74c7793de49e5d1fcf50ba3"],
   ];
   test.each(rows)("%s", (_rule, fields, value, stored) => {
     expect(readPastedSecret(fields, value)).toMatchObject({ kind: "pasted", stored });
   });
 });
 
-describe("one HMAC key is one Standard Webhooks secret, however it is written", () => {
+describe("one HMAC key is one Standard Webhooks secret in every spelling", () => {
   const key = createHash("sha256").update("a key of a Standard Webhooks sender").digest();
   const long = Buffer.concat([key, key, key.subarray(0, 1)]);
   const hash = createHash("sha256").update(long).digest();
   const write = (bytes: Buffer): string => `whsec_${bytes.toString("base64")}`;
   test.each<[string, string, Buffer]>([
     ["without its padding", write(key).replace(/=+$/, ""), key],
-    ["with a zero behind it", write(Buffer.concat([key, Buffer.alloc(1)])), key],
-    ["filled up with zeros to a block", write(Buffer.concat([key, Buffer.alloc(32)])), key],
-    ["longer than a block, as its hash", write(long), hash],
+    ["with a zero byte appended", write(Buffer.concat([key, Buffer.alloc(1)])), key],
+    ["padded with zeros to a block", write(Buffer.concat([key, Buffer.alloc(32)])), key],
+    ["as its hash, if longer than a block", write(long), hash],
     ["as the hash itself", write(hash), hash],
   ])("%s", (_words, value, stored) => {
     expect(readPastedSecret(hooks, value).stored).toBe(write(stored));
@@ -70,10 +70,10 @@ describe("a pasted secret that is refused with invalid_input", () => {
     ["a line break inside", hmac, `${SECRET}\n${SECRET}x`, "holds a line break"],
     ["a tab inside", token, `Bearer\t${SECRET}`, "holds a tab"],
     ["a control character", hmac, `${SECRET}\x00a`, "holds the control character U+0000"],
-    ["one character over and over", hmac, "a".repeat(30), "repeated pattern"],
-    ["a word over and over", hmac, "secret".repeat(5), "repeated pattern"],
-    ["a word over and over whose last turn is cut off", hmac, "secret".repeat(4).concat("sec"), "repeated pattern"],
-    ["two halves that are the same", hmac, `${SECRET}${SECRET}`, "repeated pattern"],
+    ["one character repeated", hmac, "a".repeat(30), "repeated pattern"],
+    ["a word repeated", hmac, "secret".repeat(5), "repeated pattern"],
+    ["a word repeated whose last repetition is cut off", hmac, "secret".repeat(4).concat("sec"), "repeated pattern"],
+    ["two equal halves", hmac, `${SECRET}${SECRET}`, "repeated pattern"],
     ["a pattern after whsec_", hooks, `whsec_${"AAAA".repeat(8)}`, "repeated pattern"],
     ["a Standard Webhooks secret without whsec_", hooks, SECRET, "does not start with whsec_"],
     ["a Standard Webhooks secret in capitals", hooks, `WHSEC_${SECRET}`, "does not start with whsec_"],
@@ -121,7 +121,7 @@ describe("a fingerprint", () => {
     return fingerprintStored(by, kind, stored);
   };
 
-  test("of a secret is short, the same for the same secret, and nothing without the master key", () => {
+  test("of a secret is short, the same for the same secret, and different without the master key", () => {
     const fingerprint = fingerprintOf(hmac, SECRET);
     expect(fingerprint).toMatch(/^hmac:[0-9a-f]{16}$/);
     expect(fingerprintOf(token, ` ${SECRET}`)).toBe(fingerprint);
@@ -131,7 +131,7 @@ describe("a fingerprint", () => {
     for (const text of plain) expect(fingerprint).not.toContain(createHash("sha256").update(text).digest("hex").slice(0, 16));
   });
 
-  test("of a public key is the SHA-256 of its SPKI, however it was pasted", () => {
+  test("of a public key is the SHA-256 of its SPKI, in whatever format it was pasted", () => {
     const fields = { scheme: "signature", algorithm: "ed25519" };
     const expected = createHash("sha256").update(Buffer.from(ed.stored, "base64")).digest("base64").replace("=", "");
     for (const value of [ed.stored, edPem]) {
@@ -147,7 +147,7 @@ describe("a minted secret", () => {
     ["for a shared token survives a header and a query", token, () => mintReceiverSecret("shared_token"), /^rcv_[\w-]{43}$/],
     ["for call_url", hmac, () => mintSigningSecret(), /^sgn_[\w-]{43}$/],
   ];
-  test.each(rows)("%s, passes the rules of a pasted one, and is never the same twice", (_rule, fields, mint, form) => {
+  test.each(rows)("%s, passes the rules of a pasted one, and never repeats", (_rule, fields, mint, form) => {
     const secret = mint();
     expect(secret).toMatch(form);
     expect(readPastedSecret(fields, secret).stored).toBe(secret);

@@ -85,15 +85,15 @@ describe("a public key that is refused with invalid_input", () => {
     ["words", ED, "my public key", "not a key"],
     ["a shared secret", ED, "whsec_Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS", "not a key"],
     ["31 bytes", ED, edRaw.subarray(1).toString("hex"), "not a key"],
-    ["33 bytes that are no point", EC, Buffer.alloc(33, 9).toString("hex"), "not a key"],
+    ["33 bytes that are no curve point", EC, Buffer.alloc(33, 9).toString("hex"), "not a key"],
     ["hex with a character missing", ED, edRaw.toString("hex").slice(1), "not a key"],
     ["base64url", EC, point.toString("base64url").replace(/^./, "-"), "not a key"],
     ["an SPKI cut off", EC, ecSpki.subarray(0, -1).toString("base64"), "not a key"],
     ["an SPKI with bytes after it", ED, Buffer.concat([edSpki, Buffer.of(0)]).toString("base64"), "not a key"],
     ["a PEM block cut off", ED, pem(ed.publicKey).slice(0, 60), "not a key"],
     ["two PEM blocks", ED, pem(ed.publicKey).repeat(2), "not a key"],
-    ["a PEM block of something else", ED, pem(ed.publicKey).replaceAll("PUBLIC KEY", "EC PARAMETERS"), "not a key"],
-    ["an endless text", ED, "A".repeat(100_000), "not a key"],
+    ["a PEM block of another type", ED, pem(ed.publicKey).replaceAll("PUBLIC KEY", "EC PARAMETERS"), "not a key"],
+    ["a very long text", ED, "A".repeat(100_000), "not a key"],
     ["a private key, PKCS#8 PEM", ED, ed.privateKey.export({ format: "pem", type: "pkcs8" }) as string, "private key"],
     ["a private key, SEC1 PEM", EC, ec.privateKey.export({ format: "pem", type: "sec1" }) as string, "private key"],
     ["a private key, PKCS#8 in base64", ED, pkcs8(ed.privateKey).toString("base64"), "private key"],
@@ -116,7 +116,7 @@ describe("a public key that is refused with invalid_input", () => {
     ["a P-256 point off the curve, 33 bytes", EC, offCurveX?.toString("hex") ?? "", "not on the P-256 curve"],
     ["a P-256 point off the curve in an SPKI", EC, offCurveSpki.toString("base64"), "not on the P-256 curve"],
     ["an Ed25519 point off the curve", ED, Buffer.alloc(32, 2).toString("hex"), "off the curve"],
-    ["an Ed25519 point not written canonically", ED, `ed${"ff".repeat(30)}7f`, "off the curve"],
+    ["an Ed25519 point that is not encoded canonically", ED, `ed${"ff".repeat(30)}7f`, "off the curve"],
     ["the Ed25519 neutral point", ED, `01${"00".repeat(31)}`, "small order"],
     ["an Ed25519 point of order 4", ED, "00".repeat(32), "small order"],
     ["an Ed25519 point of order 2", ED, `ec${"ff".repeat(30)}7f`, "small order"],
@@ -139,7 +139,7 @@ describe("a public key that is refused with invalid_input", () => {
   });
 });
 
-test("many Ed25519 keys are all found usable", () => {
+test("many Ed25519 keys are all accepted", () => {
   for (let round = 0; round < 50; round++) {
     const key = spki(generateKeyPairSync("ed25519").publicKey);
     expect(createPublicKey({ key: readPublicKey(ED, key.toString("hex")), format: "der", type: "spki" }).type).toBe("public");

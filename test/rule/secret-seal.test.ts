@@ -9,7 +9,7 @@ import { SECRET } from "../kit/sender-call.ts";
 const sealer = new Sealer(Buffer.alloc(32, 1));
 
 describe("a sealed secret", () => {
-  test("opens with the same context and master key alone", () => {
+  test("opens only with the same context and master key", () => {
     const sealed = sealer.seal(SECRET, "receiver:rly_1");
     expect(sealer.unseal(sealed, "receiver:rly_1")).toBe(SECRET);
     expect(new Sealer(Buffer.alloc(32, 1)).unseal(sealed, "receiver:rly_1")).toBe(SECRET);
@@ -17,20 +17,20 @@ describe("a sealed secret", () => {
     expect(() => new Sealer(Buffer.alloc(32, 2)).unseal(sealed, "receiver:rly_1")).toThrow("cannot be opened");
   });
 
-  test("opens from any view of bytes, as a database gives them", () => {
+  test("opens from any view of bytes, as databases return them", () => {
     const sealed = sealer.seal("é", "c");
     const padded = new Uint8Array(sealed.length + 10);
     padded.set(sealed, 5);
     expect(sealer.unseal(padded.subarray(5, 5 + sealed.length), "c")).toBe("é");
   });
 
-  test("holds nothing of the secret and is never the same twice", () => {
+  test("does not contain the secret and never repeats", () => {
     const sealed = Buffer.from(sealer.seal(SECRET, "c"));
     expect(sealed.includes(SECRET)).toBe(false);
     expect(Buffer.from(sealer.seal(SECRET, "c")).equals(sealed)).toBe(false);
   });
 
-  test("with any bit changed, cut off or grown does not open", () => {
+  test("does not open if any bit is changed, or if it is shorter or longer", () => {
     const sealed = Buffer.from(sealer.seal(SECRET, "c"));
     for (let at = 0; at < sealed.length; at++) {
       const changed = Buffer.from(sealed);
@@ -41,13 +41,13 @@ describe("a sealed secret", () => {
     expect(() => sealer.unseal(Buffer.concat([sealed, Buffer.of(0)]), "c")).toThrow("cannot be opened");
   });
 
-  test("may be empty", () => {
+  test("can be empty", () => {
     expect(sealer.unseal(sealer.seal("", "c"), "c")).toBe("");
   });
 });
 
 describe("a digest", () => {
-  test("is the same for the same secret and another for another secret or master key", () => {
+  test("is the same for the same secret and differs for another secret or master key", () => {
     const digest = Buffer.from(sealer.digest(SECRET));
     expect(digest).toHaveLength(32);
     expect(digest.equals(sealer.digest(SECRET))).toBe(true);
@@ -59,7 +59,7 @@ describe("a digest", () => {
 describe("the master key", () => {
   const newDir = () => mkdtemp(join(tmpdir(), "relay-key-"));
 
-  test("is made once, 32 bytes, for its owner alone, and leaves no draft behind", async () => {
+  test("is made once with 32 bytes, is readable only by its owner, and leaves no draft", async () => {
     const dir = join(await newDir(), "data");
     const key = await loadMasterKey(dir, null);
     expect(key).toHaveLength(32);
@@ -68,13 +68,13 @@ describe("the master key", () => {
     expect(await readdir(dir)).toEqual(["master.key"]);
   });
 
-  test("is one and the same for processes that start together", async () => {
+  test("is the same for processes that start together", async () => {
     const dir = await newDir();
     const keys = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey(dir, null)));
     expect(new Set(keys.map((key) => Buffer.from(key).toString("hex"))).size).toBe(1);
   });
 
-  test("of the environment wins, in hex or base64, and no file is made", async () => {
+  test("of the environment takes precedence, in hex or base64, and no file is made", async () => {
     const dir = await newDir();
     const bytes = Buffer.alloc(32, 7);
     for (const text of [bytes.toString("hex"), bytes.toString("base64"), ` ${bytes.toString("hex")}\n`]) {
@@ -89,7 +89,7 @@ describe("the master key", () => {
     ["33 bytes", "ab".repeat(33)],
     ["words", "correct horse battery staple"],
   ];
-  test.each(wrong)("of a wrong length is refused with a sentence that does not show it: %s", async (_rule, text) => {
+  test.each(wrong)("of a wrong length is refused with a message that does not show it: %s", async (_rule, text) => {
     const dir = await newDir();
     const expected = expect.objectContaining({
       code: "invalid_input",

@@ -1,6 +1,6 @@
 /**
- * Any order of payments, refunds, renewals, cancellations, repeats and spending, against a model that a person can check in their head:
- * what is held is what the receipts say, each ref counted once.
+ * Compares any order of payments, refunds, renewals, cancellations, repeats and spending with a simple model. Access equals what the receipts say,
+ * and each ref counts once.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -45,10 +45,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("spend"), who, amount: fc.integer({ min: 1, max: 150 }) }),
 );
 
-/** What should be held, worked out from the steps alone. */
+/** The expected access, computed only from the steps. */
 class Model {
   readonly credits = [0, 0];
-  /** With the ref of the newest payment. */
+  /** The active plan, with the ref of its newest payment. */
   readonly plan: (null | { plan: Plan; paid: number })[] = [null, null];
   readonly #sold = new Map<number, { who: number; item: string; refunded: boolean }>();
 
@@ -135,7 +135,7 @@ async function spend(person: PersonRow, amount: number): Promise<string> {
   });
 }
 
-test("any order of fulfil, refund, renew, cancel, repeat and spend leaves what the model holds", async () => {
+test("any order of fulfill, refund, renew, cancel, repeat and spend leaves the state of the model", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
       const prefix = `world${++world}`;

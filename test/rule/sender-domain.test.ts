@@ -23,7 +23,7 @@ const recordOf = async () => {
   if (row === null) throw new Error("No domain is set.");
   return viewSenderDomain(row).record;
 };
-/** DNS that holds what the record asks for, among other things. */
+/** DNS that contains the record's value among other values. */
 const published =
   (value: string): TxtResolver =>
   async () => ["v=spf1 -all", value];
@@ -33,7 +33,7 @@ const broken: TxtResolver = () => Promise.reject(new Error("ETIMEOUT"));
 beforeEach(() => store.write("app", (tx) => removeSenderDomain(tx, { environmentId, by, nowMs: clock.now() })));
 
 describe("a sender domain", () => {
-  test("starts unverified, with a TXT record to paste, and nothing is sent from it", async () => {
+  test("starts unverified with a TXT record to create, and sends nothing", async () => {
     const view = viewSenderDomain(await save({ domain: "Shop.Example." }));
     expect(view).toMatchObject({
       domain: "shop.example",
@@ -49,7 +49,7 @@ describe("a sender domain", () => {
     expect(await address("event")).toBeNull();
   });
 
-  test("is verified once the record is there, and each kind has its word", async () => {
+  test("is verified once the record exists, and each kind has its local part", async () => {
     await save({ domain: "shop.example", accountWord: "billing" });
     const asked: string[] = [];
     const { value } = await recordOf();
@@ -72,7 +72,7 @@ describe("a sender domain", () => {
     expect(message).toContain("does not hold the expected value yet");
   });
 
-  test("loses its verification when a look finds the record gone, not when DNS fails", async () => {
+  test("loses its verification when a check finds no record, but not when DNS fails", async () => {
     await save({ domain: "shop.example" });
     await verify(published((await recordOf()).value));
     await verify(broken);
@@ -81,7 +81,7 @@ describe("a sender domain", () => {
     expect(await address("event")).toBeNull();
   });
 
-  test("keeps token and verification when only a word changes; another domain starts anew", async () => {
+  test("keeps token and verification when only a local part changes, and another domain starts again", async () => {
     const first = await save({ domain: "shop.example" });
     await verify(published((await recordOf()).value));
     await save({ domain: "shop.example", eventWord: "news" });
@@ -91,7 +91,7 @@ describe("a sender domain", () => {
     expect(await address("event")).toBeNull();
   });
 
-  test("a domain changed while DNS was asked is not verified by the old one's answer", async () => {
+  test("that changes during a DNS look-up is not verified by the old domain's answer", async () => {
     await save({ domain: "shop.example" });
     const { value } = await recordOf();
     await verify(async () => {
@@ -101,7 +101,7 @@ describe("a sender domain", () => {
     expect(await address("event")).toBeNull();
   });
 
-  test("is IDNA in ASCII", async () => {
+  test("is stored as IDNA in ASCII", async () => {
     expect((await save({ domain: "bücher.example" })).domain).toBe("xn--bcher-kva.example");
   });
 
@@ -112,19 +112,19 @@ describe("a sender domain", () => {
     ["an IP address", { domain: "192.0.2.1" }],
     ["nothing", { domain: "" }],
     ["a line break", { domain: "shop.example\r\nX: y" }],
-    ["a word with an @", { domain: "shop.example", eventWord: "a@b" }],
-    ["a word with a space", { domain: "shop.example", eventWord: "a b" }],
-    ["an empty word", { domain: "shop.example", accountWord: "" }],
-    ["a word with two dots", { domain: "shop.example", eventWord: "a..b" }],
+    ["a local part with an @", { domain: "shop.example", eventWord: "a@b" }],
+    ["a local part with a space", { domain: "shop.example", eventWord: "a b" }],
+    ["an empty local part", { domain: "shop.example", accountWord: "" }],
+    ["a local part with two dots", { domain: "shop.example", eventWord: "a..b" }],
   ])("refuses %s", async (_rule, input) => {
     expect((await refusalOf(() => save(input))).code).toBe("invalid_input");
   });
 
-  test("cannot be verified where none is set", async () => {
+  test("cannot be verified if none is set", async () => {
     expect((await refusalOf(() => verify(empty))).code).toBe("not_found");
   });
 
-  test("every change is audited with before and after", async () => {
+  test("has an audit row with before and after for every change", async () => {
     await save({ domain: "audited.example" });
     await verify(published((await recordOf()).value));
     await verify(published((await recordOf()).value));

@@ -1,4 +1,4 @@
-/** What a sender is to begin with: a definition without problems, told again from its recipe, an example to send, and vectors of its documentation. */
+/** The presets of senders: a valid definition that its recipe identifies, an example event, and vectors from the sender's documentation. */
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ const triggerOf = (name: string) => {
 };
 
 describe("every sender", () => {
-  test("has a name of its own, in the alphabet's order", () => {
+  test("has a unique name, in alphabetical order", () => {
     const names = SENDERS.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)].sort());
     expect(names.length).toBeGreaterThanOrEqual(40);
@@ -40,9 +40,9 @@ describe("every sender", () => {
   test.each(SENDERS.map((sender) => [sender.name, sender] as const))("%s", (name, sender) => {
     expect(checkDefinition(startDefinition(sender))).toMatchObject({ definition: { name }, warnings: [] });
     expect(checkCatalogFile(parseFileText({ text: writeJson(startCatalog(sender)) }))).toMatchObject({ ok: true });
-    // A relay that was begun with it is known again, whatever it does.
+    // A relay that was created from the preset is recognized, whatever it does.
     expect(recogniseSender(triggerOf(name))?.name).toBe(name);
-    // Each sentence is one, and each type that is waited for is told of.
+    // Each text is a sentence, and each expected type has a description.
     const sentences = [sender.summary, sender.secret.where, sender.register, ...sender.pitfalls, ...sender.eventTypes.map(({ meaning }) => meaning)];
     expect(sentences.filter((sentence) => !/^\p{Lu}.*[.):]$/su.test(sentence) && !/^`/.test(sentence))).toEqual([]);
     const types = sender.eventTypes.map(({ type }) => type);
@@ -59,7 +59,7 @@ describe("every file of senders/", () => {
     expect(SENDERS.map(({ name }) => `${name}.json`)).toEqual(files);
   });
 
-  test.each(files)("%s has the fields of a sender and no others", (file) => {
+  test.each(files)("%s has only the fields of a sender, and all of them", (file) => {
     const [, errors] = Errors(senderShape, JSON.parse(readFileSync(join(folder, file), "utf8")));
     expect(errors.map(({ instancePath, message }) => `${file}${instancePath}: ${message}`)).toEqual([]);
   });
@@ -69,13 +69,13 @@ describe("a sample event", () => {
   const sampleOf = async (trigger: ReceiverTrigger, person: string | null = null) =>
     JSON.parse(Buffer.from((await makeSampleEvent(trigger, person)).body).toString());
 
-  test("is the sender's example with an id of its own, so that it can be sent twice", async () => {
+  test("is the sender's example with a new id, so that it can be sent twice", async () => {
     const [one, other] = await Promise.all([1, 2].map(() => sampleOf(triggerOf("paddle"))));
     expect({ json: { ...one, event_id: "" } }).toEqual({ json: { ...paddleExample(), event_id: "" } });
     expect(one.event_id).not.toBe(other.event_id);
   });
 
-  test("is about whom is asked for, and a number stays one", async () => {
+  test("has the person who is asked for, and keeps a number as a number", async () => {
     const stripe = triggerOf("stripe");
     const about = { ...stripe, map: { ...stripe.map, person_email: "data.object.customer_details.email" } };
     expect(JSON.stringify(await sampleOf(about, "grace@example.com"))).toContain('"email":"grace@example.com"');
@@ -83,7 +83,7 @@ describe("a sample event", () => {
     expect(Number.isInteger(update.update_id)).toBe(true);
   });
 
-  test("is made from the definition where that reads what the example has not", async () => {
+  test("is made from the definition if that reads fields that the example lacks", async () => {
     const stripe = triggerOf("stripe");
     const other = { ...stripe, map: { ...stripe.map, coupon: "data.object.discounts.0.coupon" } };
     expect((await sampleOf(other)).data.object.discounts).toBeDefined();
@@ -105,10 +105,10 @@ describe("the recorded requests of real providers verify by the sender's recipe"
   );
 });
 
-/** What the recorded bodies, which are cut, leave out although the sender always sends it, and what the shop itself puts into its metadata. */
+/** Fields that the shortened recordings lack although the sender always sends them, and metadata that the shop sets. */
 const CUT: Readonly<Record<string, readonly string[]>> = { shopify: ["number"], stripe: ["product"] };
 
-describe("the map to begin with names what the recorded event of its kind holds", () => {
+describe("the preset's map names only fields that the recorded event contains", () => {
   test.each(["stripe", "paddle", "shopify", "standard-webhooks"])("%s", (name) => {
     const { map, when } = senderOf(name);
     const recorded = PROVIDERS.find(({ provider }) => provider === name.replace("-", ""))?.cases.find(({ id }) => id === "good");
@@ -121,7 +121,7 @@ describe("the map to begin with names what the recorded event of its kind holds"
   });
 });
 
-/** Quoted as data from each vendor's page on its signatures. */
+/** Quoted from each vendor's page on its signatures. */
 const VECTORS = [
   {
     sender: "github",
@@ -169,7 +169,7 @@ const VECTORS = [
   },
 ];
 
-test.each(VECTORS.map((one) => [`${one.sender}: ${one.source}`, one] as const))("a vector of the documentation: %s", (_name, one) => {
+test.each(VECTORS.map((one) => [`${one.sender}: ${one.source}`, one] as const))("a vector of the documentation verifies: %s", (_name, one) => {
   const verifier = bindScheme(triggerOf(one.sender).verify)?.prepare(one.secret);
   const call = { headers: one.headers, body: one.body, receiverUrl: one.url, nowMs: one.atSeconds * 1000 };
   const verdict = (change: object) => (verifier === undefined ? "" : outcome(verifier.verify(makeCall({ ...call, ...change }))));
@@ -186,7 +186,7 @@ describe("relay presets and relay init --from", () => {
     }
   };
 
-  test("list what a word finds, show one whole, and name the nearest one", async () => {
+  test("list the presets that a word finds, show one in full, and suggest the nearest name", async () => {
     const cwd = tmpdir();
     const all = JSON.parse((await runCommand(["presets", "--json"], { cwd })).said);
     expect(all.items).toHaveLength(SENDERS.length);
@@ -202,7 +202,7 @@ describe("relay presets and relay init --from", () => {
     expect([unknown.code, unknown.told.split("\n")[0]]).toEqual([1, 'There is no preset of a sender called "strpie": did you mean stripe?']);
   });
 
-  test("write a relay and its collection into what is there, once, and say where things are", () =>
+  test("write a relay and its collection into an existing project, once, and print where things are", () =>
     within(async (cwd) => {
       const first = await runCommand(["init", "--from", "github"], { cwd });
       expect(first.said.split("\n").slice(0, 2)).toEqual(["service/relays/github.json", "service/catalog.json"]);
@@ -216,7 +216,7 @@ describe("relay presets and relay init --from", () => {
       expect(await runCommand(["validate"], { cwd })).toMatchObject({ code: 0, told: "3 files checked, no problems, no warnings." });
     }));
 
-  test("write nothing where the catalog cannot be read, the sender is not known, or the name is none", () =>
+  test("write nothing if the catalog cannot be read, the sender is unknown, or the name is invalid", () =>
     within(async (cwd) => {
       expect((await runCommand(["init", "--from", "githb"], { cwd })).told).toContain("did you mean github?");
       expect((await runCommand(["init", "--from", "github", "--name", "Git Hub"], { cwd })).code).toBe(2);

@@ -38,7 +38,7 @@ describe("a session", () => {
     expect((await requireSession(token)).ownerEmail).toBe("ada@example.com");
   });
 
-  test("ends 30 days after it was last used, and slides at most once a day", async () => {
+  test("expires 30 days after its last use, and is extended at most once a day", async () => {
     const { token } = await start();
     expect(isSessionExtensionDue(await requireSession(token), clock.now())).toBe(false);
     await clock.advance(DAY_MS);
@@ -55,14 +55,14 @@ describe("a session", () => {
     expect(await store.read((tx) => tx.all("SELECT 1 FROM session"))).toEqual([]);
   });
 
-  test("is not found by a wrong, cut or empty token", async () => {
+  test("is not found by a wrong, truncated or empty token", async () => {
     const { token } = await start();
     for (const wrong of ["", token.slice(1), `${token}x`, token.toLowerCase(), `${token.slice(0, -1)}\u0000`]) {
       expect(await find(wrong)).toBeNull();
     }
   });
 
-  test("is signed out alone, or with all others of its owner by a new password", async () => {
+  test("ends by its own sign-out, or with the owner's other sessions when the password changes", async () => {
     const tokens = [(await start()).token, (await start()).token, (await start()).token];
     const [first = "", second = "", third = ""] = tokens;
     const session = await requireSession(first);
@@ -79,26 +79,26 @@ describe("a one-time link", () => {
   const redeem = (token: string, kind: "setup" | "reset" | "local") =>
     store.write("app", (tx) => redeemSigninLink(tx, { token, kind, nowMs: clock.now() }));
 
-  test("works once, and looking at it does not use it", async () => {
+  test("works once, and a lookup does not use it", async () => {
     const { token } = await make("reset", owner.id);
     expect((await store.read((tx) => findSigninLink(tx, token, clock.now())))?.ownerId).toBe(owner.id);
     expect((await redeem(token, "reset")).ownerId).toBe(owner.id);
     expect((await refusalOf(() => redeem(token, "reset"))).code).toBe("unauthenticated");
   });
 
-  test("of two racing uses one alone succeeds", async () => {
+  test("succeeds for only one of two concurrent uses", async () => {
     const { token } = await make("local");
     const ends = await Promise.allSettled([redeem(token, "local"), redeem(token, "local")]);
     expect(ends.map((end) => end.status).sort()).toEqual(["fulfilled", "rejected"]);
   });
 
-  test("does not work as a link of another kind", async () => {
+  test("does not work as another kind of link", async () => {
     const { token } = await make("local");
     expect((await refusalOf(() => redeem(token, "setup"))).code).toBe("unauthenticated");
     expect((await redeem(token, "local")).kind).toBe("local");
   });
 
-  test("is replaced by the next set-up link; local ones stand beside each other", async () => {
+  test("for set-up replaces the previous one, and several local links are valid at once", async () => {
     const unowned = (await openFreshStore()).store;
     const setup = { kind: "setup", ownerId: null, nowMs: clock.now() } as const;
     const old = await unowned.write("app", (tx) => createSigninLink(tx, setup));
@@ -110,7 +110,7 @@ describe("a one-time link", () => {
     expect([(await redeem(one.token, "local")).kind, (await redeem(two.token, "local")).kind]).toEqual(["local", "local"]);
   });
 
-  test("ends by itself: set-up after a day, reset after an hour, local after ten minutes", async () => {
+  test("expires: set-up after a day, reset after an hour, local after ten minutes", async () => {
     for (const [kind, lifeMs] of [
       ["setup", DAY_MS],
       ["reset", 3_600_000],
@@ -129,7 +129,7 @@ describe("sign-in attempts", () => {
     for (let n = 0; n < times; n++) cap.count(address(n), account(n));
   };
 
-  test("on one account are capped at 10 in 15 minutes, from however many addresses", async () => {
+  test("for one account are limited to 10 in 15 minutes, from any number of addresses", async () => {
     const own = new VirtualClock(1_000);
     const cap = new SigninCap(own);
     attempt(
@@ -146,7 +146,7 @@ describe("sign-in attempts", () => {
     cap.count("10.0.1.1", "ada@example.com");
   });
 
-  test("from one address are capped at 30 in 15 minutes, on however many accounts", async () => {
+  test("from one address are limited to 30 in 15 minutes, for any number of accounts", async () => {
     const cap = new SigninCap(new VirtualClock(0));
     attempt(
       cap,
@@ -158,7 +158,7 @@ describe("sign-in attempts", () => {
     cap.count("10.0.0.2", "new@example.com");
   });
 
-  test("by strangers lock nobody out of a place that the account signed in from", async () => {
+  test("by other addresses never block an address from which the account has signed in", async () => {
     const cap = new SigninCap(new VirtualClock(0));
     const place = { kind: "address", name: "10.0.0.1" } as const;
     attempt(
@@ -172,7 +172,7 @@ describe("sign-in attempts", () => {
     expect((await refusalOf(() => cap.count("10.0.0.1", "ada@example.com", place))).message).toContain("10 sign-in attempts from this address");
   });
 
-  test("that were right are given back", async () => {
+  test("that succeed do not count", async () => {
     const cap = new SigninCap(new VirtualClock(0));
     for (let n = 0; n < 100; n++) {
       cap.count("10.0.0.1", "ada@example.com");

@@ -1,4 +1,4 @@
-/** A database of before that remembers signatures: none that may verify again is forgotten for the upgrade, and what was to go goes. */
+/** An upgrade of a database with stored signatures. It deletes no signature that may verify again, and still deletes the expired ones. */
 import { expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
@@ -12,7 +12,7 @@ interface Kept {
   secret: Uint8Array | null;
 }
 
-/** The schema before secrets were noted. */
+/** The schema before secrets had digests. */
 const BEFORE = 46;
 const remember = (name: string, byte: string, until: number | null): string =>
   `INSERT INTO signature_memory VALUES (1, '${name}', x'${byte}', x'${byte}', NULL, ${until})`;
@@ -28,11 +28,11 @@ const WRITTEN = [
   relay("fresh", DIGEST, Date.now() - DAY_MS),
   relay("processor", null, null),
   remember("there", "01", null),
-  // Of a secret that went, and may have been pasted back.
+  // Belongs to a replaced secret, which may have been pasted again.
   remember("there", "02", 500),
-  // That of its own timestamp.
+  // Expires with its own timestamp.
   remember("there", "03", 8 * DAY_MS + 1),
-  // Of the present secret or of another one that went less than a day ago.
+  // Belongs to the current secret, or to another one that was replaced less than a day ago.
   remember("fresh", "04", null),
   remember("fresh", "05", 500),
   remember("processor", "06", null),
@@ -65,7 +65,7 @@ test.each([...UPGRADES])("$on", async ({ open }) => {
   expect(await forget(900)).toEqual([...present, own, ...others]);
   expect(await forget(8 * DAY_MS)).toEqual([...present, own, ...others]);
   expect(await forget(8 * DAY_MS + 1)).toEqual([...present, ...others]);
-  // As another secret is pasted.
+  // Replaces the secret by another one.
   await store.write("relay", async (tx) => {
     await tx.run("UPDATE relay SET secret_digest = NULL");
     for (const name of ["there", "fresh"])

@@ -1,4 +1,7 @@
-/** Relays that go silent against their own rhythm, and relays that refuse every call: when the owner is told, and when it is over. */
+/**
+ * Relays that go silent against their own rhythm, and relays that reject every request. The tests check when the owner gets an alert and when it
+ * resolves.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
@@ -61,7 +64,7 @@ function send(name = "orders", secret = SECRET): Promise<ReceiverAnswer | string
     .then((answer) => (answer instanceof Refusal ? answer.code : answer));
 }
 
-/** One event every `everyMs`, so many, ending now. */
+/** Sends this many events at this interval. The last one is now. */
 async function sendEvery(everyMs: number, times: number): Promise<void> {
   for (let sent = 0; sent < times; sent++) {
     if (sent > 0) await fresh.clock.advance(everyMs);
@@ -69,7 +72,7 @@ async function sendEvery(everyMs: number, times: number): Promise<void> {
   }
 }
 
-/** Those of a receiver that nobody ever called are fruitless.test.ts's. */
+/** Leaves out alerts about receivers without requests, which fruitless.test.ts checks. */
 async function alerts(): Promise<string[]> {
   const rows = await fresh.store.read((tx) =>
     tx.all<{ code: string; target: string; count: number }>(
@@ -90,7 +93,7 @@ const message = async (code: string): Promise<string | undefined> =>
   (await fresh.store.read((tx) => tx.get<{ message: string }>("SELECT message FROM alert WHERE code = ?1", code)))?.message;
 
 describe("a relay is silent", () => {
-  test("after more than twice its longest gap without an event, told once, and recovered by the next event", async () => {
+  test("after more than twice its longest gap without an event, with one alert, and recovers with the next event", async () => {
     await makeRelay();
     await sendEvery(12 * HOUR_MS, 15);
     await fresh.clock.advance(24 * HOUR_MS);
@@ -109,7 +112,7 @@ describe("a relay is silent", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("and resolved by hand it does not come back by itself, not after a restart either; the next silence is told", async () => {
+  test("with a problem that an owner resolved: it returns neither by time nor after a restart, and the next silence alerts", async () => {
     await makeRelay();
     await sendEvery(12 * HOUR_MS, 15);
     await fresh.clock.advance(25 * HOUR_MS);
@@ -127,7 +130,7 @@ describe("a relay is silent", () => {
     expect(await problems()).toEqual(["relay_silent"]);
   });
 
-  test("looked for by the one node, of several, that does what is done once for all", async () => {
+  test("if the one node that runs the shared checks looks for it", async () => {
     await receiving.stop();
     let looks = false;
     await startReceiver({ looks: () => looks });
@@ -140,7 +143,7 @@ describe("a relay is silent", () => {
     expect([await alerts(), await problems()]).toEqual([["relay_silent relay:orders 1"], ["relay_silent"]]);
   });
 
-  test("only after six hours, however quick its rhythm", async () => {
+  test("only after six hours, however short its gaps are", async () => {
     await makeRelay();
     await sendEvery(HOUR_MS, 169);
     await sendEvery(MINUTE_MS, 30);
@@ -150,7 +153,7 @@ describe("a relay is silent", () => {
     expect(await alerts()).toEqual(["relay_silent relay:orders 1"]);
   });
 
-  test("measured by its longest gap: quiet nights are its rhythm", async () => {
+  test("by its longest gap, so that quiet nights count as its rhythm", async () => {
     await makeRelay();
     for (let day = 0; day < 8; day++) {
       await sendEvery(HOUR_MS, 12);
@@ -162,7 +165,7 @@ describe("a relay is silent", () => {
     expect(await alerts()).toHaveLength(1);
   });
 
-  test("only after three days while its history is shorter than a week, which holds a first night and a first weekend", async () => {
+  test("only after three days while its history is shorter than a week, which covers a first night and a first weekend", async () => {
     await makeRelay();
     await sendEvery(HOUR_MS, 12);
     await fresh.clock.advance(3 * DAY_MS);
@@ -173,7 +176,7 @@ describe("a relay is silent", () => {
 
   const NEVER: [string, () => Promise<void>][] = [
     [
-      "never with fewer than eight events, which make no rhythm",
+      "never with fewer than eight events, which are no rhythm",
       async () => {
         await makeRelay();
         await sendEvery(HOUR_MS, 7);
@@ -188,7 +191,7 @@ describe("a relay is silent", () => {
       },
     ],
     [
-      "never as a schedule, which ticks by this service's own clock",
+      "never as a schedule, which ticks by this service's clock",
       async () => {
         await kit.create(schedule("orders"));
         relays.invalidate();
@@ -203,7 +206,7 @@ describe("a relay is silent", () => {
     expect(await alerts()).toEqual([]);
   });
 
-  test("not within an hour of a start, and no second time after it", async () => {
+  test("not within an hour of a start, and with no second alert after it", async () => {
     await makeRelay();
     await sendEvery(HOUR_MS, 10);
     await receiving.stop();
@@ -222,7 +225,7 @@ describe("a relay is silent", () => {
     expect(await alerts()).toEqual(["relay_silent relay:orders 1", "relay_recovered relay:orders 1"]);
   });
 
-  test("not because somebody set the clock ahead", async () => {
+  test("not because the clock was set ahead", async () => {
     await makeRelay();
     await sendEvery(HOUR_MS, 10);
     fresh.clock.jump(30 * DAY_MS);
@@ -232,7 +235,7 @@ describe("a relay is silent", () => {
     expect(await alerts()).toEqual([]);
   });
 
-  test("no more when it is deleted, and its successor of the same name starts anew", async () => {
+  test("no longer after it was deleted, and a new relay with its name starts without history", async () => {
     await makeRelay();
     await sendEvery(HOUR_MS, 10);
     await fresh.clock.advance(4 * DAY_MS);
@@ -262,7 +265,7 @@ async function putEvent(environmentId: number, atMs: number, relayName = "orders
   );
 }
 
-test("a rhythm is the longest gap of two weeks, whatever lies in between, of this relay alone", async () => {
+test("a rhythm is the relay's longest gap of two weeks, whatever is in between", async () => {
   await makeRelay();
   const { environment } = await kit.context();
   const row = await fresh.store.read((tx) => requireRelay(tx, environment.id, "orders"));
@@ -283,7 +286,7 @@ test("a rhythm is the longest gap of two weeks, whatever lies in between, of thi
   });
 });
 
-describe("a relay refuses every call", () => {
+describe("a relay rejects every request", () => {
   const refuse = async (times: number, everyMs: number): Promise<void> => {
     for (let sent = 0; sent < times; sent++) {
       if (sent > 0) await fresh.clock.advance(everyMs);
@@ -291,7 +294,7 @@ describe("a relay refuses every call", () => {
     }
   };
 
-  test("when five calls over fifteen minutes were all unverified: told once with the cause, recovered by the first that verifies", async () => {
+  test("when five requests over fifteen minutes were all unverified, with one alert and its cause, until the first that verifies", async () => {
     await makeRelay();
     await refuse(5, 4 * MINUTE_MS);
     await refuse(20, MINUTE_MS);
@@ -307,7 +310,7 @@ describe("a relay refuses every call", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("where calls verified before, with the question whether the sender rotated its secret, as a sentence of its own", async () => {
+  test("after verified ones, and a second sentence asks whether the sender rotated its secret", async () => {
     await makeRelay();
     await send();
     await fresh.clock.advance(HOUR_MS);
@@ -319,17 +322,17 @@ describe("a relay refuses every call", () => {
   });
 
   const NOT_YET: [string, () => Promise<void>][] = [
-    ["four calls are too few", () => refuse(4, HOUR_MS)],
-    ["fifteen minutes must have passed between the first and the last", () => refuse(50, 15_000)],
+    ["four requests are too few", () => refuse(4, HOUR_MS)],
+    ["fifteen minutes must pass between the first and the last", () => refuse(50, 15_000)],
     [
-      "one that verifies in between begins the count anew",
+      "a verified request in between starts the count again",
       async () => {
         await refuse(4, 10 * MINUTE_MS);
         await send();
         await refuse(4, 10 * MINUTE_MS);
       },
     ],
-    ["calls more than a day apart are no run", () => refuse(10, 25 * HOUR_MS)],
+    ["requests more than a day apart do not count together", () => refuse(10, 25 * HOUR_MS)],
   ];
   test.each(NOT_YET)("%s", async (_rule, calls) => {
     await makeRelay();
@@ -338,7 +341,7 @@ describe("a relay refuses every call", () => {
     expect(await alerts()).toEqual([]);
   });
 
-  test("and that is still known after a restart: not told again, and recovered", async () => {
+  test("and is still known after a restart: there is no second alert, and it recovers", async () => {
     await makeRelay();
     await refuse(5, 4 * MINUTE_MS);
     await receiving.stop();
@@ -349,7 +352,7 @@ describe("a relay refuses every call", () => {
     expect(await alerts()).toEqual(["relay_refusing relay:orders 1", "relay_recovered relay:orders 1"]);
   });
 
-  test("counted from before a restart, and the row says since when, how many and when one was accepted last", async () => {
+  test("also counted from before a restart, and the row shows since when, how many and the last accepted request", async () => {
     const row = () =>
       fresh.store.read((tx) =>
         tx.get("SELECT refused_since AS since, refused_count AS count, refused_at AS at, accepted_at AS accepted, version FROM relay"),
@@ -379,10 +382,10 @@ describe("a relay refuses every call", () => {
   });
 
   const SWITCHES: [string, Record<string, boolean>, string[]][] = [
-    ["switched off, neither it nor its end is an alert", { relay_refusing: false }, []],
-    ["with recovered switched off, it is told and its end is not", { relay_recovered: false }, ["relay_refusing relay:orders 1"]],
+    ["switched off, neither the problem nor its end is an alert", { relay_refusing: false }, []],
+    ["with recovered switched off, only the problem is an alert", { relay_recovered: false }, ["relay_refusing relay:orders 1"]],
   ];
-  test.each(SWITCHES)("%s, while the problem is shown either way", async (_rule, switches, told) => {
+  test.each(SWITCHES)("%s, and the problem is shown either way", async (_rule, switches, told) => {
     await makeRelay();
     const { environment } = await kit.context();
     await fresh.store.write("app", (tx) => saveSettings(tx, environment, { alerts: switches }, environment.version));

@@ -1,4 +1,4 @@
-/** Whatever stands against a start has a true sentence of its own with what to do, a code and exit code 1: a row a failure. A full disk waits (attack/full-disk). */
+/** Each obstacle to a start has its own message with what to do, a code and exit code 1. A full disk waits instead (attack/full-disk). */
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
-/** The rows on rights are run as somebody who is not root, whoever runs the tests. */
+/** Rows about permissions run as a user other than root. */
 const NOBODY = 65_534;
 const isRoot = process.geteuid?.() === 0;
 
@@ -51,7 +51,7 @@ async function makeDatabase(sql = "SELECT 1"): Promise<void> {
   await store.close();
 }
 
-/** As a folder that root made for the service's user. */
+/** Opens a folder as root does for the service's user. */
 function open(path: string): void {
   chmodSync(path, 0o777);
 }
@@ -59,14 +59,14 @@ function open(path: string): void {
 const FREE = ["--port", "0"];
 const ROWS: readonly [what: string, make: () => unknown, line: string[], code: string, says: RegExp][] = [
   [
-    "a folder that may not be made",
+    "a folder that cannot be created",
     () => chmodSync(home, 0o555),
     FREE,
     "file_unusable",
     /^The data directory \S+\/data is not there, and \S+ may not make it: \S+ belongs to \w+.*\. Make it once with sudo install -d -m 700 -o \S+ \S+\/data, or name another folder with --data-dir\.$/,
   ],
   [
-    "a folder that may not be written",
+    "a folder that is not writable",
     () => mkdirSync(data, { mode: 0o555 }),
     FREE,
     "file_unusable",
@@ -97,14 +97,14 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     /master\.key cannot be read \(EACCES\): it must be a file that the server's user may read/,
   ],
   [
-    "a file in its place",
+    "a file at its path",
     () => writeFileSync(data, ""),
     FREE,
     "file_unusable",
     /data is a file, and the data directory is a folder: move the file away, or/,
   ],
   [
-    "a file above it",
+    "a file at a parent's path",
     () => {
       writeFileSync(data, "");
       data = join(data, "below");
@@ -114,14 +114,14 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     /data\/below cannot be made, because \S+\/data is a file and no folder/,
   ],
   [
-    "a link that leads nowhere",
+    "a link to a missing target",
     () => symlinkSync(join(home, "disk"), data),
     FREE,
     "file_unusable",
     /data is a link that leads nowhere: .*a disk that is not mounted/,
   ],
   [
-    "a database that is none",
+    "a file that is no database",
     () => {
       mkdirSync(data);
       open(data);
@@ -169,7 +169,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     /^Port \d+ of 127\.0\.0\.1 is in use: stop what listens there, or choose another with --port\.$/m,
   ],
   [
-    "an address that is not this machine's",
+    "an address that does not belong to this machine",
     () => {
       mkdirSync(data);
       open(data);
@@ -192,12 +192,12 @@ test.each(ROWS)("%s", async (_what, make, line, code, says) => {
 const failed = (code: string, syscall: string): Error => Object.assign(new Error(code), { code, syscall });
 const world = { machine: { name: "vps", account: "ann" } } as World;
 
-test("a file system that takes no writing, which the tests' machine has none of", () => {
+test("a read-only file system has its own message", () => {
   const said = explainDirectory(failed("EROFS", "mkdir"), "/var/lib/relay", world);
   expect([said?.code, said?.message]).toEqual(["file_unusable", expect.stringMatching(/takes no writing: .*volume.*ReadWritePaths=.*--data-dir/)]);
 });
 
-test("a port below 1024 that the machine keeps for root; a folder's EACCES never blames the port, nor a port's a folder", () => {
+test("a port below 1024 needs a right, and EACCES of a folder never blames the port or the reverse", () => {
   const place = { host: "127.0.0.1", port: 80 };
   const said = explainListening(failed("EACCES", "listen"), place, world);
   expect([said?.code, said?.message]).toEqual([
@@ -208,7 +208,7 @@ test("a port below 1024 that the machine keeps for root; a folder's EACCES never
   expect(explainDirectory(failed("EACCES", "listen"), data, world)).toBeNull();
 });
 
-test("a command that makes the data directory says the same", async () => {
+test("a command that creates the data directory prints the same message", async () => {
   chmodSync(home, 0o555);
   if (isRoot) process.seteuid?.(NOBODY);
   const { code, told } = await runCommand(["apps", "create", "Shop", "--data-dir", data], { cwd: home });

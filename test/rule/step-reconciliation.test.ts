@@ -1,4 +1,4 @@
-/** Fix and replay: through every edit of a relay's actions, done work is neither done again by itself nor lost without a word. */
+/** Fix and replay: through every edit of a relay's actions, no completed action is repeated automatically or lost without a report. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Json } from "../../src/base/json.ts";
@@ -9,7 +9,7 @@ import { formatTextDifference } from "../../src/engine/event/step-text.ts";
 import { type LiveAction, openActions } from "../../src/rules/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 
-/** Small words: `5` gives 5 credits, `a1` writes to collection a, `m1` mails, `c1` calls. */
+/** Short codes: `5` gives 5 credits, `a1` writes to collection a, `m1` sends mail, `c1` calls a URL. */
 function action(word: string): { type: string; [field: string]: Json } {
   if (word.startsWith("m")) return { type: "email_person", subject: word, text: "Hello" };
   if (word.startsWith("c")) return { type: "call_url", url: `https://example.com/${word}` };
@@ -24,7 +24,7 @@ function wordOf(text: unknown): string {
 
 const list = (words: string): LiveAction[] => openActions(words.split(" ").filter(Boolean).map(action));
 
-/** An event's memory as its attempts leave it, without a database. */
+/** The stored state of an event after its attempts, without a database. */
 class Life {
   readonly works = new Map<string, Work>();
   readonly #actions = new Map<string, unknown>();
@@ -41,7 +41,7 @@ class Life {
     return reconcileActions(actions, this.memory, new Set(keys));
   }
 
-  /** Ends before the work of action `stopAt`; answers what each said that was come to. */
+  /** Runs until action `stopAt`, and returns what each step reported. */
   attempt(actions: readonly LiveAction[], stopAt = actions.length, chosen: readonly number[] = []): string[] {
     const steps = this.steps(actions, chosen);
     const told = steps.slice(0, stopAt).map((step, at) => this.#take(actions[at] as LiveAction, step));
@@ -72,22 +72,22 @@ class Life {
   }
 }
 
-describe("after an attempt that stopped, the present list is aligned with what was done", () => {
+describe("after an attempt that stopped, the current list is matched with completed actions", () => {
   const rows: [sentence: string, first: string, stopAt: number, then: string, told: string[], done: string[]][] =
     [
-      ["a retry of the same list skips what is done and runs the rest", "5 a1", 1, "5 a1", ["skipped", "done"], ["5", "a1"]],
-      ["an equal action is found whatever its place", "5 a1 7", 2, "7 a1 5", ["done", "skipped", "skipped"], ["5", "a1", "7"]],
-      ["a new action put before one that is done runs, and the done one stays done", "5 a1", 1, "700 5 a1", ["done", "skipped", "done"], ["5", "700", "a1"]],
-      ["an action that failed and was mended runs, and is not taken for the done one before it", "5 7", 1, "5 8", ["skipped", "done"], ["5", "8"]],
-      ["a mended action runs although the done one before it is gone", "5 7", 1, "8", ["done"], ["5", "8"]],
-      ["two equal actions need two pieces of work", "5 a1", 1, "5 5 a1", ["skipped", "done", "done"], ["5", "5", "a1"]],
-      ["an action edited after its work is skipped and told", "5 a1", 1, "6 a1", ["edited (was 5)", "done"], ["5", "a1"]],
-      ["of two that are edited, one slot had not done its work: one runs, one is told", "5 7", 1, "6 8", ["done", "edited (was 5)"], ["5", "6"]],
-      ["another target is other work", "a1 5", 1, "b1 5", ["done", "done"], ["a1", "b1", "5"]],
-      ["a call is sent again, edited or not", "c1 5", 1, "c2 5", ["done", "done"], ["c1", "c2", "5"]],
-      ["an edited mail is not sent by itself where the old one left", "m1 5", 1, "m2 5", ["edited (was m1)", "done"], ["m1", "5"]],
-      ["a mail that did not leave is sent under its new text", "5 m1", 1, "5 m2", ["skipped", "done"], ["5", "m2"]],
-      ["what is deleted is not missed", "5 7 a1", 2, "a1", ["done"], ["5", "7", "a1"]],
+      ["a retry of the same list skips completed actions and runs the rest", "5 a1", 1, "5 a1", ["skipped", "done"], ["5", "a1"]],
+      ["an equal action is found at any place", "5 a1 7", 2, "7 a1 5", ["done", "skipped", "skipped"], ["5", "a1", "7"]],
+      ["a new action inserted before a completed one runs, and the completed one is skipped", "5 a1", 1, "700 5 a1", ["done", "skipped", "done"], ["5", "700", "a1"]],
+      ["a failed and fixed action runs, and is not taken for the completed one before it", "5 7", 1, "5 8", ["skipped", "done"], ["5", "8"]],
+      ["a fixed action runs although the completed one before it was removed", "5 7", 1, "8", ["done"], ["5", "8"]],
+      ["two equal actions need two completed ones", "5 a1", 1, "5 5 a1", ["skipped", "done", "done"], ["5", "5", "a1"]],
+      ["an action edited after it completed is skipped and reported", "5 a1", 1, "6 a1", ["edited (was 5)", "done"], ["5", "a1"]],
+      ["of two edited actions with one completed, one runs and one is reported", "5 7", 1, "6 8", ["done", "edited (was 5)"], ["5", "6"]],
+      ["another target is another action", "a1 5", 1, "b1 5", ["done", "done"], ["a1", "b1", "5"]],
+      ["a call is sent again, whether edited or not", "c1 5", 1, "c2 5", ["done", "done"], ["c1", "c2", "5"]],
+      ["an edited mail is not sent automatically if the old one was sent", "m1 5", 1, "m2 5", ["edited (was m1)", "done"], ["m1", "5"]],
+      ["a mail that was not sent is sent with its new text", "5 m1", 1, "5 m2", ["skipped", "done"], ["5", "m2"]],
+      ["a deleted action is ignored", "5 7 a1", 2, "a1", ["done"], ["5", "7", "a1"]],
     ]; // biome-ignore format: one row a line
   test.each(rows)("%s", (_sentence, first, stopAt, then, told, done) => {
     const life = new Life();
@@ -97,8 +97,8 @@ describe("after an attempt that stopped, the present list is aligned with what w
   });
 });
 
-describe("an action that was edited after its work", () => {
-  test("stays skipped through further attempts, with the same words", () => {
+describe("an action that was edited after it completed", () => {
+  test("stays skipped in later attempts, with the same report", () => {
     const life = new Life();
     life.attempt(list("5 a1"), 1);
     expect(life.attempt(list("6 a1"), 1)).toEqual(["edited (was 5)"]);
@@ -106,7 +106,7 @@ describe("an action that was edited after its work", () => {
     expect(life.attempt(list("6 a1"))).toEqual(["edited (was 5)", "skipped"]);
   });
 
-  test("is skipped without a word once it reads as it did", () => {
+  test("is skipped without a report once it has its old text again", () => {
     const life = new Life();
     life.attempt(list("5"));
     life.attempt(list("6"));
@@ -114,7 +114,7 @@ describe("an action that was edited after its work", () => {
     expect(life.done).toEqual(["5"]);
   });
 
-  test("runs once where a replay chose it, and its own work is then known", () => {
+  test("runs once if a replay selected it, and is then completed", () => {
     const life = new Life();
     life.attempt(list("5"));
     expect(life.attempt(list("6"), 1, [0])).toEqual(["done"]);
@@ -123,7 +123,7 @@ describe("an action that was edited after its work", () => {
     expect(life.done).toEqual(["5", "6"]);
   });
 
-  test("of two equal ones the chosen one runs, and the other stays skipped", () => {
+  test("of two equal ones runs if selected, and the other stays skipped", () => {
     const life = new Life();
     life.attempt(list("5 7"));
     expect(life.attempt(list("6 6"), 2, [1])).toEqual(["edited (was 5)", "done"]);
@@ -131,7 +131,7 @@ describe("an action that was edited after its work", () => {
     expect(life.done).toEqual(["5", "7", "6"]);
   });
 
-  test("stays skipped where one of its old text, done as well, stands beside it", () => {
+  test("stays skipped if a completed one with its old text is in the list too", () => {
     const life = new Life();
     life.attempt(list("5 5"));
     expect(life.attempt(list("7 5 7"))).toEqual(["edited (was 5)", "skipped", "done"]);
@@ -139,7 +139,7 @@ describe("an action that was edited after its work", () => {
     expect(life.done).toEqual(["5", "5", "7", "1"]);
   });
 
-  test("is not the same as one that stands beside the text that did the work", () => {
+  test("is a new action if the completed text is in the list too", () => {
     const life = new Life();
     life.attempt(list("5"));
     life.attempt(list("6"));
@@ -147,7 +147,7 @@ describe("an action that was edited after its work", () => {
   });
 });
 
-test("a mail that began to leave is found by its own action before one whose text was edited into the same", () => {
+test("a mail in progress is matched with its own action before one that was edited into the same text", () => {
   const [old, present] = list("m1 m2") as [LiveAction, LiveAction];
   const workOf = ({ target, fingerprint }: LiveAction, state: Work["state"]): Work => {
     const key = makeWorkKey({ type: "email_person", target, fingerprint }, 1);
@@ -156,7 +156,7 @@ test("a mail that began to leave is found by its own action before one whose tex
   const [sent, begun] = [workOf(old, "done"), workOf(present, "intended")];
   const memory: PriorWork = {
     works: new Map([sent, begun].map((one) => [one.key, one])),
-    // The first was sent as m1 and edited into m2 since.
+    // The first was sent as m1 and edited into m2 since then.
     slots: [
       { ...present, key: sent.key },
       { ...present, key: begun.key },
@@ -166,7 +166,7 @@ test("a mail that began to leave is found by its own action before one whose tex
   expect(reconcileActions(list("m2"), memory)).toMatchObject([{ does: "settle", key: begun.key }]);
 });
 
-describe("a chosen mail that began to leave when the service was killed", () => {
+describe("a selected mail that was interrupted", () => {
   const [old, fresh] = list("m1 m2") as [LiveAction, LiveAction];
   const work = (of: LiveAction, state: Work["state"]): Work => {
     const { target, fingerprint } = of;
@@ -179,7 +179,7 @@ describe("a chosen mail that began to leave when the service was killed", () => 
   const slots = [{ ...fresh, ...openKey([begun.key, sent.key], works) }];
   const memory: PriorWork = { works, slots, actions: new Map([[old.fingerprint, old.action]]) };
 
-  test("still stands for the mail it was chosen over, until its own is known to have left", () => {
+  test("still covers the mail that it replaces until it is known to be sent", () => {
     const steps = reconcileActions(list("m2"), memory);
     expect(steps).toMatchObject([{ does: "settle", key: begun.key, chosenOver: sent }]);
     expect(bindKeys(steps)).toEqual([[begun.key, sent.key]]);
@@ -192,11 +192,11 @@ describe("a chosen mail that began to leave when the service was killed", () => 
     expect(reconcileActions(list("m2 m2"), after).map(({ does }) => does)).toEqual(["edited", "run"]);
   });
 
-  test("takes no other mail's work for a second one of its text", () => {
+  test("does not cover a second mail with its text", () => {
     expect(reconcileActions(list("m2 m2"), memory).map(({ does }) => does)).toEqual(["settle", "run"]);
   });
 
-  test("is looked at before the list, so that what it was chosen over is free for another once it left", () => {
+  test("is settled before the list, so that the mail it replaced is free for another action once it was sent", () => {
     expect(listStrayIntents(list("m2 m1"), memory)).toEqual([begun]);
     const left = new Map(works).set(begun.key, { ...begun, state: "done" });
     const after = { ...memory, works: left, slots: [{ ...fresh, ...openKey([begun.key, sent.key], left) }] };
@@ -204,7 +204,7 @@ describe("a chosen mail that began to leave when the service was killed", () => 
   });
 });
 
-describe("work kept before fingerprints were", () => {
+describe("actions completed before fingerprints existed", () => {
   const old = (type: string, target: string, ordinal: number): Work => ({
     key: `${type}\n${target}\n${ordinal}`,
     type,
@@ -222,27 +222,27 @@ describe("work kept before fingerprints were", () => {
     return life;
   };
 
-  test("is found by its place among those of its type and target", () => {
+  test("are matched by their place among those of their type and target", () => {
     const life = aged(old("grant_credits", "credits", 1), old("write_record", "a", 1));
     expect(life.attempt(list("5 a1 7"))).toEqual(["skipped", "skipped", "done"]);
     expect(life.attempt(list("7 a1 5"))).toEqual(["skipped", "skipped", "skipped"]);
   });
 
-  test("may be chosen to run, because its text is not known", () => {
+  test("can be selected to run, because their text is unknown", () => {
     const life = aged(old("grant_credits", "credits", 1));
     expect(life.steps(list("5"))).toMatchObject([{ does: "skip", sure: false }]);
     expect(life.attempt(list("5"), 1, [0])).toEqual(["done"]);
     expect(life.attempt(list("5"))).toEqual(["skipped"]);
   });
 
-  test("is edited once the text it stood under after the upgrade is another one", () => {
+  test("count as edited once their text differs from the one after the upgrade", () => {
     const life = aged(old("grant_credits", "credits", 1));
     life.attempt(list("5"));
     expect(life.attempt(list("6"))).toEqual(["edited (was 5)"]);
   });
 });
 
-test("the difference of two texts names the fields, what they were and what they are", () => {
+test("the difference of two texts names the fields with their old and new values", () => {
   const old = { type: "email_person", subject: "Old", text: "Hello" };
   expect(formatTextDifference(old, { type: "email_person", subject: "New", text: "Hello", kind: "account" })).toBe(
     'kind was absent and is "account"; subject was "Old" and is "New"',
@@ -251,7 +251,7 @@ test("the difference of two texts names the fields, what they were and what they
   expect(formatTextDifference({ text: "é".repeat(500) }, { text: "x" })).toContain("…");
 });
 
-test("equal actions are equal whatever the order of their fields", () => {
+test("equal actions are equal for any order of their fields", () => {
   const [one, other] = openActions([
     { type: "write_record", collection: "a", data: { x: 1, y: [{ p: 1, q: 2 }] } },
     { data: { y: [{ q: 2, p: 1 }], x: 1 }, collection: "a", type: "write_record" },
@@ -268,7 +268,7 @@ const attempt = fc.record({
   choose: fc.uniqueArray(fc.nat(4), { maxLength: 3 }),
 });
 
-/** A mutation of the list before it: insert, delete, exchange, change, or leave it. */
+/** One edit of the previous list: insert, delete, exchange, change, or leave it. */
 const edit = fc.record({
   how: fc.constantFrom("insert", "delete", "exchange", "change", "leave"),
   at: fc.nat(5),
@@ -295,7 +295,7 @@ function change(before: readonly string[], { how, at, to, word }: { how: string;
   return after.slice(0, 10);
 }
 
-test("any edits between attempts do what the model says: nothing doubled, nothing lost without a word", () => {
+test("any edits between attempts match the model: no action runs twice, and none is lost without a report", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(attempt, edit), { minLength: 2, maxLength: 9 }), (turns) => {
       const life = new Life();
@@ -321,7 +321,7 @@ test("any edits between attempts do what the model says: nothing doubled, nothin
   );
 });
 
-/** What holds of every attempt, said without the rule: how often a text may run, and that each action is done or told. */
+/** Checks each attempt independently of the model. A text runs at most as often as it needs, and is skipped at most as often as it completed. */
 function expectSound(present: string[], told: string[], before: Map<string, number>, chosen: number[]): void {
   for (const text of new Set(present.filter((word) => !word.startsWith("c")))) {
     const ran = told.filter((word, at) => present[at] === text && word === "done" && !chosen.includes(at)).length;

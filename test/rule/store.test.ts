@@ -1,4 +1,4 @@
-/** What the embedded store keeps: what every store does, and what is a file's. */
+/** The embedded store: the rules of every store, and those of a database file. */
 
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
@@ -32,14 +32,14 @@ afterEach(async () => {
 
 testStore({ store: () => ({ store, groups }) });
 
-/** Longer than a group may hold the loop. */
+/** Works longer than a group may block the event loop. */
 function burn(ms: number): void {
   const endMs = systemClock.monotonicMs() + ms;
   while (systemClock.monotonicMs() < endMs);
 }
 
 describe("a write", () => {
-  test("that takes long leaves those behind it to the next group, in their order, and the loop turns between", async () => {
+  test("that takes long leaves the next ones to another group, in order, and the event loop turns in between", async () => {
     const order: number[] = [];
     let turns = 0;
     let over = false;
@@ -72,7 +72,7 @@ describe("a write", () => {
 });
 
 describe("a read", () => {
-  test("is one consistent view from its first to its last statement", async () => {
+  test("has one consistent view from its first to its last statement", async () => {
     const other = new Database(file);
     const views = await store.read(async (tx) => {
       const before = await listApps(tx);
@@ -85,7 +85,7 @@ describe("a read", () => {
 });
 
 describe("a database that cannot be used", () => {
-  test("locked by another process: the write says so, keeps nothing, and the next one works", async () => {
+  test("because of another process's lock fails a write and stores nothing, and the next write succeeds", async () => {
     const other = new Database(file);
     other.exec("BEGIN IMMEDIATE");
     await expect(store.write("app", addApp("a"))).rejects.toBeInstanceOf(StoreUnavailable);
@@ -95,7 +95,7 @@ describe("a database that cannot be used", () => {
     expect(await store.read(listApps)).toEqual(["b"]);
   });
 
-  test("full: every write of the group says so, nothing of it is kept, and it recovers when there is room", async () => {
+  test("because it is full fails every write of the group and stores none, and recovers when there is space", async () => {
     const pages = await store.read((tx) => tx.get<{ page_count: number }>("PRAGMA page_count"));
     const limit = (count: number) => store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
     await limit((pages?.page_count ?? 0) + 2);
@@ -110,7 +110,7 @@ describe("a database that cannot be used", () => {
     expect(await store.read(listApps)).toEqual(["big"]);
   });
 
-  test("written by a newer version: refused, untouched", async () => {
+  test("because a newer version wrote it is refused and unchanged", async () => {
     await store.write("app", (tx) => tx.run("INSERT INTO schema_migration (number, name, applied_at) VALUES (9999, 'future', 0)"));
     await store.close();
     await expect(openSqlite(file, { clock: systemClock })).rejects.toBeInstanceOf(MigrationRefused);
@@ -120,7 +120,7 @@ describe("a database that cannot be used", () => {
     store = await openSqlite(file, { clock: systemClock });
   });
 
-  test("a folder that cannot be written is said at the opening", async () => {
+  test("because its folder is not writable is reported when it is opened", async () => {
     const closed = mkdtempSync(join(tmpdir(), "relay-closed-"));
     chmodSync(closed, 0o500);
     const missing = join(closed, "no-such-folder", "relay.db");
@@ -130,7 +130,7 @@ describe("a database that cannot be used", () => {
   });
 });
 
-describe("change capture's switch", () => {
+describe("the switch for change capture", () => {
   const captured = async (tx: Reader): Promise<number | undefined> =>
     (await tx.get<{ captured: number }>("SELECT captured FROM capture_switch"))?.captured;
 
@@ -141,7 +141,7 @@ describe("change capture's switch", () => {
     ["relay", 0],
     ["erasure", 0],
   ] as const) {
-    test(`is ${expected === 1 ? "up" : "down"} while ${origin} writes, and up again after the commit`, async () => {
+    test(`is ${expected === 1 ? "on" : "off"} while ${origin} writes, and on again after the commit`, async () => {
       const during = await Promise.all([store.write("app", captured), store.write(origin, captured), store.write("dashboard", captured)]);
       expect(during).toEqual([1, expected, 1]);
       expect(await store.read(captured)).toBe(1);
@@ -149,7 +149,7 @@ describe("change capture's switch", () => {
   }
 });
 
-test("another process's change is noticed, the store's own is not", async () => {
+test("the store notices another process's change, but not its own", async () => {
   const clock = new VirtualClock(0);
   const watched = await openSqlite(join(directory, "watched.db"), { clock });
   let changes = 0;
@@ -170,7 +170,7 @@ test("another process's change is noticed, the store's own is not", async () => 
 });
 
 describe("the data directory's lock", () => {
-  test("the second process is refused with a sentence that names the first", () => {
+  test("refuses a second process with a message that names the first", () => {
     const lock = lockDataDirectory(directory, "relay serve", 0);
     expect(() => lockDataDirectory(directory, "relay dev", 0)).toThrow(DataDirectoryTaken);
     expect(() => lockDataDirectory(directory, "relay dev", 0)).toThrow(`relay serve, process ${process.pid}, since 1970-01-01`);
@@ -178,7 +178,7 @@ describe("the data directory's lock", () => {
     lockDataDirectory(directory, "relay dev", 0).release();
   });
 
-  test("does not stop others from reading and writing rows", async () => {
+  test("does not stop other processes from reading and writing rows", async () => {
     const lock = lockDataDirectory(directory, "relay serve", 0);
     await store.write("app", addApp("a"));
     expect(await store.read(listApps)).toEqual(["a"]);

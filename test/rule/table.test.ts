@@ -1,4 +1,4 @@
-/** A table said once: what is written is what is read, a column that is left out is an error, and what was touched is told after the commit. */
+/** Table definitions: reads return what was written, a missing column is an error, and changes are announced after the commit. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 const find = (name: string) => store.read((tx) => THING.get(tx, "WHERE name = $name", { name }));
 
-test("some columns of a row are read alone, each as it is in the whole row", async () => {
+test("selected columns of a row are read as in the full row", async () => {
   const named = THING.pick("name", "isNew", "note");
   await store.write("app", (tx) => THING.insert(tx, { ...ROW, name: "picked" }));
   expect(await store.read((tx) => named.get(tx, "WHERE name = $name", { name: "picked" }))).toEqual({ name: "picked", isNew: true, note: null });
@@ -63,12 +63,12 @@ test("some columns of a row are read alone, each as it is in the whole row", asy
   told.length = 0;
 });
 
-test("a row is read as it was inserted, numbered by the database", async () => {
+test("a row is read with its inserted values and a number from the database", async () => {
   const { seq } = await store.write("app", (tx) => THING.insertGiven(tx, ROW));
   expect(await find("one")).toEqual({ ...ROW, seq });
 });
 
-test("an update writes every column over the row with its key, and no other row", async () => {
+test("an update writes every column of the row with its key, and no other row", async () => {
   await store.write("app", (tx) => THING.insert(tx, { ...ROW, name: "two" }));
   const before = await find("one");
   if (before === null) throw new Error("no row");
@@ -78,13 +78,13 @@ test("an update writes every column over the row with its key, and no other row"
   expect(await find("two")).toMatchObject({ ...ROW, name: "two" });
 });
 
-test("a change writes the columns it names alone", async () => {
+test("a change writes only the columns it names", async () => {
   const before = await find("two");
   await store.write("app", (tx) => THING.change(tx, { environmentId: 1, name: "two" }, { isNew: false }));
   expect(await find("two")).toEqual({ ...before, isNew: false } as never);
 });
 
-test("a row that leaves a column out is refused, and nothing is written", async () => {
+test("a row without one of its columns is refused, and not written", async () => {
   const { data: _, ...short } = ROW;
   const insert = store.write("app", (tx) => THING.insert(tx, { ...short, name: "short" } as never));
   expect(insert).rejects.toThrow('Missing parameter "data"');
@@ -92,7 +92,7 @@ test("a row that leaves a column out is refused, and nothing is written", async 
   expect(await find("short")).toBeNull();
 });
 
-test("a value that is undefined is refused wherever a row or its key is written, and never becomes NULL", async () => {
+test("an undefined value in a row or its key is refused, and never becomes NULL", async () => {
   const before = await find("two");
   const key = { environmentId: 1, name: "two" };
   const refused = 'Missing parameter "note" of thing';
@@ -108,26 +108,26 @@ test("a value that is undefined is refused wherever a row or its key is written,
   expect([await find("holed"), await find("two")]).toEqual([null, before]);
 });
 
-test("a row is read only from what selected all of its columns", () => {
+test("a row is read only from a query that selected all of its columns", () => {
   expect(() => THING.read({ name: "two" })).toThrow("isNew of thing was not selected");
 });
 
-test("a database file that lies there binds names as the store does", async () => {
+test("an existing database file binds names as the store does", async () => {
   using file = openDatabaseFile(join(folder, "data.db"));
   expect(await THING.get(file, "WHERE name = $name", { name: "two" })).toEqual(await find("two"));
 });
 
-test("a conflict may be passed over", async () => {
+test("an insert can ignore a conflict", async () => {
   const added = await store.write("app", (tx) => THING.insert(tx, ROW, "ON CONFLICT DO NOTHING"));
   expect(added).toBe(0);
 });
 
-test("a delete takes the row with this key alone", async () => {
+test("a delete removes only the row with this key", async () => {
   expect(await store.write("app", (tx) => THING.delete(tx, { environmentId: 1, name: "one" }))).toBe(1);
   expect([await find("one"), (await find("two"))?.name]).toEqual([null, "two"]);
 });
 
-test("what is written is told once it is durable, with the environment of its rows and the ids that were named", async () => {
+test("a write is announced once it is durable, with the environment of its rows and the given ids", async () => {
   told.length = 0;
   await store.write("app", async (tx) => {
     await THING.insert(tx, { ...ROW, name: "three" });
@@ -141,7 +141,7 @@ test("what is written is told once it is durable, with the environment of its ro
   ]);
 });
 
-test("nothing is told of what was undone, whole or in part", async () => {
+test("a full or partial rollback announces nothing", async () => {
   told.length = 0;
   const failed = store.write("app", async (tx) => {
     tx.notify("relay");
@@ -159,14 +159,14 @@ test("nothing is told of what was undone, whole or in part", async () => {
   expect(told).toEqual([new Map([["event", new Set(["kept"])]]) as ChangedTopics]);
 });
 
-test("a record that a relay wrote is told, and change capture is not woken for it", async () => {
+test("a record that a relay wrote is announced without change capture", async () => {
   told.length = 0;
   await store.write("relay", async (tx) => tx.notify("record"));
   await store.write("app", async (tx) => tx.notify("record"));
   expect(told.map((changes) => [...changes.keys()])).toEqual([["record"], ["record", "record_change"]]);
 });
 
-test("a row is found by the values it has, and one that must be there is missed in the caller's sentence", async () => {
+test("a row is found by its values, and a required row that is missing throws the caller's message", async () => {
   await store.write("app", (tx) => THING.insert(tx, { ...ROW, name: "sought" }));
   const key = { environmentId: 1, name: "sought" };
   expect(await store.read((tx) => THING.find(tx, key))).toMatchObject({ ...key, isNew: true });

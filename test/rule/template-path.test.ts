@@ -6,25 +6,25 @@ const body = parseJson(
   '{"a":{"b":[{"id":9007199254740993},{"id":null}]},"data[email]":"m","First name":"Ada","__proto__":{"x":1},"$id":"d","x-y_z@1":"ok","0":"zero","a.b":"literal","s":"text"}',
 );
 
-describe("a path that is one", () => {
+describe("a valid path", () => {
   const rows: [string, string, Json | undefined][] = [
-    ["names a nested value, numeric segments index arrays, integers stay exact", "a.b.0.id", 9007199254740993n],
-    ["names a JSON null as null", "a.b.1.id", null],
-    ["names nothing past the end of an array", "a.b.2.id", undefined],
-    ["names nothing for an index written with a leading zero", "a.b.00.id", undefined],
-    ["names nothing for the length of an array", "a.b.length", undefined],
-    ["names nothing inside a text", "s.0", undefined],
-    ["names nothing inside null", "a.b.1.id.x", undefined],
-    ["names a numeric property of an object", "0", "zero"],
-    ["names a property with brackets as forms write it", "data[email]", "m"],
-    ["names a property with a space inside", "First name", "Ada"],
-    ["names properties with $, @, hyphen and underscore", "x-y_z@1", "ok"],
-    ["names a property that starts with $", "$id", "d"],
-    ["names an own __proto__ of the payload and nothing else", "__proto__.x", 1],
-    ["names nothing inherited: constructor", "constructor", undefined],
-    ["names nothing inherited: a.__proto__", "a.__proto__", undefined],
-    ["names nothing inherited: a.b.constructor", "a.b.constructor", undefined],
-    ["names nothing inherited: toString", "a.toString", undefined],
+    ["finds a nested value by numeric array indexes, with exact integers", "a.b.0.id", 9007199254740993n],
+    ["finds a JSON null as null", "a.b.1.id", null],
+    ["resolves to nothing past the end of an array", "a.b.2.id", undefined],
+    ["resolves to nothing for an index with a leading zero", "a.b.00.id", undefined],
+    ["resolves to nothing for the length of an array", "a.b.length", undefined],
+    ["resolves to nothing inside a text", "s.0", undefined],
+    ["resolves to nothing inside null", "a.b.1.id.x", undefined],
+    ["finds a numeric property of an object", "0", "zero"],
+    ["finds a property with brackets as forms write it", "data[email]", "m"],
+    ["finds a property with a space inside", "First name", "Ada"],
+    ["finds properties with $, @, hyphen and underscore", "x-y_z@1", "ok"],
+    ["finds a property that starts with $", "$id", "d"],
+    ["finds only an own __proto__ of the payload", "__proto__.x", 1],
+    ["finds nothing inherited: constructor", "constructor", undefined],
+    ["finds nothing inherited: a.__proto__", "a.__proto__", undefined],
+    ["finds nothing inherited: a.b.constructor", "a.b.constructor", undefined],
+    ["finds nothing inherited: toString", "a.toString", undefined],
   ];
   test.each(rows)("%s: %s", (_rule, text, expected) => {
     const path = parsePath(text);

@@ -20,9 +20,9 @@ function rendered(text: string, from: JsonObject = scope): { text: string; missi
 
 describe("a template renders", () => {
   const rows: [rule: string, template: string, text: string, missing: string[]][] = [
-    ["text without braces as it is", "plain }} text", "plain }} text", []],
+    ["text without braces unchanged", "plain }} text", "plain }} text", []],
     ["a mapped name", "Plan {{mapped.plan}}!", "Plan gold!", []],
-    ["a path into the raw body, array indexes as numeric segments, every digit kept", "{{event.items.0.id}}", "12345678901234567890", []],
+    ["a path into the raw body, with numeric array indexes and every digit", "{{event.items.0.id}}", "12345678901234567890", []],
     ["a record's field and id", "{{record.data.title}} {{record.id}}", "Hello rec_1", []],
     ["the person's email and id", "{{person.email}} {{person.id}}", "ada@example.com per_1", []],
     ["the tick's period start", "{{tick.periodStart}}", "2026-01-05T09:00:00.000Z", []],
@@ -31,35 +31,35 @@ describe("a template renders", () => {
     ["true and a fraction as their text", "{{event.ok}} {{event.price}}", "true 4.5", []],
     ["an object as JSON", "{{mapped.shape}}", '{"n":1}', []],
     ["an array as JSON with every digit", "{{mapped.tags}}", '["x",9007199254740993]', []],
-    ["a path that names nothing as empty, with a warning", "[{{mapped.none}}]", "[]", ["mapped.none"]],
+    ["a path that resolves to nothing as empty, with a warning", "[{{mapped.none}}]", "[]", ["mapped.none"]],
     ["a null as empty, with a warning", "[{{event.nothing}}]", "[]", ["event.nothing"]],
     ["an empty text as empty, without a warning", "[{{event.empty}}]", "[]", []],
     ["nothing inherited", "{{event.constructor}}{{mapped.__proto__}}", "", ["event.constructor", "mapped.__proto__"]],
     ["a root that the event lacks as empty, with a warning", "{{previous.id}}", "", ["previous.id"]],
-    ["a value that holds braces as it is, never a second time", "{{event.note}}", "{{person.email}}", []],
-    ["an opening that is never closed as plain text", "a {{ mapped.plan", "a {{ mapped.plan", []],
-    ["a brace left over after a path as plain text", "{{mapped.plan}}}", "gold}", []],
+    ["a value that contains braces unchanged, never a second time", "{{event.note}}", "{{person.email}}", []],
+    ["an opening without a closing as plain text", "a {{ mapped.plan", "a {{ mapped.plan", []],
+    ["an extra brace after a path as plain text", "{{mapped.plan}}}", "gold}", []],
     ["a path of a JSON body, not a literal name with dots", "{{event.a.b}}", "nested", []],
-    ["what is no template as it is", "{{mapped.a | upper}}", "{{mapped.a | upper}}", []],
+    ["text that is no template unchanged", "{{mapped.a | upper}}", "{{mapped.a | upper}}", []],
   ];
   test.each(rows)("%s: %s", (_rule, template, text, missing) => {
     expect(rendered(template)).toEqual({ text, missing });
   });
 
-  test("a form's literal name with dots wins over the path", () => {
+  test("a form's field whose name contains the dots before the path", () => {
     const form: JsonObject = { event: { "item.0": "literal", item: ["first", "second"] } };
     const render = (isForm: boolean) => renderTemplate("{{event.item.0}} {{event.item.1}}", form, () => undefined, isForm);
     expect(render(true)).toBe("literal second");
     expect(render(false)).toBe("first second");
   });
 
-  test("no identifier with half a character, which another half could not be told from", () => {
+  test("no identifier with half a surrogate pair, because two such identifiers would look equal", () => {
     const half: JsonObject = { event: { id: "a\ud800", whole: "a😀" } };
     expect(renderIdentifier("{{event.id}}", half)).toBeNull();
     expect(renderIdentifier("{{event.whole}}", half)).toBe("a😀");
   });
 
-  test("a text no longer than the limit, cut between characters, in bounded time", () => {
+  test("a text within the limit, cut between characters, in bounded time", () => {
     const large: JsonObject = { event: { big: "😀".repeat(MAX_RENDERED_CHARS) } };
     const { text } = rendered("a{{event.big}}".repeat(500), large);
     expect(text.length).toBeLessThanOrEqual(MAX_RENDERED_CHARS);
@@ -68,7 +68,7 @@ describe("a template renders", () => {
   });
 });
 
-describe("a template is refused in one sentence", () => {
+describe("a template is refused in one sentence for", () => {
   const rows: [rule: string, template: string, words: string][] = [
     ["a filter", "{{mapped.a | upper}}", "no expressions or filters"],
     ["a filter without spaces", "{{mapped.a|upper}}", "no expressions or filters"],
@@ -78,11 +78,11 @@ describe("a template is refused in one sentence", () => {
     ["a quoted name", `{{mapped["a"]}}`, "no expressions or filters"],
     ["two words", "{{mapped.a or mapped.b}}", "no expressions or filters"],
     ["a block", "{{#if mapped.a}}", "no expressions or filters"],
-    ["nothing between the braces", "{{ }}", "is empty"],
+    ["empty braces", "{{ }}", "is empty"],
     ["a third brace", "{{{mapped.a}}}", "is not a path"],
     ["an opening inside", "{{ {{mapped.a}} }}", "is not a path"],
     ["an empty segment", "{{mapped..a}}", "is not a path"],
-    ["a root alone", "{{mapped}}", "names a whole mapped"],
+    ["only a root", "{{mapped}}", "names a whole mapped"],
     ["a path that is too long", `{{mapped.${"a".repeat(600)}}}`, "is too long"],
   ];
   test.each(rows)("%s: %s", (_rule, template, words) => {
@@ -96,13 +96,13 @@ test("paths are listed as written and in order", () => {
   expect(uses).toEqual(["mapped.a", "event.b.0", "mapped.a"].map((path) => ({ field: "text", path })));
 });
 
-test("a text has a template only with an opening and its closing", () => {
+test("a text contains a template only with an opening and its closing", () => {
   expect(["", "a", "{{", "}} {{", "{ {a} }"].map(hasTemplate)).toEqual([false, false, false, false, false]);
   expect(["{{a.b}}", "x {{ }} y"].map(hasTemplate)).toEqual([true, true]);
 });
 
 describe("data", () => {
-  test("is rendered in every text; names, numbers and structure stay", () => {
+  test("is rendered in every text, and names, numbers and structure stay", () => {
     const missing: string[] = [];
     const data = parseJson(
       '{"{{mapped.plan}}":"{{mapped.plan}}","n":12345678901234567890,"list":["{{mapped.none}}",null,true],"__proto__":"{{person.id}}"}',
@@ -113,14 +113,14 @@ describe("data", () => {
     expect(missing).toEqual(["mapped.none"]);
   });
 
-  test("is bounded over all of its texts together", () => {
+  test("has one limit for all of its texts together", () => {
     const large: JsonObject = { event: { big: "x".repeat(30_000) } };
     const result = renderData(Array(100).fill("{{event.big}}"), large, () => {}) as string[];
     expect(result.join("").length).toBe(MAX_RENDERED_CHARS);
   });
 });
 
-test("any text renders or is refused in one sentence: it never throws, never grows past the limit, never renders twice", () => {
+test("any text renders or is refused in one sentence, and never throws, exceeds the limit or renders twice", () => {
   const piece = fc.constantFrom("{{", "}}", "{", "}", " ", ".", "mapped", "event.note", "a", "|", "\u0000", "😀", "__proto__");
   const text = fc.oneof(
     fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join("")),

@@ -1,4 +1,4 @@
-/** An amount that somebody types in the dashboard comes to the currency's smallest unit, or is refused at its field. */
+/** A typed amount in the dashboard is converted to the currency's smallest unit, or refused at its field. */
 import { expect, test } from "bun:test";
 import { readAmount, sayAmount } from "../../web/selling/money.ts";
 
@@ -12,7 +12,7 @@ const READ: [amount: string, currency: string, amountMinor: number | undefined, 
   ["999999999.99", "EUR", 99_999_999_999, "EUR"],
   ["", "", undefined, undefined],
 ];
-test.each(READ)("%j %j is read", (amount, currency, amountMinor, code) => {
+test.each(READ)("%j %j is accepted", (amount, currency, amountMinor, code) => {
   expect(readAmount(amount, currency)).toEqual(amountMinor === undefined ? {} : { amountMinor, currency: code ?? "" });
 });
 
@@ -34,7 +34,7 @@ test.each(REFUSED)("%j %j is refused", (amount, currency, field, words) => {
   expect(readAmount(amount, currency)).toEqual({ field, message: expect.stringContaining(words) });
 });
 
-test("what was read is shown as it was meant", () => {
+test("an accepted amount is shown in the currency's usual form", () => {
   expect(sayAmount(4250, "EUR")?.replace(/\s/g, "")).toMatch(/42[.,]50/);
   expect(sayAmount(4200, null)).toBe("4200");
   expect(sayAmount(null, "EUR")).toBeNull();

@@ -1,4 +1,4 @@
-/** Alert mails that do not leave: a problem of their own, that nobody is mailed of and that the first mail to an owner ends. */
+/** Alert mails that are not sent raise a problem, which is not mailed itself. The first mail to an owner resolves it. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
@@ -27,7 +27,7 @@ const UNKNOWN: MailOutcome = { kind: "unknown", reason: "connection_lost", messa
 
 let fresh: FreshStore;
 let environmentId: number;
-/** What each next mail meets; the last one stays. */
+/** The result of each next mail. The last one repeats. */
 let answers: MailOutcome[];
 let mailing: AlertMail;
 const mailer: Mailer = {
@@ -76,15 +76,15 @@ const problems = async (all = false) => (await fresh.store.read((tx) => listProb
 const codes = async () => (await problems()).map(({ code }) => code);
 const STANDS = ["alerts_unmailed"];
 
-describe("what became of the mails says whether the problem stands", () => {
+describe("the problem depends on the results of the mails:", () => {
   const ENDS: [string, MailOutcome[], number, boolean][] = [
-    ["a mail that left", [SENT], 10, false],
-    ["one that was refused for good", [REFUSED], 3, true],
-    ["one that may have left", [UNKNOWN], 90, false],
-    ["one soft failure, and then it leaves", [AWAY, SENT], 90, false],
-    ["soft failures for half an hour", [AWAY], 35, false],
-    ["soft failures for more than an hour", [AWAY], 80, true],
-    ["one that the end of the process stopped", [{ ...AWAY, reason: "stopped" }], 10, false],
+    ["a sent mail", [SENT], 10, false],
+    ["a permanently refused mail", [REFUSED], 3, true],
+    ["a mail that may have been sent", [UNKNOWN], 90, false],
+    ["one retryable failure before a sent mail", [AWAY, SENT], 90, false],
+    ["retryable failures for half an hour", [AWAY], 35, false],
+    ["retryable failures for more than an hour", [AWAY], 80, true],
+    ["a mail that the end of the process stopped", [{ ...AWAY, reason: "stopped" }], 10, false],
   ];
   test.each(ENDS)("%s", async (_rule, ends, minutes, stands) => {
     await makeReady();
@@ -95,9 +95,9 @@ describe("what became of the mails says whether the problem stands", () => {
   });
 
   test.each<[string, MailOutcome[], boolean]>([
-    ["one of two owners is refused, the other is mailed", [REFUSED, SENT], false],
-    ["one is refused, the other's may have left", [REFUSED, UNKNOWN], false],
-    ["one is refused, the other's server is away: neither is tried again", [REFUSED, AWAY], true],
+    ["one of two owners is refused, and the other gets the mail", [REFUSED, SENT], false],
+    ["one is refused, and the other's mail may have been sent", [REFUSED, UNKNOWN], false],
+    ["one is refused and the other's server is unavailable, so neither is retried", [REFUSED, AWAY], true],
   ])("%s", async (_rule, ends, stands) => {
     await makeReady(["ada@example.com", "grace@example.com"]);
     answers = ends;
@@ -107,7 +107,7 @@ describe("what became of the mails says whether the problem stands", () => {
   });
 });
 
-test("it says why, is raised once, and no alert tells of it", async () => {
+test("the problem says why, is raised once, and has no alert", async () => {
   await makeReady();
   answers = [REFUSED];
   for (const name of ["orders", "refunds", "trials"]) {
@@ -128,7 +128,7 @@ test("it says why, is raised once, and no alert tells of it", async () => {
   expect(await fresh.count("alert")).toBe(3);
 });
 
-describe("an environment that cannot send at all", () => {
+describe("an environment that cannot send any mail because it", () => {
   const WITHOUT: [string, () => Promise<unknown>, string][] = [
     [
       "has no sender domain",
@@ -137,7 +137,7 @@ describe("an environment that cannot send at all", () => {
     ],
     ["has no owner", async () => [await set({ mail: { sends: true, smtp: SMTP } }), await verifyDomain()], "no owner is there to be mailed"],
   ];
-  test.each(WITHOUT)("%s: told once an alert has waited for an hour", async (_rule, prepare, why) => {
+  test.each(WITHOUT)("%s raises the problem once an alert has waited for an hour", async (_rule, prepare, why) => {
     await prepare();
     await fresh.clock.advance(2 * HOUR_MS);
     await raise();
@@ -148,14 +148,14 @@ describe("an environment that cannot send at all", () => {
   });
 });
 
-test("an environment that has no mail server is none of those: its owner never relied on mail", async () => {
+test("an environment without a mail server has no such problem, because its owner does not rely on mail", async () => {
   await addOwner("ada@example.com");
   await raise();
   await fresh.clock.advance(2 * HOUR_MS);
   expect(await codes()).toEqual([]);
 });
 
-describe("it is over", () => {
+describe("the problem", () => {
   beforeEach(async () => {
     await makeReady();
     answers = [REFUSED];
@@ -175,12 +175,12 @@ describe("it is over", () => {
     return act();
   };
   const WAYS: [string, () => Promise<unknown>, boolean][] = [
-    ["as the next alert's mail leaves", () => leaves(() => raise("refunds")), true],
-    ["as a test mail leaves", () => leaves(testMail), true],
-    ["not as a test mail fails", () => testMail(), false],
-    ["as alert mail is switched off", () => set({ alerts: { mail: false } }), true],
-    ["as the mail server is taken out", () => set({ mail: { sends: true, smtp: null } }), true],
-    ["not by time", () => Promise.resolve(), false],
+    ["resolves when the next alert's mail is sent", () => leaves(() => raise("refunds")), true],
+    ["resolves when a test mail is sent", () => leaves(testMail), true],
+    ["stays when a test mail fails", () => testMail(), false],
+    ["resolves when alert mail is switched off", () => set({ alerts: { mail: false } }), true],
+    ["resolves when the mail server is removed", () => set({ mail: { sends: true, smtp: null } }), true],
+    ["stays over time", () => Promise.resolve(), false],
   ];
   test.each(WAYS)("%s", async (_rule, act, over) => {
     await act();

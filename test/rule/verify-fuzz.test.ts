@@ -1,4 +1,4 @@
-/** Nothing a caller sends makes verification throw, and nothing but a signature makes it verify. */
+/** No request makes verification throw, and only a valid signature verifies. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeText } from "../../src/base/text.ts";
@@ -28,7 +28,7 @@ const verifiers = SCHEMES.flatMap((scheme) =>
   })),
 );
 
-/** Header values that look like something: parts, digits, encodings, and any text a header can hold. */
+/** Plausible header values: parts, digits, encodings, and any text that a header can contain. */
 const headerValue = fc.oneof(
   fc.constant(NOW_SECONDS),
   fc
@@ -83,7 +83,7 @@ const call = fc.record({
   ),
 });
 
-describe("random calls never throw and never verify", () => {
+describe("random requests never throw and never verify", () => {
   test.each(verifiers.map((one) => [one.title, one] as const))("%s", (_title, { verifier, names }) => {
     fc.assert(
       fc.property(call, ({ type, values, body, search }) => {
@@ -99,7 +99,7 @@ describe("random calls never throw and never verify", () => {
   });
 });
 
-describe("whatever a recipe says", () => {
+describe("a random recipe", () => {
   const name = fc.constantFrom("X-Sig", "a.b", "t", "v1", "", "a..b", "__proto__");
   const piece = fc.constantFrom("{body}", "{params}", "{token}", "{timestamp}", "{url}", ".", "1", "v0:", "{", "}", "é");
   const fields = fc.record(
@@ -122,7 +122,7 @@ describe("whatever a recipe says", () => {
   );
   const [signature] = SCHEMES;
 
-  test("checking it gives problems and never throws, and a stored one never verifies an unsigned call", () => {
+  test("is checked without throwing, and when stored never verifies an unsigned request", () => {
     fc.assert(
       fc.property(fields, call, (recipe, { values, body, type, search }) => {
         expect(Array.isArray(checkRecipe(recipe as SignatureFields))).toBe(true);
@@ -135,7 +135,7 @@ describe("whatever a recipe says", () => {
   });
 });
 
-test("what any encoding writes is read back, and a text that is read is written the same", () => {
+test("text of any encoding decodes to its bytes, and decoded text encodes to itself", () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.constantFrom("hex", "base64", "base64url"), fc.string(), (bytes, encoding, text) => {
       expect(decodeText(Buffer.from(bytes).toString(encoding), encoding)).toEqual(Buffer.from(bytes));

@@ -1,6 +1,6 @@
 /**
- * Senders whose signing no recipe can say. Calls are signed here from the senders' own documentation, never by the code under test; where the
- * documentation gives a signed example, that is used as it is.
+ * Senders whose signatures no recipe can describe. The tests sign requests by the senders' documentation, not with the code under test. Signed
+ * examples of the documentation are used unchanged.
  */
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
@@ -26,9 +26,9 @@ interface Sender {
   secret: string;
   other: string;
   body: string;
-  /** Signed at a moment, as its documentation says. */
+  /** Signs at a moment, as the sender's documentation says. */
   send(body: string, atMs: number, secret: string): Sent;
-  /** Every header without which it does not verify. */
+  /** The headers that verification requires. */
   needs: string[];
   toleranceSeconds: number;
 }
@@ -118,10 +118,10 @@ describe.each(SENDERS.map((sender) => [sender.scheme, sender] as const))("%s", (
   const sent = sender.send(body, NOW_MS, secret);
   const ms = toleranceSeconds * 1000;
 
-  test("verifies a call as the sender's documentation signs it", () => {
+  test("verifies a request that is signed as the sender's documentation says", () => {
     expect(outcome(verify(sender, sent))).toBe("verified");
   });
-  test("refuses a changed byte, another secret and a call without one of its headers", () => {
+  test("refuses a changed byte, another secret, and a request without one of its headers", () => {
     expect(outcome(verify(sender, { ...sent, body: body.replace("1", "2") }))).toBe("bad_signature");
     expect(outcome(verify({ ...sender, secret: sender.other }, sent))).toBe("bad_signature");
     for (const name of sender.needs) {
@@ -129,7 +129,7 @@ describe.each(SENDERS.map((sender) => [sender.scheme, sender] as const))("%s", (
       expect(verify(sender, { ...sent, headers })).toMatchObject({ verified: false, code: "bad_signature", cause: expect.stringContaining(name) });
     }
   });
-  test("takes a call as old or as far ahead as its window, and no further", () => {
+  test("accepts a request at both ends of its time window, and none outside", () => {
     for (const [offMs, expected] of [
       [-ms, "verified"],
       [ms, "verified"],
@@ -139,14 +139,14 @@ describe.each(SENDERS.map((sender) => [sender.scheme, sender] as const))("%s", (
       expect(outcome(verify(sender, sender.send(body, NOW_MS + offMs, secret)))).toBe(expected);
     expect(verify(sender, sent)).toMatchObject({ expiresAtMs: expect.any(Number) });
   });
-  test("never takes a signature or a timestamp that came twice, and nothing that is none", () => {
+  test("never accepts a repeated or malformed signature or timestamp", () => {
     for (const name of sender.needs) {
       const value = Object.entries(sent.headers).find(([one]) => one.toLowerCase() === name)?.[1] ?? "";
       for (const bad of [`${value}, ${value}`, "", "%00", `${value.slice(1)}`, "0", "-1", "1e9"])
         expect(outcome(verify(sender, { ...sent, headers: { ...sent.headers, [name]: bad } }))).toBe("bad_signature");
     }
   });
-  test("signs the event itself, and what relay send signs verifies", () => {
+  test("signs the event itself, and verifies what relay send signs", () => {
     const scheme = bindScheme({ scheme: sender.scheme });
     expect(scheme?.signsEvent()).toBe(true);
     const key = sender.scheme === "telnyx" ? (pair.privateKey.export({ format: "pem", type: "pkcs8" }) as string) : secret;
@@ -179,7 +179,7 @@ describe("examples of the senders' own documentation", () => {
     expect(verifier?.verify(makeCall({ headers, body: "[]", receiverUrl }))).toMatchObject({ verified: true });
     expect(verifier?.verify(makeCall({ headers, body: "[]", receiverUrl, search: "?a=1" }))).toMatchObject({ verified: false });
   });
-  test("hubspot: seconds are not taken for milliseconds, so that digits never move between body and timestamp", () => {
+  test("hubspot: seconds are not read as milliseconds, so that digits never move between body and timestamp", () => {
     const secret = SENDERS[1]?.secret ?? "";
     const at = String(NOW_MS / 1000);
     const headers = { "x-hubspot-signature-v3": mac(secret, `POST${RECEIVER_URL}[]${at}`), "x-hubspot-request-timestamp": at };
@@ -189,7 +189,7 @@ describe("examples of the senders' own documentation", () => {
         .verify(makeCall({ headers, body: "[]" })),
     ).toMatchObject({ verified: false });
   });
-  test("twitch's message id is the event's own", () => {
+  test("twitch: the message id is the event's id", () => {
     const twitch = SENDERS[4] as Sender;
     expect(verify(twitch, twitch.send(EVENT, NOW_MS, twitch.secret))).toMatchObject({ senderEventId: "befa7b53-d79d-478f-86b9-120f112b044e" });
   });
@@ -220,7 +220,7 @@ const ITEM = {
 };
 type Item = typeof ITEM;
 
-/** As Adyen's page lists the values, in a test's own words. */
+/** Signs Adyen's values as its page lists them, independently of the code under test. */
 function adyenBody(change: Partial<Item> = {}, key = HEX_KEY, after: Partial<Item> = {}): string {
   const item = { ...ITEM, ...change };
   const { pspReference, originalReference, merchantAccountCode, merchantReference, amount, eventCode, success } = item;
@@ -233,11 +233,11 @@ describe("adyen", () => {
   const adyen = { scheme: "adyen", secret: HEX_KEY };
   const call = (body: string) => verify(adyen, { headers: {}, body });
 
-  test("verifies the item of a standard webhook, and the key in either case", () => {
+  test("verifies the item of a standard webhook, with the key in either case", () => {
     expect(outcome(call(adyenBody()))).toBe("verified");
     expect(outcome(verify({ ...adyen, secret: HEX_KEY.toLowerCase() }, { headers: {}, body: adyenBody() }))).toBe("verified");
   });
-  test("the example of Adyen's documentation and libraries", () => {
+  test("verifies the example of Adyen's documentation and libraries", () => {
     const text = "7914073381342284::TestMerchant:TestPayment-1407325143704:1130:EUR:AUTHORISATION:true";
     expect(mac(Buffer.from(HEX_KEY, "hex"), text)).toBe("coqCmt/IZ4E3CzPvMY8zTjQVL5hYJUiBRg8UU+iCWo0=");
     expect(outcome(call(adyenBody({}, HEX_KEY)))).toBe("verified");
@@ -255,11 +255,11 @@ describe("adyen", () => {
   test.each(changed)("signs %s", (_name, after) => {
     expect(outcome(call(adyenBody({}, HEX_KEY, after)))).toBe("bad_signature");
   });
-  test("what tells a notification is signed: reference, code and success", () => {
+  test("identifies a notification by signed values: reference, code and success", () => {
     expect(call(adyenBody())).toMatchObject({ senderEventId: "7914073381342284:AUTHORISATION:true", onceText: null, expiresAtMs: null });
     expect(call(adyenBody({ additionalData: { other: 1 } }))).toMatchObject({ senderEventId: "7914073381342284:AUTHORISATION:true" });
   });
-  test("another key, no signature, no item, two items, no JSON", () => {
+  test("refuses another key, no signature, no item, two items and no JSON", () => {
     expect(outcome(call(adyenBody({}, HEX_KEY.replace("4", "5"))))).toBe("bad_signature");
     expect(call(adyenBody({}, HEX_KEY, { additionalData: {} }))).toMatchObject({ cause: expect.stringContaining("hmacSignature") });
     const { notificationItems } = JSON.parse(adyenBody());
@@ -268,7 +268,7 @@ describe("adyen", () => {
     expect(outcome(call("{"))).toBe("invalid_json");
     expect(outcome(call("[]"))).toBe("bad_signature");
   });
-  test("a colon in any value but the merchant's reference is refused, so that no text stands for other values", () => {
+  test("refuses a colon in any value except the merchant's reference, so that one text never stands for other values", () => {
     expect(outcome(call(adyenBody({ merchantReference: "a:b:c" })))).toBe("verified");
     const moved = adyenBody({ merchantAccountCode: "TestMerchant", merchantReference: "x:1:EUR" });
     const item = JSON.parse(moved).notificationItems[0].NotificationRequestItem;
@@ -278,16 +278,16 @@ describe("adyen", () => {
     expect(call(body)).toMatchObject({ verified: false, cause: expect.stringContaining("colon") });
   });
   test.each([[{ pspReference: "" }], [{ eventCode: "" }], [{ amount: { value: [1], currency: "EUR" } as never }], [{ success: {} as never }]])(
-    "an item that says not what happened to what is refused: %j",
+    "refuses an item without what happened to which payment: %j",
     (change) => {
       expect(outcome(call(adyenBody(change)))).toBe("bad_signature");
     },
   );
-  test("an item without an original reference is signed with nothing there", () => {
+  test("signs an item without an original reference with an empty value", () => {
     const { originalReference: _, ...rest } = JSON.parse(adyenBody()).notificationItems[0].NotificationRequestItem;
     expect(outcome(call(JSON.stringify({ notificationItems: [{ NotificationRequestItem: rest }] })))).toBe("verified");
   });
-  test("what relay send signs verifies, whatever of the item is missing", () => {
+  test("verifies what relay send signs, whatever the item lacks", () => {
     for (const body of ["{}", adyenBody(), '{"notificationItems":[{"NotificationRequestItem":{"merchantReference":"a"}}]}']) {
       const draft = bindScheme({ scheme: "adyen" })?.sign(HEX_KEY, {
         body: bytes(body),
@@ -303,7 +303,7 @@ describe("adyen", () => {
   });
 });
 
-describe("the cause of a refusal names what has to be otherwise", () => {
+describe("the cause of a refusal names what must change", () => {
   const RECIPE = { scheme: "signature", header: "x-signature", signedPayload: "{body}" };
   const find = async (
     verifyAs: VerifyFields,
@@ -317,7 +317,7 @@ describe("the cause of a refusal names what has to be otherwise", () => {
     return await diagnoseSignature({ verify: verifyAs, call, headers: Object.entries(sent.headers), secrets }, async () => undefined);
   };
   test.each(SENDERS.map((sender) => [sender.scheme, sender] as const))(
-    "%s: its clock, another secret, its scheme, a body written anew",
+    "%s: its clock, another secret, its scheme, or a rewritten body",
     async (scheme, sender) => {
       const { body, secret, send, toleranceSeconds } = sender;
       const at = NOW_MS - (toleranceSeconds + 100) * 1000;
@@ -340,7 +340,7 @@ describe("the cause of a refusal names what has to be otherwise", () => {
       expect(await find({ scheme }, { headers, body }, secret)).toMatchObject({ changes: null, lacksHeader: true });
     },
   );
-  test("hubspot: the URL as it was called", async () => {
+  test("hubspot: the URL that was called", async () => {
     const { secret, body } = SENDERS[1] as Sender;
     const signature = mac(secret, `POST${RECEIVER_URL.replace("https", "http")}${body}${NOW_MS}`);
     const headers = { "x-hubspot-signature-v3": signature, "x-hubspot-request-timestamp": String(NOW_MS) };
@@ -348,7 +348,7 @@ describe("the cause of a refusal names what has to be otherwise", () => {
       changes: ["the receiver URL under http in place of https"],
     });
   });
-  test("adyen: the key of before, and the key's text in place of its bytes", async () => {
+  test("adyen: the previous key, and the key's text instead of its bytes", async () => {
     const called = "the secret before the present one";
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody() }, HEX_KEY, { called })).toMatchObject({ changes: [called] });
     const text = Buffer.from(HEX_KEY.toLowerCase()).toString("hex");
@@ -362,7 +362,7 @@ describe("the cause of a refusal names what has to be otherwise", () => {
   });
 });
 
-describe("what is pasted", () => {
+describe("a pasted secret", () => {
   const codeOf = (scheme: string, value: string): string => {
     try {
       return readPastedSecret({ scheme }, value).kind;
@@ -370,15 +370,15 @@ describe("what is pasted", () => {
       return (error as Error).message;
     }
   };
-  test("telnyx takes the account's public key, and nothing else", () => {
+  test("for telnyx is the account's public key, and nothing else", () => {
     expect(codeOf("telnyx", telnyxKey)).toBe("public_key");
     expect(codeOf("telnyx", "a-secret-of-the-account-1234567")).toContain("key");
   });
-  test("adyen takes hex alone, and one key has one writing", () => {
+  test("for adyen is hex, and is stored in one form", () => {
     expect(codeOf("adyen", "not-hex-but-long-enough-12345")).toContain("hex");
     expect(readPastedSecret({ scheme: "adyen" }, HEX_KEY).stored).toBe(HEX_KEY.toLowerCase());
   });
-  test.each([["hubspot"], ["zendesk"], ["box"], ["twitch"], ["adyen"]])("%s takes no key of a pair as its secret", (scheme) => {
+  test.each([["hubspot"], ["zendesk"], ["box"], ["twitch"], ["adyen"]])("for %s is not a key of a pair", (scheme) => {
     expect(codeOf(scheme, pair.publicKey.export({ format: "pem", type: "spki" }) as string)).toContain("is a key, which this scheme cannot use");
   });
 });

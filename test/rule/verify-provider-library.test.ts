@@ -1,4 +1,4 @@
-/** The senders' own libraries agree with the recipes: what we sign they accept, and what they sign we accept. */
+/** The senders' own libraries agree with the recipes. They accept our signatures, and the recipes accept theirs. */
 import { describe, expect, test } from "bun:test";
 import { sign as signGithub, verify as verifyGithub } from "@octokit/webhooks-methods";
 import "@shopify/shopify-api/adapters/web-api";
@@ -11,7 +11,7 @@ import { processor } from "../../src/rules/verify/processor.ts";
 import { signature } from "../../src/rules/verify/signature.ts";
 import { bytes, deliver, EVENT, FORM_TYPE, JSON_TYPE, makeCall, outcome, RECEIVER_URL, recipe, SECRET, signEvent } from "../kit/sender-call.ts";
 
-/** The libraries read the machine's clock, so that these rows stand in its present. */
+/** The libraries read the machine's clock, so these tests use the current time. */
 const nowMs = Date.now();
 const draft = { body: bytes(EVENT), contentType: JSON_TYPE, receiverUrl: RECEIVER_URL, nowMs };
 
@@ -106,7 +106,7 @@ describe("@shopify/shopify-api", () => {
     logger: { log: () => {} },
   });
 
-  test("accepts what the recipe signs, and nothing changed", async () => {
+  test("accepts what the recipe signs, and no changed request", async () => {
     const headers = {
       ...signEvent(fields, SECRET).headers,
       "X-Shopify-Topic": "orders/paid",

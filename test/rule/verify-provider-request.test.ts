@@ -4,10 +4,10 @@ import { findScheme } from "../../src/rules/verify/registry.ts";
 import { deliver, outcome } from "../kit/sender-call.ts";
 import { draftOf, PROVIDERS, PROVIDERS_NOW_MS } from "../kit/sender-example.ts";
 
-/** What a scheme alone can say: duplicates and filters are the receiver's, so that a 200 is `verified` here. */
+/** Cases with a second use of a signature. Only the receiver detects that, so a scheme may verify them. */
 const SECOND_USE = ["other-body-second-use"];
 
-test("there are 92 recorded calls of 8 senders", () => {
+test("there are 92 recorded requests of 8 senders", () => {
   expect(PROVIDERS).toHaveLength(8);
   expect(PROVIDERS.flatMap((provider) => provider.cases)).toHaveLength(92);
 });

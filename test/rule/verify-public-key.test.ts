@@ -27,7 +27,7 @@ function toBytes(number: bigint): Buffer {
   return Buffer.from(number.toString(16).padStart(64, "0"), "hex");
 }
 
-/** DER of an ECDSA signature from r and s. */
+/** Encodes r and s as DER of an ECDSA signature. */
 function toDer(r: bigint, s: bigint): Buffer {
   const integer = (number: bigint) => {
     const hex = number.toString(16);
@@ -49,7 +49,7 @@ describe("ed25519", () => {
   const canonicalS = toBigInt(Buffer.from(edSignature.subarray(32)).reverse());
   const twin = Buffer.concat([edSignature.subarray(0, 32), toBytes(canonicalS + ED_ORDER).reverse()]);
   const rows: [string, Buffer][] = [
-    ["an S that is not canonical", twin],
+    ["a non-canonical S", twin],
     ["63 bytes", edSignature.subarray(0, 63)],
     ["65 bytes", Buffer.concat([edSignature, Buffer.of(0)])],
     ["no bytes", Buffer.alloc(0)],
@@ -85,7 +85,7 @@ describe("ecdsa-p256-sha256", () => {
     ["one byte", Buffer.of(0x30), "bad_signature"],
     ["a hundred bytes", Buffer.alloc(100, 0x30), "bad_signature"],
   ];
-  test.each(rows)("%s: the answer is as written", (_rule, given, expected) => {
+  test.each(rows)("%s: has the expected result", (_rule, given, expected) => {
     for (const encoding of ["hex", "base64", "base64url"] satisfies Encoding[]) {
       expect(run({ ...ecRecipe, encoding }, ec.stored, given.toString(encoding))).toBe(expected);
     }
@@ -93,21 +93,21 @@ describe("ecdsa-p256-sha256", () => {
 });
 
 describe("the stored key", () => {
-  test("of the other algorithm refuses every call", () => {
+  test("of the other algorithm refuses every request", () => {
     expect(run(edRecipe, ec.stored, edSignature.toString("hex"))).toBe("bad_signature");
     expect(run(ecRecipe, ed.stored, ecPair.toString("hex"))).toBe("bad_signature");
   });
 
-  test("that is a shared secret refuses every call", () => {
+  test("that is a shared secret refuses every request", () => {
     for (const stored of [SECRET, "", "????"]) expect(run(edRecipe, stored, edSignature.toString("hex"))).toBe("bad_signature");
   });
 
-  test("that is a private key refuses every call", () => {
+  test("that is a private key refuses every request", () => {
     const der = createPrivateKey(ed.privateKey).export({ format: "der", type: "pkcs8" }).toString("base64");
     expect(run(edRecipe, der, edSignature.toString("hex"))).toBe("bad_signature");
   });
 
-  test("on an HMAC recipe refuses every call, also one signed with the public key's text", () => {
+  test("on an HMAC recipe refuses every request, also one signed with the public key's text", () => {
     const fields = recipe({ header: "X-Sig" });
     const pem = `-----BEGIN PUBLIC KEY-----\n${ed.stored}\n-----END PUBLIC KEY-----`;
     for (const stored of [ed.stored, ec.stored, pem, Buffer.from(ec.stored, "base64").toString("hex"), ed.privateKey]) {
@@ -116,7 +116,7 @@ describe("the stored key", () => {
     }
   });
 
-  test("decides what the recipe needs: a public key for the two, a shared secret for HMAC", () => {
+  test("must match the recipe: a public key for the two, a shared secret for HMAC", () => {
     expect([edRecipe, ecRecipe, recipe({ header: "X" }), recipe({ header: "X", algorithm: "hmac-sha1" })].map(signature.secretNeed)).toEqual([
       "public_key",
       "public_key",

@@ -16,20 +16,20 @@ function problemFields(fields: object): string[] {
   return signature.check(fields as SignatureFields).map((problem) => problem.field);
 }
 
-describe("a recipe that may be saved", () => {
+describe("a recipe that can be saved", () => {
   const rows: [string, object][] = [
-    ["needs nothing but the header: hmac-sha256, hex, over the body", base],
-    ["may name the part among several and a separator", { ...base, signatureKey: "v1", separator: ";" }],
-    ["separator defaults to , where signatureKey is set", { ...base, signatureKey: "v1" }],
-    ["may take the timestamp from a header, without saying what is signed", { ...base, timestampHeader: "X-Time" }],
+    ["needs only the header: hmac-sha256, hex, over the body", base],
+    ["can name the part among several and a separator", { ...base, signatureKey: "v1", separator: ";" }],
+    ["has , as its default separator with signatureKey", { ...base, signatureKey: "v1" }],
+    ["can take the timestamp from a header, without signedPayload", { ...base, timestampHeader: "X-Time" }],
     [
-      "may take the timestamp from a part of the signature header",
+      "can take the timestamp from a part of the signature header",
       { ...base, signatureKey: "v1", timestampKey: "t", signedPayload: "{timestamp}.{body}" },
     ],
-    ["may take the timestamp from a body field", { ...base, timestampField: "meta.time", signedPayload: "{timestamp}.{body}" }],
-    ["may take the signature from a body field instead", inBody],
-    ["toleranceSeconds carries over with a timestamp", { ...base, timestampHeader: "X-Time", toleranceSeconds: 1 }],
-    ["toleranceSeconds may be its maximum", { ...base, timestampHeader: "X-Time", toleranceSeconds: 300 }],
+    ["can take the timestamp from a body field", { ...base, timestampField: "meta.time", signedPayload: "{timestamp}.{body}" }],
+    ["can take the signature from a body field instead", inBody],
+    ["can have toleranceSeconds with a timestamp", { ...base, timestampHeader: "X-Time", toleranceSeconds: 1 }],
+    ["can have toleranceSeconds at its maximum", { ...base, timestampHeader: "X-Time", toleranceSeconds: 300 }],
   ];
   test.each(rows)("%s", (_rule, fields) => {
     expect(Value.Check(signature.shape, fields)).toBe(true);
@@ -42,7 +42,7 @@ describe("a recipe that is refused at save", () => {
     ["header is required unless signatureField is set", { scheme: "signature" }, ["header"]],
     ["header and signatureField are never both set", { ...inBody, header: "X-Signature" }, ["signatureField"]],
     ["signatureKey is a part of a header", { ...inBody, signatureKey: "v1" }, ["signatureKey"]],
-    ["separator without signatureKey splits nothing", { ...base, separator: "," }, ["separator"]],
+    ["separator is refused without signatureKey", { ...base, separator: "," }, ["separator"]],
     ["timestampKey needs signatureKey", { ...base, timestampKey: "t" }, ["timestampKey"]],
     ["signatureKey and timestampKey never share a name", { ...base, signatureKey: "t", timestampKey: "t" }, ["timestampKey"]],
     [
@@ -65,7 +65,7 @@ describe("a recipe that is refused at save", () => {
     ["{timestamp} must appear when a timestamp is named", { ...base, timestampHeader: "X-Time", signedPayload: "{body}" }, ["signedPayload"]],
     ["a timestamp needs a source", { ...base, signedPayload: "{timestamp}.{body}" }, ["signedPayload"]],
     [
-      "all problems are named at once",
+      "all problems are reported at once",
       { scheme: "signature", separator: ";", toleranceSeconds: 5, signedPayload: "{timestamp}1{params}!" },
       ["header", "separator", "toleranceSeconds", "signedPayload", "signedPayload", "signedPayload", "signedPayload"],
     ],
@@ -105,7 +105,7 @@ describe("the shape of a recipe", () => {
   });
 
   test.each(SCHEMES.map((scheme) => [scheme.name, scheme] as const))(
-    "%s: every field says what it is and what it expects, and every example may be saved",
+    "%s: every field has a description and a type, and every example can be saved",
     (name, scheme) => {
       const properties = (scheme.shape as unknown as { properties: Record<string, Record<string, unknown>> }).properties;
       for (const property of Object.values(properties)) {

@@ -27,7 +27,7 @@ const PLACES: readonly [string, Place, string][] = [
   ["a header over the body", { header: "X-Sig" }, JSON_TYPE],
   ["a header part", { header: "X-Sig", signatureKey: "v1" }, JSON_TYPE],
   [
-    "a header part beside the timestamp",
+    "a header part with a timestamp",
     {
       header: "X-Sig",
       signatureKey: "h1",
@@ -37,8 +37,8 @@ const PLACES: readonly [string, Place, string][] = [
     },
     JSON_TYPE,
   ],
-  ["a header beside a timestamp header", { header: "X-Sig", timestampHeader: "X-Time", signedPayload: "v0:{timestamp}:{body}" }, JSON_TYPE],
-  ["a header over a body that holds the timestamp", { header: "X-Sig", timestampField: "meta.sent", signedPayload: "{timestamp}.{body}" }, JSON_TYPE],
+  ["a header with a timestamp header", { header: "X-Sig", timestampHeader: "X-Time", signedPayload: "v0:{timestamp}:{body}" }, JSON_TYPE],
+  ["a header over a body with the timestamp", { header: "X-Sig", timestampField: "meta.sent", signedPayload: "{timestamp}.{body}" }, JSON_TYPE],
   ["a header over URL and body", { header: "X-Sig", signedPayload: "{url}{body}" }, JSON_TYPE],
   ["a header over URL and parameters", { header: "X-Sig", signedPayload: "{url}{params}" }, FORM_TYPE],
   ["a header over a form as received", { header: "X-Sig" }, FORM_TYPE],
@@ -69,7 +69,7 @@ for (const algorithm of ALGORITHMS) {
   const pair = algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256" ? keys[algorithm] : shared;
   describe(algorithm, () => {
     const rows = ENCODINGS.flatMap((encoding) => PLACES.map(([title, place, type]) => [encoding, title, place, type] as const));
-    test.each(rows)("%s, %s: what is signed verifies, and nothing else does", (encoding, _title, place, type) => {
+    test.each(rows)("%s, %s: only a signed request verifies", (encoding, _title, place, type) => {
       const fields = recipe({ ...place, algorithm, encoding });
       expect(signature.check(fields)).toEqual([]);
       const sent = signEvent(fields, pair.privateKey, type === FORM_TYPE ? "a=1&b=x+y" : EVENT, type);
@@ -94,7 +94,7 @@ for (const algorithm of ALGORITHMS) {
 }
 
 describe("signing", () => {
-  test("keeps a token the body has already", () => {
+  test("keeps a token that the body already has", () => {
     const fields = recipe({ header: "X-Sig", tokenField: "t", signedPayload: "{token}" });
     expect(Buffer.from(signEvent(fields, SECRET, '{"t":"mine"}').body).toString()).toBe('{"t":"mine"}');
   });
@@ -111,7 +111,7 @@ describe("signing", () => {
     ["JSON has no form parameters", recipe({ header: "X-Sig", signedPayload: "{params}" }), "{}"],
     ["text that is no JSON", recipe({ header: "X-Sig", timestampField: "t" }), "nope"],
   ];
-  test.each(rows)("refuses with invalid_input a body that cannot be signed so: %s", (_rule, fields, body) => {
+  test.each(rows)("refuses with invalid_input a body that cannot be signed: %s", (_rule, fields, body) => {
     expect(() => signEvent(fields, SECRET, body)).toThrow(expect.objectContaining({ code: "invalid_input" }));
   });
 });

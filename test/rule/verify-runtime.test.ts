@@ -38,10 +38,10 @@ describe("header parts", () => {
     ["the named part verifies", keyed, `v1=${GOOD}`, "verified"],
     ["spaces and tabs around each part are trimmed", keyed, `a=1 , \t v1=${GOOD}\t ,b=2`, "verified"],
     ["unknown and empty parts are skipped", keyed, `,,v2=x,nonsense,v1=${GOOD},`, "verified"],
-    ["the value is verbatim: a space after = is part of it", keyed, `v1= ${GOOD}`, "bad_signature"],
+    ["the value is literal, so that a space after = is part of it", keyed, `v1= ${GOOD}`, "bad_signature"],
     ["the name ends at the first =", keyed, `v1=v1=${GOOD}`, "bad_signature"],
     ["names are case-sensitive", keyed, `V1=${GOOD}`, "bad_signature"],
-    ["a declared key whose value comes bare never verifies", keyed, GOOD, "bad_signature"],
+    ["a bare value never verifies with a declared key", keyed, GOOD, "bad_signature"],
     ["an undeclared key never verifies", recipe({ header: "X-Sig" }), `sha256=${GOOD}`, "bad_signature"],
     ["without signatureKey the header is one opaque value", recipe({ header: "X-Sig" }), GOOD, "verified"],
     ["without signatureKey a list never verifies", recipe({ header: "X-Sig" }), `${GOOD},${GOOD}`, "bad_signature"],
@@ -51,8 +51,8 @@ describe("header parts", () => {
     ["eight signatures are read", keyed, `${eight},v1=${GOOD}`, "verified"],
     ["a ninth is too many, even when one is good", keyed, `v1=${GOOD},${eight},v1=${BAD}`, "too_many_signatures"],
     ["only the parts named signatureKey are counted", keyed, `${eight.replaceAll("v1", "v2")},x,y,z,v1=${GOOD}`, "verified"],
-    ["the other separator is not split on", keyed, `a=1;v1=${GOOD}`, "bad_signature"],
-    ["; splits where the recipe says so", { ...keyed, separator: ";" }, `a=1;v1=${GOOD}`, "verified"],
+    ["the other separator does not split", keyed, `a=1;v1=${GOOD}`, "bad_signature"],
+    ["; splits if the recipe sets it", { ...keyed, separator: ";" }, `a=1;v1=${GOOD}`, "verified"],
     ["a missing header fails", keyed, null, "bad_signature"],
     ["an empty header fails", keyed, "", "bad_signature"],
     ["an empty value fails", keyed, "v1=", "bad_signature"],
@@ -61,11 +61,11 @@ describe("header parts", () => {
     expect(run(fields, { headers: header === null ? {} : { "X-Sig": header } })).toBe(expected);
   });
 
-  test("the header's name is looked up without regard to case", () => {
+  test("the header's name is compared without regard to case", () => {
     expect(run(recipe({ header: "X-SIG" }), { headers: { "x-sig": GOOD } })).toBe("verified");
   });
 
-  test("a signature header that comes twice is joined with a comma", () => {
+  test("a signature header that appears twice is joined with a comma", () => {
     const headers: [string, string][] = [
       ["X-Sig", `v1=${BAD}`],
       ["X-Sig", `v1=${GOOD}`],
@@ -74,7 +74,7 @@ describe("header parts", () => {
     expect(run(recipe({ header: "X-Sig" }), { headers: headers.map(([name]) => [name, GOOD]) })).toBe("bad_signature");
   });
 
-  test("too many signatures is told before any timestamp or signature", () => {
+  test("too many signatures are reported before any timestamp or signature", () => {
     const fields = recipe({ header: "X-Sig", signatureKey: "v1", timestampKey: "t" });
     expect(run(fields, { headers: { "X-Sig": `t=1,${eight},v1=a,v1=b` } })).toBe("too_many_signatures");
   });
@@ -84,19 +84,19 @@ describe("encodings", () => {
   const event = '{"id":"needs every alphabet 20"}';
   const base64 = mac(event, "base64");
   const url = mac(event, "base64url");
-  test("the event's signature tells the alphabets apart", () => {
+  test("the event's signature differs between the alphabets", () => {
     expect(base64).toMatch(/[+].*\/|\/.*[+]/);
     expect(base64).toEndWith("=");
   });
   const rows: [string, "hex" | "base64" | "base64url", string, string][] = [
     ["hex in lower case", "hex", mac(event), "verified"],
     ["hex in upper case", "hex", mac(event).toUpperCase(), "verified"],
-    ["hex with a character too many", "hex", `${mac(event)}0`, "bad_signature"],
-    ["hex with a byte too many", "hex", `${mac(event)}00`, "bad_signature"],
-    ["hex with a byte too few", "hex", mac(event).slice(2), "bad_signature"],
+    ["hex with an extra character", "hex", `${mac(event)}0`, "bad_signature"],
+    ["hex with an extra byte", "hex", `${mac(event)}00`, "bad_signature"],
+    ["hex with a missing byte", "hex", mac(event).slice(2), "bad_signature"],
     ["hex with a prefix 0x", "hex", `0x${mac(event)}`, "bad_signature"],
-    ["hex where base64 is declared", "base64", mac(event), "bad_signature"],
-    ["base64 where hex is declared", "hex", base64, "bad_signature"],
+    ["hex instead of declared base64", "base64", mac(event), "bad_signature"],
+    ["base64 instead of declared hex", "hex", base64, "bad_signature"],
     ["base64 padded", "base64", base64, "verified"],
     ["base64 without padding", "base64", base64.replace(/=+$/, ""), "verified"],
     ["base64 with too much padding", "base64", `${base64}=`, "bad_signature"],
@@ -126,7 +126,7 @@ describe("timestamps", () => {
   const at = (digits: string, given = digits) => run(fields, { headers: { "X-Sig": mac(`${digits}.${EVENT}`), "X-Time": given } });
 
   const rows: [string, string, string][] = [
-    ["the present second verifies", String(seconds), "verified"],
+    ["the current second verifies", String(seconds), "verified"],
     ["exactly 300 seconds old verifies", String(seconds - 300), "verified"],
     ["301 seconds old does not", String(seconds - 301), "bad_signature"],
     ["exactly 300 seconds ahead verifies", String(seconds + 300), "verified"],
@@ -134,8 +134,8 @@ describe("timestamps", () => {
     ["13 digits are milliseconds", String(NOW_MS), "verified"],
     ["exactly 300,000 milliseconds old verifies", String(NOW_MS - 300_000), "verified"],
     ["300,001 milliseconds old does not", String(NOW_MS - 300_001), "bad_signature"],
-    ["12 digits are milliseconds, here of 2001", "999999999999", "bad_signature"],
-    ["11 digits are seconds, leading zeros kept as signed", `0${seconds}`, "verified"],
+    ["12 digits are milliseconds, here in 2001", "999999999999", "bad_signature"],
+    ["11 digits are seconds, with leading zeros as signed", `0${seconds}`, "verified"],
     ["14 digits never verify", `0${NOW_MS}`, "bad_signature"],
     ["no digits never verify", "", "bad_signature"],
     ["a plus sign never verifies", `+${seconds}`, "bad_signature"],
@@ -152,7 +152,7 @@ describe("timestamps", () => {
   test.each([
     ["12 digits are milliseconds", 999_999_999_999],
     ["11 digits are seconds", 99_999_999_999_000],
-  ])("%s where the clock says so", (_rule, nowMs) => {
+  ])("%s at the clock's time", (_rule, nowMs) => {
     const digits = nowMs < 1e12 ? String(nowMs) : String(nowMs / 1_000);
     expect(readTimestamp(digits, { nowMs }, 300)).toMatchObject({ digits });
     expect(readTimestamp(digits, { nowMs: nowMs + 301_000 }, 300)).toContain("seconds old");
@@ -164,7 +164,7 @@ describe("timestamps", () => {
     expect(run(inBody, { headers: { "X-Sig": mac(`١٧٦٨٤٧٨٤٠٠.${body}`) }, body })).toBe("bad_signature");
   });
 
-  test("another fresh timestamp than the signed one never verifies", () => {
+  test("a fresh timestamp other than the signed one never verifies", () => {
     expect(at(String(seconds), String(seconds + 7))).toBe("bad_signature");
   });
 
@@ -172,7 +172,7 @@ describe("timestamps", () => {
     expect(run(fields, { headers: { "X-Sig": mac(`.${EVENT}`) } })).toBe("bad_signature");
   });
 
-  test("a timestamp header that comes twice never verifies, though both are the same", () => {
+  test("a timestamp header that appears twice never verifies, even with equal values", () => {
     const headers: [string, string][] = [
       ["X-Sig", mac(`${seconds}.${EVENT}`)],
       ["X-Time", String(seconds)],
@@ -181,7 +181,7 @@ describe("timestamps", () => {
     expect(run(fields, { headers })).toBe("bad_signature");
   });
 
-  test("a timestamp part that comes twice never verifies, though both are the same", () => {
+  test("a timestamp part that appears twice never verifies, even with equal values", () => {
     const parts = recipe({ header: "X-Sig", signatureKey: "v1", timestampKey: "t" });
     const good = `v1=${mac(`${seconds}.${EVENT}`)}`;
     expect(run(parts, { headers: { "X-Sig": `t=${seconds},${good}` } })).toBe("verified");
@@ -189,7 +189,7 @@ describe("timestamps", () => {
     expect(run(parts, { headers: { "X-Sig": `t=${seconds},t=${seconds},${good}` } })).toBe("bad_signature");
   });
 
-  test("toleranceSeconds narrows the window, either way", () => {
+  test("toleranceSeconds narrows the window in both directions", () => {
     const narrow = { ...fields, toleranceSeconds: 10 };
     const when = (digits: number) => run(narrow, { headers: { "X-Sig": mac(`${digits}.${EVENT}`), "X-Time": String(digits) } });
     expect([seconds - 11, seconds - 10, seconds + 10, seconds + 11].map(when)).toEqual(["bad_signature", "verified", "verified", "bad_signature"]);
@@ -213,7 +213,7 @@ describe("timestamps", () => {
     expect(run(inBody, { headers: { "X-Sig": mac(`${digits}.${body}`) }, body })).toBe(expected);
   });
 
-  test("the verdict says when the timestamp leaves the window", () => {
+  test("the verdict contains the time when the timestamp leaves the window", () => {
     const verdict = signature
       .prepare(fields, SECRET)
       .verify(makeCall({ headers: { "X-Sig": mac(`${seconds}.${EVENT}`), "X-Time": String(seconds) } }));
@@ -226,13 +226,13 @@ describe("timestamps", () => {
   });
 });
 
-describe("the signed text", () => {
-  test("{body} is the bytes received, before any parsing, also where they are no UTF-8", () => {
+describe("the signed payload", () => {
+  test("{body} is the received bytes before any parsing, even if they are no UTF-8", () => {
     const body = new Uint8Array([0xff, 0x00, 0x7b, 0x0a]);
     expect(run(recipe({ header: "X-Sig" }), { headers: { "X-Sig": mac(body) }, body })).toBe("verified");
   });
 
-  test("{body} is the bytes received for forms too", () => {
+  test("{body} is the received bytes for forms too", () => {
     const body = "b=%31&a=+x";
     const headers = { "X-Sig": mac(body), "content-type": FORM_TYPE };
     expect(run(recipe({ header: "X-Sig" }), { headers, body })).toBe("verified");
@@ -240,13 +240,13 @@ describe("the signed text", () => {
 
   const params = recipe({ header: "X-Sig", signedPayload: "{params}" });
   const paramRows: [string, string, string][] = [
-    ["names are sorted, name and value with nothing between", "b=2&a=1", "a1b2"],
+    ["names are sorted, and name and value are joined directly", "b=2&a=1", "a1b2"],
     ["names are sorted by code unit", "a=1&B=2&é=3&_=4", "B2_4a1é3"],
     ["+ is a space and escapes are UTF-8", "a=x+y%20z&n=Zo%C3%AB", "ax y znZoë"],
     ["a repeated name gives its distinct values, sorted", "a=2&a=1&a=2", "a1a2"],
     ["an empty value gives the bare name", "a=&b", "ab"],
-    ["no fields give nothing", "", ""],
-    ["names such as __proto__ are names", "__proto__=1&constructor=2", "__proto__1constructor2"],
+    ["no fields result in an empty text", "", ""],
+    ["names such as __proto__ are ordinary names", "__proto__=1&constructor=2", "__proto__1constructor2"],
     ["a leading ? belongs to the name", "?a=1", "?a1"],
   ];
   test.each(paramRows)("{params}: %s", (_rule, body, signed) => {
@@ -261,7 +261,7 @@ describe("the signed text", () => {
     }
   });
 
-  test("a form is known by its type, parameters and case aside", () => {
+  test("a form is recognized by its type, without parameters and case", () => {
     const headers = {
       "X-Sig": mac("a1"),
       "content-type": "Application/X-WWW-Form-Urlencoded; charset=UTF-8",
@@ -280,7 +280,7 @@ describe("the signed text", () => {
     expect(run(url, { headers: { ...headers, "X-Sig": mac(`https://evil.example/hooks${EVENT}`) } })).toBe("bad_signature");
   });
 
-  test("{url} with a query string is refused, though the shown URL was signed, or the longer one", () => {
+  test("{url} with a query string is refused, whether the shown or the longer URL was signed", () => {
     for (const signed of [RECEIVER_URL, `${RECEIVER_URL}?utm=1`]) {
       const headers = { "X-Sig": mac(`${signed}${EVENT}`) };
       expect(run(url, { headers, search: "?utm=1" })).toBe("bad_signature");
@@ -288,11 +288,11 @@ describe("the signed text", () => {
     expect(run(url, { headers: { "X-Sig": mac(`${RECEIVER_URL}${EVENT}`) }, search: "?" })).toBe("bad_signature");
   });
 
-  test("without {url} a query string is ignored", () => {
+  test("a query string is ignored without {url}", () => {
     expect(run(recipe({ header: "X-Sig" }), { headers: { "X-Sig": GOOD }, search: "?utm=1" })).toBe("verified");
   });
 
-  test("literals stand where the recipe puts them", () => {
+  test("literals keep their place in the recipe", () => {
     const fields = recipe({
       header: "X-Sig",
       timestampHeader: "X-Time",
@@ -312,7 +312,7 @@ describe("body fields and tokens", () => {
   });
   const good = { sig: mac(`${NOW_SECONDS}abc`), time: NOW_SECONDS, token: "abc" };
 
-  test("a {token} recipe accepts any body around a good signature, once", () => {
+  test("a {token} recipe accepts any body with a good signature, once", () => {
     for (const extra of [1, 2]) {
       const verdict = signature.prepare(token, SECRET).verify(makeCall({ body: JSON.stringify({ s: good, extra }) }));
       expect(verdict.verified && Buffer.from(verdict.onceText ?? []).toString()).toBe(`${NOW_SECONDS}abc`);
@@ -326,10 +326,10 @@ describe("body fields and tokens", () => {
     ["a signature that is a number", { ...good, sig: 12 }, "bad_signature"],
     ["a signature that is a list", { ...good, sig: [good.sig] }, "bad_signature"],
     ["a missing token", { ...good, token: undefined }, "bad_signature"],
-    ["an empty token, though it was signed", { sig: mac(NOW_SECONDS), time: NOW_SECONDS, token: "" }, "bad_signature"],
+    ["an empty token, even if it was signed", { sig: mac(NOW_SECONDS), time: NOW_SECONDS, token: "" }, "bad_signature"],
     ["a token that is an object", { ...good, token: {} }, "bad_signature"],
     ["a changed token", { ...good, token: "abd" }, "bad_signature"],
-    ["fields that are inherited and not the payload's own", "text", "bad_signature"],
+    ["inherited fields", "text", "bad_signature"],
   ];
   test.each(rows)("%s never verifies", (_rule, s, expected) => {
     expect(run(token, { body: JSON.stringify({ s }) })).toBe(expected);
@@ -355,13 +355,13 @@ describe("body fields and tokens", () => {
     expect(run(token, { headers: { "content-type": FORM_TYPE }, body })).toBe("bad_signature");
   });
 
-  test("a body that is not JSON answers invalid_json where the recipe needs a body field", () => {
+  test("a body that is not JSON is refused with invalid_json if the recipe needs a body field", () => {
     for (const body of ["not json", "", '{"s":', bytes('{"a":"\u00ff"}').subarray(0, 7), `${"[".repeat(600)}${"]".repeat(600)}`]) {
       expect(run(token, { body })).toBe("invalid_json");
     }
   });
 
-  test("a body that is not JSON is no matter to a recipe that needs no body field", () => {
+  test("a body that is not JSON is accepted if the recipe needs no body field", () => {
     expect(run(recipe({ header: "X-Sig" }), { headers: { "X-Sig": mac("not json") }, body: "not json" })).toBe("verified");
   });
 
@@ -371,10 +371,10 @@ describe("body fields and tokens", () => {
   });
 });
 
-describe("what a recipe is worth", () => {
+describe("a recipe", () => {
   const rows: [string, Partial<SignatureFields>, boolean][] = [
     ["signs the event with {body}", { signedPayload: "{body}" }, true],
-    ["signs the event when it does not say what is signed", {}, true],
+    ["signs the event without signedPayload", {}, true],
     ["signs the event with {params}", { signedPayload: "{url}{params}" }, true],
     ["does not sign the event with {token}", { signedPayload: "{token}", tokenField: "t" }, false],
   ];
@@ -382,30 +382,30 @@ describe("what a recipe is worth", () => {
     expect(signature.signsEvent(recipe({ header: "X-Sig", ...fields }))).toBe(signs);
   });
 
-  test("a recipe that differs from how the sender signs answers bad_signature", () => {
+  test("refuses a request that is signed in another way with bad_signature", () => {
     const sent = signEvent(recipe({ header: "X-Sig", algorithm: "hmac-sha512" }), SECRET);
     expect(outcome(signature.prepare(recipe({ header: "X-Sig" }), SECRET).verify(deliver(sent)))).toBe("bad_signature");
   });
 
-  test("a stored recipe that breaks a rule refuses every call", () => {
+  test("that breaks a rule when stored refuses every request", () => {
     const broken = recipe({ header: "X-Sig", signedPayload: "{body}", timestampHeader: "X-Time" });
     expect(run(broken, { headers: { "X-Sig": GOOD, "X-Time": NOW_SECONDS } })).toBe("bad_signature");
   });
 
-  test("an empty secret refuses every call, also one signed with nothing", () => {
+  test("with an empty secret refuses every request, also one signed with the empty secret", () => {
     const verifier = signature.prepare(recipe({ header: "X-Sig" }), "");
     const signed = createHmac("sha256", "").update(EVENT).digest("hex");
     expect(outcome(verifier.verify(makeCall({ headers: { "X-Sig": signed } })))).toBe("bad_signature");
   });
 
-  test("the HMAC key is the secret's text whole, whsec_ included", () => {
+  test("uses the secret's full text as HMAC key, including whsec_", () => {
     const secret = "whsec_Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
     const signed = createHmac("sha256", Buffer.from(secret)).update(EVENT).digest("hex");
     const verifier = signature.prepare(recipe({ header: "X-Sig" }), secret);
     expect(outcome(verifier.verify(makeCall({ headers: { "X-Sig": signed } })))).toBe("verified");
   });
 
-  test("a cause never holds the body, the signature or the secret", () => {
+  test("never includes the body, the signature or the secret in a cause", () => {
     const verdict = signature.prepare(recipe({ header: "X-Sig" }), SECRET).verify(makeCall({ headers: { "X-Sig": BAD } }));
     const cause = verdict.verified ? "" : verdict.cause;
     expect(cause).not.toBe("");

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { parseSignedPayload } from "../../src/rules/verify/recipe.ts";
 
-describe("a signedPayload that may be saved", () => {
+describe("a signedPayload that can be saved", () => {
   const rows: [string, string][] = [
-    ["the body alone", "{body}"],
+    ["only the body", "{body}"],
     ["timestamp and body", "{timestamp}.{body}"],
     ["timestamp right before the body", "{timestamp}{body}"],
     ["timestamp right before the token", "{timestamp}{token}"],
@@ -18,7 +18,7 @@ describe("a signedPayload that may be saved", () => {
     expect(parseSignedPayload(text)).not.toHaveProperty("problems");
   });
 
-  test("is read as its pieces", () => {
+  test("is parsed into its pieces", () => {
     expect(parseSignedPayload("v0:{timestamp}:{url}.{token}")).toEqual({
       head: [{ literal: "v0:" }, "timestamp", { literal: ":" }, "url", { literal: "." }],
       tail: "token",
@@ -30,24 +30,24 @@ describe("a signedPayload that may be saved", () => {
 
 describe("a signedPayload that breaks a rule", () => {
   const rows: [string, string, string[]][] = [
-    ["placeholders are the five and no other", "{nonce}.{body}", ["{nonce}, which is not a placeholder"]],
+    ["only the five placeholders exist", "{nonce}.{body}", ["{nonce}, which is not a placeholder"]],
     ["placeholder names are exact", "{Body}", ["{Body}, which is not a placeholder", "none of"]],
-    ["one of {body}, {params}, {token} is there", "{timestamp}.", ["none of"]],
-    ["exactly one of them", "{params}{body}", ["{params} and {body}"]],
-    ["the last of these ends the text", "{body}.{timestamp}", ["goes on after {body}"]],
-    ["no literal comes after it", "{body}.", ["goes on after {body}"]],
+    ["one of {body}, {params}, {token} is required", "{timestamp}.", ["none of"]],
+    ["only one of them is allowed", "{params}{body}", ["{params} and {body}"]],
+    ["{body}, {params} or {token} is at the end", "{body}.{timestamp}", ["goes on after {body}"]],
+    ["no literal comes after the last placeholder", "{body}.", ["goes on after {body}"]],
     ["each appears once: {body}", "{body}{body}", ["{body} more than once"]],
     ["each appears once: {timestamp}", "{timestamp}.{timestamp}.{body}", ["{timestamp} more than once"]],
-    ["a space may not surround placeholders", "{timestamp} {body}", ["may not surround"]],
-    ["a line break may not", "{timestamp}\n{body}", ["may not surround"]],
-    ["a slash may not", "/{body}", ["may not surround"]],
-    ["a letter outside ASCII may not", "é{body}", ["may not surround"]],
-    ["a brace may not", "{{body}", ["may not surround"]],
-    ["an unclosed brace may not", "{body", ["none of", "may not surround"]],
+    ["spaces around placeholders are refused", "{timestamp} {body}", ["may not surround"]],
+    ["a line break is refused", "{timestamp}\n{body}", ["may not surround"]],
+    ["a slash is refused", "/{body}", ["may not surround"]],
+    ["a letter outside ASCII is refused", "é{body}", ["may not surround"]],
+    ["a brace is refused", "{{body}", ["may not surround"]],
+    ["an unclosed brace is refused", "{body", ["none of", "may not surround"]],
     ["at most 40 literal characters", `${"a".repeat(41)}{body}`, ["41 characters"]],
     ["a digit never comes right after {timestamp}", "{timestamp}0.{body}", ["a digit right after"]],
     ["{params} never comes right after {timestamp}", "{timestamp}{params}", ["{params} right after"]],
-    ["all broken rules are named", "{x} {body}{body}1", ["not a placeholder", "more than once", "goes on", "may not surround"]],
+    ["all broken rules are reported", "{x} {body}{body}1", ["not a placeholder", "more than once", "goes on", "may not surround"]],
   ];
   test.each(rows)("%s: %s", (_rule, text, expected) => {
     const parsed = parseSignedPayload(text);

@@ -1,4 +1,4 @@
-/** A list looks at a bounded number of rows and bytes at a time, loses no row and tells none twice, however rarely a row fits. */
+/** A list reads a bounded number of rows and bytes at a time. It loses and repeats no row, however rarely a row matches. */
 import { afterAll, expect, spyOn, test } from "bun:test";
 import { type Page, readCursor } from "../../src/base/page.ts";
 import { equals, reach, readPage, type StepRequest, walkPage } from "../../src/store/index-scan.ts";
@@ -9,7 +9,7 @@ import { openFreshStore } from "../kit/fresh-store.ts";
 const { store } = await openFreshStore();
 
 const ROWS = 5_000;
-/** Counts the rows that each statement of a read answers. */
+/** Counts the rows that each statement of a read returns. */
 const most = { rows: 0 };
 
 await store.write("app", async (tx) => {
@@ -64,10 +64,10 @@ const rare = [4_000 + 3 - 600, 1_703, 3];
 const all = Array.from({ length: ROWS }, (_, at) => ROWS - at);
 
 for (const [name, asked, wanted, least, mostPages] of [
-  ["every row of an unfiltered list comes once, in order", { limit: 190 }, all, 27, 27],
-  ["rows that fit rarely are found over pages that may be empty", { limit: 2, kind: "rare" }, rare, 50, 53],
-  ["a filter that fits nothing ends", { limit: 200, kind: "nothing" }, [], 50, 51],
-  ["a page ends where its bytes are spent", { limit: 5_000, cost: "octet_length(text)" }, all, 9, 12],
+  ["every row of an unfiltered list appears once, in order", { limit: 190 }, all, 27, 27],
+  ["rare matches are found over pages that may be empty", { limit: 2, kind: "rare" }, rare, 50, 53],
+  ["a filter without matches ends", { limit: 200, kind: "nothing" }, [], 50, 51],
+  ["a page ends when it has read its limit of bytes", { limit: 5_000, cost: "octet_length(text)" }, all, 9, 12],
 ] as const) {
   test(name, async () => {
     most.rows = 0;
@@ -80,7 +80,7 @@ for (const [name, asked, wanted, least, mostPages] of [
   });
 }
 
-test("a page gathers its steps, each a read of its own, and other work has its turn between", async () => {
+test("a page combines its steps, each in a separate read, and other work runs in between", async () => {
   let turns = 0;
   const count = (): void => {
     turns += 1;
@@ -94,23 +94,23 @@ test("a page gathers its steps, each a read of its own, and other work has its t
   turns = 1_000;
 });
 
-/** The time that a page's steps hold up the loop, as the test says it. */
+/** The time for which a page's steps block the event loop, as set by the test. */
 const time = spyOn(performance, "now").mockReturnValue(0);
 afterAll(() => void time.mockRestore());
 
-test("a page that others wait beside ends after fifty steps, with a next one", async () => {
+test("a page ends after fifty steps while other work waits, with a next page", async () => {
   const page = await readPage(store, { limit: 200, after: null }, step({ limit: 200, kind: "rare" }));
-  // Of a database in another process the last steps are large ones, and reach the end.
+  // With a database in another process, the last steps are large and reach the end.
   const next = page.next === null ? null : readCursor(page.next);
   expect({ ...page, next }).toEqual({ items: rare, next: ON_POSTGRES ? null : "1" });
 });
 
 for (const [name, msAStep, waits, lowest] of [
-  ["ends once its steps held up the loop for six milliseconds", 3, false, ON_POSTGRES ? null : "4801"],
-  ["ends after one step that did by itself", 30, false, ON_POSTGRES ? null : "4901"],
-  ["goes on where another process has the work, and the loop turns meanwhile", 30, true, null],
+  ["ends once its steps blocked the event loop for six milliseconds", 3, false, ON_POSTGRES ? null : "4801"],
+  ["ends after a single step that blocked it for longer", 30, false, ON_POSTGRES ? null : "4901"],
+  ["continues if another process does the work and the event loop turns", 30, true, null],
 ] as const)
-  test(`a page that others wait beside ${name}`, async () => {
+  test(`a page during other work ${name}`, async () => {
     let ms = 0;
     time.mockImplementation(() => ms);
     const one = step({ limit: 200, kind: "nothing" });
@@ -123,14 +123,14 @@ for (const [name, msAStep, waits, lowest] of [
     expect([items, next === null ? null : readCursor(next)]).toEqual([[], lowest]);
   });
 
-test("large items are not gathered beyond the step that found some", async () => {
+test("a page with large items ends at the step that found one", async () => {
   const asked = { limit: 200, kind: "rare" };
   const page = await readPage(store, { limit: 200, after: null }, step(asked), { large: true });
   expect(page.items).toEqual(rare.slice(0, 1));
   expect(page.next).not.toBeNull();
 });
 
-test("a step reaches at least one row, whatever it costs", () => {
+test("a step covers at least one row, whatever it costs", () => {
   expect(
     reach(
       [
