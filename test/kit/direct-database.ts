@@ -27,7 +27,7 @@ export interface DirectDatabase {
    * Leaves space on the store's disk for about this many rows of 4 kB. On PostgreSQL only inserts into this table fail after that. The returned
    * function frees the disk again.
    */
-  fillDisk(store: Store, more: { table: string; rows: number }): Promise<{ freeLoginSlot: () => Promise<void> }>;
+  fillDisk(store: Store, more: { table: string; rows: number }): Promise<{ freeSpace: () => Promise<void> }>;
   /** Makes every write of the store fail while `work` runs. */
   whileUnwritable(work: () => Promise<void>): Promise<void>;
 }
@@ -84,7 +84,7 @@ function besideFile(file: string): DirectDatabase {
       // The limit applies only to the connection that sets it, so the store's own connection sets it.
       const limit = (count: number) => store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
       await limit((pages?.page_count ?? 0) + rows);
-      return { freeLoginSlot: async () => void (await limit(1_000_000)) };
+      return { freeSpace: async () => void (await limit(1_000_000)) };
     },
     async whileUnwritable(work) {
       const other = new Database(file);
@@ -189,7 +189,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
         state: "53100",
         when,
       });
-      return { freeLoginSlot: () => mend("disk_is_full") };
+      return { freeSpace: () => mend("disk_is_full") };
     },
     async whileUnwritable(work) {
       // A transaction updates this table only when it takes the writer lock over from another node.

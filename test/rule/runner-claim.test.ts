@@ -188,13 +188,13 @@ describe("a claim that is rolled back", () => {
     await saveRelay(running, receiverDefinition({ actions: [...Array(5).fill(write), CALL] }));
     const runner = await runWith({});
     await putEvents(running, numbers(8));
-    const { freeLoginSlot } = await running.beside.fillDisk(running.service.store, { table: "record", rows: 20 });
+    const { freeSpace } = await running.beside.fillDisk(running.service.store, { table: "record", rows: 20 });
     runner.wake();
     await until("the runner noticed", () => /SQLITE_FULL|\(53100\)/.test(running.logged.join("\n")));
     expect(await statesOf()).toEqual(Array(8).fill(queued));
     expect([await countOf("run"), await countOf("record"), await countOf("effect"), runner.runningCount]).toEqual([0, 0, 0, 0]);
     expect([caller.requests, lines]).toEqual([[], []]);
-    await freeLoginSlot();
+    await freeSpace();
     await running.clock.advance(5_000);
     await running.drain();
     expect(await statesOf()).toEqual(Array(8).fill(done));
