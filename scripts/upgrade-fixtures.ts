@@ -31,7 +31,7 @@ export async function makeFixture(
     const head = { release: version, commit, migrations: kind === "postgres" ? listEditedTexts(tree) : {} };
     const filling = Bun.spawn([process.execPath, "test/upgrade/fill.ts", file, JSON.stringify(head)], {
       cwd: tree,
-      env: { ...process.env, ...(kind === "postgres" ? { TEST_STORE: "postgres" } : {}) },
+      env: { ...withoutServer(process.env), ...(kind === "postgres" ? { TEST_STORE: "postgres" } : {}) },
       stdout: "pipe",
       stderr: "pipe",
     });
@@ -43,6 +43,16 @@ export async function makeFixture(
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }
+}
+
+/**
+ * Removes the variables that name the tests' PostgreSQL server. The kit of an older tree drops the templates and pooled databases of other trees, so
+ * it must start its own server.
+ */
+function withoutServer(
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  return { ...env, RELAY_TEST_DATABASE: undefined, TEST_POSTGRES: undefined };
 }
 
 /** Runs git and throws its message when it fails. */
