@@ -13,7 +13,7 @@ import { relayTarget } from "../../src/rules/relay/relay.ts";
 import { createRelay } from "../../src/rules/relay/relay-save.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
-import { CALL, OWNER, receiver, schedule } from "../kit/relay-kit.ts";
+import { CALL, HMAC, OWNER, receiver, schedule } from "../kit/relay-kit.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const MASTER_KEY = Buffer.alloc(32, 9).toString("base64");
@@ -35,7 +35,7 @@ beforeAll(async () => {
   if (environment === undefined) throw new Error("There is no development.");
   const context = { environment, actor: OWNER, nowMs: NOW_MS, limits: DEFAULT_LIMITS, sealer, baseUrl: "https://relay.example.com" };
   await store.write("app", async (tx) => {
-    for (const definition of [receiver("orders"), schedule("nightly", [CALL])])
+    for (const definition of [receiver("orders"), receiver("meta", { ...HMAC, handshake: "meta" }), schedule("nightly", [CALL])])
       await createRelay(tx, context, { definition, secret: null, signingSecret: null, origin: { kind: "dashboard", synced: false } });
     const problem = { environmentId: environment.id, code: "relay_refusing", target: relayTarget("orders") } as const;
     await raiseProblem(tx, { ...problem, message: "orders has refused \u001b[31mevery call.", nowMs: NOW_MS });
@@ -50,6 +50,7 @@ test("list shows state, trigger, last event, last day, next tick and problems, i
   expect(said).toMatch(/orders +active +.* never +no events +relay_refusing/);
   const { items } = JSON.parse((await run("relays list --json")).said);
   expect(items.map(({ name, problems }: { name: string; problems: unknown[] }) => [name, problems.length])).toEqual([
+    ["meta", 0],
     ["nightly", 0],
     ["orders", 1],
   ]);
@@ -136,10 +137,24 @@ test.each([
   expect(existsSync(join(dataDir, "master.key"))).toBe(false);
 });
 
-test("a hold and a pause require no master key, and create none", async () => {
-  for (const line of ["settings set held on", "settings get held", "settings set held off", "relays pause orders", "relays resume orders"])
+test("a hold and a pause require no master key, and create none, also for a relay whose handshake has a token", async () => {
+  const relays = ["orders", "meta"].flatMap((name) => [`relays pause ${name}`, `relays resume ${name}`]);
+  for (const line of ["settings set held on", "settings get held", "settings set held off", ...relays])
     expect(await run(line, { env: {} })).toMatchObject({ code: 0 });
   expect(existsSync(join(dataDir, "master.key"))).toBe(false);
+});
+
+test("a new data directory gets its master key with the first secret, and not before", async () => {
+  const fresh = mkdtempSync(join(tmpdir(), "relay-cli-key-"));
+  const key = join(fresh, ".relay", "master.key");
+  const runFresh = (line: string, input = "") => runCommand(line.split(" "), { cwd: fresh, input });
+  expect((await runFresh("apps create Shop --id shop")).code).toBe(0);
+  for (const line of ["people invite ada@example.com", "settings set held on"])
+    expect([line, (await runFresh(`${line} --environment development`)).code]).toEqual([line, 0]);
+  expect(existsSync(key)).toBe(false);
+  const set = await runFresh("settings set processorSecret --environment development", "psec_0123456789abcdef0123456789abcdef");
+  expect([set.code, existsSync(key)]).toEqual([0, true]);
+  rmSync(fresh, { recursive: true });
 });
 
 test("shows the limits of the running server, and whose limits they are", async () => {
@@ -211,7 +226,7 @@ test("suggests the relay's name for a mistyped one, in a refusal and in a filter
 });
 
 test("completion lists the names of relays, and prints nothing if it cannot read them", async () => {
-  expect((await run("__complete = relays show")).said.split("\n")).toEqual(["nightly", "orders"]);
+  expect((await run("__complete = relays show")).said.split("\n")).toEqual(["meta", "nightly", "orders"]);
   expect((await run("__complete =or events list --relay")).said).toBe("orders");
   expect((await run("__complete =--relay=o events list")).said).toBe("--relay=orders");
   // The shell completes paths itself when a path is a whole word.

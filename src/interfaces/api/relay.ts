@@ -281,7 +281,7 @@ export const relayRoutes = [
       if (believed) await recordMissedTicks(deps.store, settling);
       return await deps.store.write(origin, async (tx) => {
         if (believed) await recordDueTicks(tx, settling);
-        return { relay: await pauseRelay(tx, relayContext(call), params.name) };
+        return { relay: await pauseRelay(tx, { ...viewContext(call), actor: call.actor }, params.name) };
       });
     },
   }),
@@ -290,7 +290,9 @@ export const relayRoutes = [
     path: "/relays/:name/resume",
     summary: "Resumes a relay: what waited runs in order.",
     answer: Type.Object({ relay: relayView }),
-    write: async (tx, call) => ({ relay: await resumeRelay(tx, relayContext(call), call.params.name) }),
+    write: async (tx, call) => ({
+      relay: await resumeRelay(tx, { ...viewContext(call), actor: call.actor }, call.params.name),
+    }),
   }),
   environmentRoute({
     method: "GET",
@@ -319,8 +321,9 @@ export const relayRoutes = [
     body: simulateInput,
     answer: Type.Object({ explanation: simulationView }),
     async handle({ deps, environmentId, params, body }) {
-      const { limits } = deps.config;
-      return { explanation: await simulateRelay({ ...deps, limits }, environmentId, params.name, body) };
+      const { store, sealer, clock, log, relays } = deps;
+      const context = { store, sealer, clock, log, relays, limits: deps.config.limits };
+      return { explanation: await simulateRelay(context, environmentId, params.name, body) };
     },
   }),
   openRoute({

@@ -11,6 +11,11 @@ export const testEventRoutes = [
     body: testEventInput,
     answer: testEventView,
     handle: ({ deps, origin, params, body, change }) =>
-      sendTestEvent({ ...deps, origin }, params.name, body, change),
+      sendTestEvent(
+        { store: deps.store, sealer: deps.sealer, relays: deps.relays, origin },
+        params.name,
+        body,
+        change,
+      ),
   }),
 ];

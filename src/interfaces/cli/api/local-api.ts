@@ -4,6 +4,7 @@
  */
 import type { ServiceConfig } from "../../../base/config.ts";
 import { createLog } from "../../../base/log.ts";
+import { Refusal } from "../../../base/refusal.ts";
 import { recordDue } from "../../../engine/schedule/schedule.ts";
 import { SyncCap } from "../../../operator/sync/sync-cap.ts";
 import type { Environment } from "../../../platform/account/environment.ts";
@@ -21,33 +22,55 @@ import type { World } from "../io.ts";
 import { DEFAULT_PORT, readBaseUrl, readServiceConfig } from "../service-option.ts";
 import { type Answered, Api, type Sent } from "./api.ts";
 
-/** Opens the API of an environment. `writes`: where the data directory has no master key yet, one is made. */
+/** Opens the API of an environment. `writes`: a route that needs the first secret may create the master key. */
 export async function openLocalApi(
   store: Store,
   environment: Environment,
   { input, world, writes }: { input: Input; world: World; writes: boolean },
 ): Promise<Api> {
   const config = readConfig(environment, input, world);
-  const opened = await openSecrets(store, config, writes);
-  return new LocalApi(environment, makeDeps({ store, config, opened, input, world }));
+  return new LocalApi(environment, { store, config, input, world, writes }, await openSecrets(store, config));
 }
 
 class LocalApi extends Api {
   readonly isLocal = true;
   readonly url: string;
-  readonly #deps: HttpDeps;
+  readonly #parts: Parts;
+  #deps: HttpDeps;
 
-  constructor(environment: Environment, deps: HttpDeps) {
+  constructor(environment: Environment, parts: Parts, opened: Sealer | NoSealer) {
     super(environment.appId, environment.name);
-    this.url = deps.config.dataDir;
-    this.#deps = deps;
+    this.url = parts.config.dataDir;
+    this.#parts = parts;
+    this.#deps = makeDeps(parts, opened);
   }
 
   protected async send(sent: Sent): Promise<Answered> {
-    // Imported late: a command that asks a server loads no route.
+    try {
+      return await this.#serve(sent);
+    } catch (error) {
+      if (!(error instanceof MissingMasterKey) || !this.#parts.writes) throw error;
+      // The first secret creates the key. The route stored nothing: it reads the sealer first, or its transaction was rolled back.
+      this.#deps = makeDeps(this.#parts, await openSealer(this.#parts.store, this.#parts.config));
+      return await this.#serve(sent);
+    }
+  }
+
+  async #serve(sent: Sent): Promise<Answered> {
+    // The routes are imported late, because a command that calls a server needs none.
     const { serveInProcess } = await import("../../api/in-process.ts");
     const answer = await serveInProcess(this.#deps, sent);
     return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
+  }
+}
+
+/** A route needs the master key, and the data directory has none yet. */
+class MissingMasterKey extends Refusal {
+  constructor(dataDir: string) {
+    super(
+      "invalid_input",
+      `${dataDir} has no master key yet, so it has no secrets: start the server once, or give its key in RELAY_MASTER_KEY.`,
+    );
   }
 }
 
@@ -65,11 +88,10 @@ interface NoSealer {
 }
 
 /** Opens the secrets' sealer. Most routes need none, so a missing master key is reported only where a route reads the sealer. */
-async function openSecrets(store: Store, config: ServiceConfig, writes: boolean): Promise<Sealer | NoSealer> {
+async function openSecrets(store: Store, config: ServiceConfig): Promise<Sealer | NoSealer> {
   try {
-    if (writes) return await openSealer(store, config);
     const key = await store.read((tx) => requireMasterKey(tx, config));
-    return key === null ? { error: new Error("The data directory has no master key.") } : new Sealer(key);
+    return key === null ? { error: new MissingMasterKey(config.dataDir) } : new Sealer(key);
   } catch (error) {
     return { error };
   }
@@ -78,13 +100,13 @@ async function openSecrets(store: Store, config: ServiceConfig, writes: boolean)
 interface Parts {
   store: Store;
   config: ServiceConfig;
-  opened: Sealer | NoSealer;
   input: Input;
   world: World;
+  writes: boolean;
 }
 
 /** What a command hands to the routes. A part that only a running service has throws when a route reads it. */
-function makeDeps({ store, config, opened, input, world }: Parts): HttpDeps {
+function makeDeps({ store, config, input, world }: Parts, opened: Sealer | NoSealer): HttpDeps {
   const { clock } = world;
   const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
   const baseUrl = (): string =>

@@ -101,7 +101,9 @@ export const callsTail: Command = {
   async run(input, world) {
     const filter = readCallFilter(input, world);
     await withApi("read", input, world, (api) => {
-      const look = () => listCalls(api, filter, MAX_TAILED);
+      // A data directory is read every half second without a request, so a look can hold every stored call.
+      const most = api.isLocal ? MAX_RECENT_CALLS : MAX_TAILED;
+      const look = () => listCalls(api, filter, most);
       return follow(api, input, world, { ...TAIL, look });
     });
   },

@@ -4,6 +4,7 @@
 
 import { toIsoOrNull } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
+import { MAX_PAGE_SIZE } from "../../../base/page.ts";
 import type { EventCounts } from "../../../engine/event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../../../engine/event/event.ts";
 import type { EventFilter } from "../../../engine/event/list.ts";
@@ -169,8 +170,6 @@ function vacuum(input: Input, world: World): Promise<void> {
   });
 }
 
-const PAGE = { limit: 200, after: null };
-
 export const eventsTail: Command = {
   words: ["events", "tail"],
   summary: "a line for each event as it arrives and ends",
@@ -180,7 +179,8 @@ export const eventsTail: Command = {
   async run(input, world) {
     const filter = readEventFilter(input, world);
     await withApi("read", input, world, (api) => {
-      const look = async () => (await api.list<EventItem>("/events", queryOf(filter), PAGE.limit)).items;
+      const look = async () =>
+        (await api.page<EventItem>("/events", queryOf(filter), MAX_PAGE_SIZE, null)).items;
       return follow(api, input, world, { ...TAIL, look });
     });
   },

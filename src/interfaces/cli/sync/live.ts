@@ -209,7 +209,7 @@ class Waiting {
     return Math.ceil((this.#now.secondsLeft * 1_000) / MINUTE_MS);
   }
 
-  /** PlanResult out once, however often it is asked for: an answer that was lost is asked about. */
+  /** Applies the plan once, however often it is asked for: an answer that was lost is asked about. */
   async #apply(): Promise<Waited> {
     for (;;) {
       try {
