@@ -3,7 +3,7 @@
  * these walks.
  */
 import type { Page } from "../../base/page.ts";
-import { readPage, yieldToEventLoop } from "../../store/index-scan.ts";
+import { readPage } from "../../store/index-scan.ts";
 import type { SqlNames, Store } from "../../store/port.ts";
 import type { EventState } from "./event.ts";
 import { ANY_REASON, type EventFilter, leadOfTrigger, listEvents } from "./list.ts";
@@ -82,36 +82,6 @@ export function walkSql(
 /** The values that a statement names. */
 export function valuesOf(sql: string, values: SqlNames): SqlNames {
   return Object.fromEntries(Object.entries(values).filter(([name]) => new RegExp(`\\$${name}\\b`).test(sql)));
-}
-
-/** Events of one person that a walk reads, in total and in one step. */
-const MAX_OF_PERSON = 10_000;
-const PERSON_STEP = 1_000;
-
-interface PersonEvent {
-  seq: number;
-  state: EventState;
-}
-
-/** Visits the matching events of a person, the newest first. Returns whether older ones were left out. */
-export async function visitPersonEvents(
-  store: Store,
-  filter: CountFilter & { person: string; above: number; below: number },
-  visit: (event: PersonEvent) => void,
-): Promise<boolean> {
-  const fits = ["environment_id = $environmentId", ...conditionsOf(filter)].join(" AND ");
-  const sql = `SELECT seq, state, (${fits}) AS fits FROM event INDEXED BY event_of_person
-    WHERE person_id = $person AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT ${PERSON_STEP}`;
-  let { below } = filter;
-  for (let visited = 0; visited < MAX_OF_PERSON; visited += PERSON_STEP) {
-    const values = valuesOf(sql, { ...filter, below });
-    const rows = await store.read((tx) => tx.all<PersonEvent & { fits: number }>(sql, values));
-    for (const { fits: isMatch, ...event } of rows) if (isMatch === 1) visit(event);
-    if (rows.length < PERSON_STEP) return false;
-    below = rows.at(-1)?.seq ?? 0;
-    await yieldToEventLoop();
-  }
-  return true;
 }
 
 /** The first matches of a filter that must read payloads. `next` is not null if there are more. */

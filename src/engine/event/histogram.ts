@@ -10,7 +10,8 @@ import { time } from "../../base/schema.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { firstSeqAbout, listFirstSeqs } from "../../store/time-index.ts";
-import { findFirstMatches, visitPersonEvents } from "./counted-walk.ts";
+import { type CountFilter, conditionsOf, findFirstMatches, valuesOf } from "./counted-walk.ts";
+import type { EventState } from "./event.ts";
 import { type Counts, countSpan, type HistogramFilter, outcomeOf } from "./histogram-count.ts";
 import { type EventFilter, findNameKey } from "./list.ts";
 
@@ -33,6 +34,9 @@ export const BAR_WIDTHS = Object.keys(WIDTHS) as (keyof typeof WIDTHS)[];
 const DEFAULT_BARS = 96;
 const MAX_BARS = 168;
 const RETENTION_MS = 30 * DAY_MS;
+/** Events of one person that a walk reads, in total and in one step. */
+const MAX_OF_PERSON = 10_000;
+const PERSON_STEP = 1_000;
 /** Bars counted between two turns of the event loop. */
 const BAR_STEP = 2;
 
@@ -174,4 +178,30 @@ async function addFirstMatches(
     if (bar !== undefined) bar[outcomeOf(state)] += 1;
   }
   return next === null;
+}
+
+interface PersonEvent {
+  seq: number;
+  state: EventState;
+}
+
+/** Visits the matching events of a person, the newest first. Returns whether older ones were left out. */
+async function visitPersonEvents(
+  store: Store,
+  filter: CountFilter & { person: string; above: number; below: number },
+  visit: (event: PersonEvent) => void,
+): Promise<boolean> {
+  const fits = ["environment_id = $environmentId", ...conditionsOf(filter)].join(" AND ");
+  const sql = `SELECT seq, state, (${fits}) AS fits FROM event INDEXED BY event_of_person
+    WHERE person_id = $person AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT ${PERSON_STEP}`;
+  let { below } = filter;
+  for (let visited = 0; visited < MAX_OF_PERSON; visited += PERSON_STEP) {
+    const values = valuesOf(sql, { ...filter, below });
+    const rows = await store.read((tx) => tx.all<PersonEvent & { fits: number }>(sql, values));
+    for (const { fits: isMatch, ...event } of rows) if (isMatch === 1) visit(event);
+    if (rows.length < PERSON_STEP) return false;
+    below = rows.at(-1)?.seq ?? 0;
+    await yieldToEventLoop();
+  }
+  return true;
 }

@@ -79,14 +79,14 @@ export function planAction(
     message:
       people === null
         ? formatPlan(will, step, doneAt, action)
-        : formatOtherPerson(live, step, doneAt, people),
+        : formatOtherPersonPlan(live, step, doneAt, people),
     action: action as Json,
     ...(was === undefined ? {} : { was: was as Json }),
     ...people,
   };
 }
 
-function formatOtherPerson(
+function formatOtherPersonPlan(
   { type, action }: LiveAction,
   step: Step,
   doneAt: string | null,

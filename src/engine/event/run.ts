@@ -91,7 +91,7 @@ export interface RanActions {
 }
 
 /**
- * Where the end of an attempt finds its event. `database`: the transaction read the row. `buffer`: it did not, so the result is undone unless the
+ * The source of an attempt's event. `database`: this transaction read the row, or an earlier one claimed it and the run's number protects it. `buffer`: it did not, so the result is undone unless the
  * row is as it was stored. `unsaved`: the event has no row yet, and the insert writes it in its final state.
  */
 export type EventSource = "database" | "buffer" | "unsaved";
@@ -108,7 +108,7 @@ export interface AttemptResult {
   results: readonly ActionResult[];
   /** The list of actions that ran; null: it ended before them, and the slots of the attempt before it stand. */
   ran: RanActions | null;
-  /** `not_run`: it ended without running any action. */
+  /** `not_run`: it ended without running an action, or before its remaining actions. */
   outcome: "ok" | "failed" | "not_run";
   state: EventState;
   /** An EventReason, or the code of the action's failure. */
