@@ -27,6 +27,7 @@ function importsOne(path: string, changed: ReadonlySet<string>): boolean {
 
 /** Returns the lines that git prints, or none if git or the history is missing. */
 function listPaths(...words: string[]): string[] {
+  if (Bun.which("git") === null) return [];
   const git = Bun.spawnSync(["git", ...words], { stderr: "ignore" });
   return git.stdout
     .toString()

@@ -39,7 +39,17 @@ const STEPS: readonly Step[] = [
 /** Returns the steps of `--fast`. The type checker stores its results between two runs. */
 function fastSteps(): Step[] {
   const cache = "node_modules/.cache/types.tsbuildinfo";
-  const rules = ["layer", "source", "export", "pointer", "refusal", "released", "time-limit", "commit"];
+  const rules = [
+    "layer",
+    "source",
+    "export",
+    "pointer",
+    "refusal",
+    "released",
+    "time-limit",
+    "commit",
+    "words",
+  ];
   const always = [...rules.map((name) => `test/house/${name}.test.ts`), "test/golden/"];
   return [
     FORMAT,

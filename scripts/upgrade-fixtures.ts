@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } fro
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { hashMigration } from "../src/store/migrate/migration-record.ts";
+import { ASK_VARIABLE, SERVER_VARIABLE } from "../test/kit/postgres.ts";
 import { AFTER_0_17, RELEASES, type Release } from "../test/upgrade/releases.ts";
 
 const PROJECT = resolve(import.meta.dir, "..");
@@ -23,6 +24,7 @@ export async function makeFixture(
   const tree = mkdtempSync(join(tmpdir(), "relay-release-"));
   const file = join(folder, `${version}-${kind}.zst`);
   try {
+    // A clone needs only git; an archive would also need tar.
     runGit("clone", "--quiet", "--shared", "--no-checkout", PROJECT, tree);
     runGit("-C", tree, "checkout", "--quiet", commit);
     symlinkSync(join(PROJECT, "node_modules"), join(tree, "node_modules"));
@@ -52,7 +54,7 @@ export async function makeFixture(
 function withoutServer(
   env: Readonly<Record<string, string | undefined>>,
 ): Record<string, string | undefined> {
-  return { ...env, RELAY_TEST_DATABASE: undefined, TEST_POSTGRES: undefined };
+  return { ...env, [SERVER_VARIABLE]: undefined, [ASK_VARIABLE]: undefined };
 }
 
 /** Runs git and throws its message when it fails. */

@@ -34,7 +34,7 @@ export function readArguments(
   const left = [...words];
   for (let word = left.shift(); word !== undefined; word = left.shift()) {
     if (word === "--soak") read.soak = true;
-    else if (word === "--long") read.long = true;
+    else if (word === "--long") read.soak = read.long = true;
     else if (word === "--postgres") read.store = "postgres";
     else if (word === "--sqlite") read.store = "sqlite";
     else if (word === "--record-timings") read.recordTimings = true;

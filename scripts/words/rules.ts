@@ -52,7 +52,7 @@ export const BANNED_WORDS: readonly WordRule[] = [
 /** Openings that name no subject. They match only at the start of a sentence. */
 export const BANNED_OPENINGS: readonly WordRule[] = [
   opening("(What|Whatever) (?!happens|happened|changed|to )[a-z]+ [a-z]", "name the subject"),
-  opening("(Those|Whoever|Whose|Wherever)", "name the subject"),
+  opening("(Those|Whose|Wherever)", "name the subject"),
   opening("That (is|was|would|will|may|can)", "name the subject"),
   opening("Of (a|an|the|its|their|what|those|works?)", "begin with the subject"),
   opening(

@@ -1,12 +1,10 @@
 /** Tests the stated reasons for waiting: a queued event's and a schedule's next tick, in the API and in the commands. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CronExpressionParser } from "cron-parser";
-import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
-import { cronOf, periodOf, type ScheduleTrigger } from "../../src/rules/trigger/schedule.ts";
+import { HOUR_MS } from "../../src/base/limit.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
-import { START_MS, settle } from "../kit/virtual-clock.ts";
+import { settle } from "../kit/virtual-clock.ts";
 
 let running: RunningService;
 
@@ -183,21 +181,5 @@ describe("a schedule reports its next tick", () => {
   test("but a receiver reports none", async () => {
     await saveRelay(running, receiverDefinition({}));
     expect((await running.api("GET", "/relays/orders")).body.relay).not.toHaveProperty("nextTick");
-  });
-
-  const triggers: ScheduleTrigger[] = [
-    ...(["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const).map((every): ScheduleTrigger => ({ kind: "schedule", every })),
-    { kind: "schedule", every: "1d", at: "23:59" },
-    { kind: "schedule", every: "1w", at: "09:30", on: "sunday" },
-    { kind: "schedule", every: "1w", at: "00:00", on: "saturday" },
-  ];
-  test.each(triggers.map((trigger) => [JSON.stringify(trigger), trigger] as const))("as cron does: %s", (_name, trigger) => {
-    const cron = CronExpressionParser.parse(cronOf(trigger), { tz: "UTC" });
-    for (let step = 0; step < 60; step++) {
-      const ms = START_MS + step * (DAY_MS / 5 + 7_919_000) + (step % 3);
-      cron.reset(new Date(ms));
-      const nextMs = cron.next().getTime();
-      expect([periodOf(trigger).nextAfter(ms), periodOf(trigger).startAt(ms)]).toEqual([nextMs, cron.prev().getTime()]);
-    }
   });
 });

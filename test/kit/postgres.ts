@@ -34,7 +34,7 @@ import type { Issued } from "./certificate.ts";
 import { PATIENCE_MS } from "./patience.ts";
 
 /** Variable with a server's URL. A process that starts a server sets it for its child processes. */
-const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
+export const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
 /** Variable with the socket on which a test run answers with its server's URL. The first request starts the server. */
 export const ASK_VARIABLE = "TEST_POSTGRES";
 /** Key of the advisory lock that a process holds while it makes the template. */

@@ -44,7 +44,7 @@ describe("a period begins", () => {
   });
 });
 
-test("4,000 instants have the period that plain UTC arithmetic gives", () => {
+test("5,500 instants have the period that plain UTC arithmetic gives", () => {
   const hour = (hours: number): number => hours * HOUR_MS;
   const schedules: [ScheduleTrigger, periodMs: number, anchorMs: number][] = [
     [{ kind: "schedule", every: "15m" }, hour(1) / 4, 0],
@@ -54,7 +54,10 @@ test("4,000 instants have the period that plain UTC arithmetic gives", () => {
     [{ kind: "schedule", every: "12h" }, hour(12), 0],
     [{ kind: "schedule", every: "1d", at: "23:59" }, DAY_MS, hour(24) - MINUTE_MS],
     [{ kind: "schedule", every: "1w", on: "sunday", at: "06:30" }, 7 * DAY_MS, 3 * DAY_MS + hour(6.5)],
+    [{ kind: "schedule", every: "1d" }, DAY_MS, 0],
     // The epoch was a Thursday.
+    [{ kind: "schedule", every: "1w" }, 7 * DAY_MS, 4 * DAY_MS],
+    [{ kind: "schedule", every: "1w", at: "00:00", on: "saturday" }, 7 * DAY_MS, 2 * DAY_MS],
     [{ kind: "schedule", every: "1w", on: "thursday" }, 7 * DAY_MS, 0],
   ];
   for (const [trigger, periodMs, anchorMs] of schedules) {
@@ -63,7 +66,10 @@ test("4,000 instants have the period that plain UTC arithmetic gives", () => {
       const ms = Math.floor(Math.random() * Date.parse("2060-01-01"));
       const start = anchorMs + Math.floor((ms - anchorMs) / periodMs) * periodMs;
       expect([period.startAt(ms), period.nextAfter(ms)]).toEqual([start, start + periodMs]);
-      expect(period.list(start - 2 * periodMs, ms)).toEqual([start - periodMs, start].filter((one) => one <= ms));
+      // The ends of the period, and an earlier instant after them.
+      expect([period.startAt(start), period.startAt(start + periodMs - 1)]).toEqual([start, start]);
+      expect([period.nextAfter(start - 1), period.startAt(start - 1)]).toEqual([start, start - periodMs]);
+      expect(period.list(start - 2 * periodMs, ms, 3)).toEqual([start - periodMs, start].filter((one) => one <= ms));
     }
   }
 });

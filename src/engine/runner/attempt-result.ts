@@ -75,7 +75,7 @@ async function finalizeResult(tx: Writer, result: AttemptResult): Promise<RunRep
   return report as RunReport;
 }
 
-/** Writes the result of one attempt whose event was read in this transaction. */
+/** Writes the result of one attempt whose event was read or claimed from the database. */
 export function finalizeAttempt(
   tx: Writer,
   attempt: Attempt,

@@ -15,9 +15,9 @@ import { filterCurrent } from "./idle-relays.ts";
 import type { ReadyBuffer } from "./ready-buffer.ts";
 import type { RunReport } from "./run-report.ts";
 
-/** Events in one batch. */
+/** The most relays in one batch, and the most buffered events in one round of it. */
 export const BATCH_SIZE = 128;
-/** Events that one batch reads from the database: each may take 32 KB, and is read again if the batch has no time for it. */
+/** The most events that one round reads from the database: each may take 32 KB, and is read again if the batch has no time for it. */
 export const MAX_READ = 64;
 /** A batch takes no further events after so many runs. */
 export const MAX_RUNS = 384;

@@ -54,7 +54,8 @@ function listSending(events: readonly IncomingEvent[], relays: Snapshot | null):
   return [...environments].sort((one, other) => one - other);
 }
 
-function mayRunInline({ waiting, releasing, sends }: LiveRelay): boolean {
+/** Returns whether the relay runs events, in no order but its own, and sends nothing. */
+export function mayRunInline({ waiting, releasing, sends }: LiveRelay): boolean {
   return !waiting && !releasing && !sends;
 }
 

@@ -12,7 +12,7 @@ import { type BufferedEvent, countAttempt } from "../event/event.ts";
 import type { AttemptResult } from "../event/run.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
 import { finalizeAttempts, runToEnd } from "./attempt-result.ts";
-import { type IncomingEvent, listIdle } from "./idle-relays.ts";
+import { type IncomingEvent, listIdle, mayRunInline } from "./idle-relays.ts";
 import type { ReadyBuffer } from "./ready-buffer.ts";
 import type { RunReport } from "./run-report.ts";
 
@@ -119,7 +119,7 @@ export class InlineRunner {
     const { transaction, relays, idleVersions } = scope;
     const { buffer, clock } = this.#deps;
     const relay = relays.findRelay(relayId);
-    if (relay === null || relay.waiting || relay.releasing || relay.sends) return null;
+    if (relay === null || !mayRunInline(relay)) return null;
     if (relay.version !== mapVersion) return null;
     if (transaction.hasChanged("event", relayId) || transaction.hasChanged("event_left", relayId))
       return null;

@@ -117,8 +117,8 @@ export function locateInFile<Told extends Problem>(
 }
 
 /** Lists names that an object has twice, of which JSON silently uses the last. */
-export function listDuplicateNames({ twice }: JsonPositions): Problem[] {
-  return [...twice].map((field) => ({
+export function listDuplicateNames({ duplicates }: JsonPositions): Problem[] {
+  return [...duplicates].map((field) => ({
     field,
     message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,
   }));

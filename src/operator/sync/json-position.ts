@@ -22,7 +22,7 @@ export interface JsonPositions {
   /** The first mistake. null: the text is JSON. */
   mistake: JsonMistake | null;
   /** Paths whose name an object has more than once. JSON uses the last. */
-  twice: ReadonlySet<string>;
+  duplicates: ReadonlySet<string>;
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -76,7 +76,7 @@ export function locateJson(text: string): JsonPositions {
   return {
     places,
     mistake: mistake && { ...lines.placeOf(mistake.at), message: mistake.message },
-    twice: duplicates,
+    duplicates,
   };
 }
 

@@ -48,7 +48,7 @@ export const AUDIT_ACTIONS = {
   "plan.deleted": "A plan was deleted.",
   "receipt.recorded": "A payment that your own processor took was recorded.",
   "receipt.refunded": "A purchase was taken back by hand or by your server.",
-  "receipt.moved": "A replay moved a purchase to another person, because the replay chose the action.",
+  "receipt.moved": "A person replayed an event and chose to move its purchase to another person.",
   "subscription.ended": "A subscription was ended by hand.",
   "settings.changed": "Settings of an environment were changed; secrets as their fingerprints.",
   "sender_domain.changed": "The domain that mail comes from was set or verified.",

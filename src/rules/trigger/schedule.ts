@@ -143,7 +143,7 @@ class Period {
   }
 
   /** Lists the beginnings after `afterMs` and not after `untilMs`, the first `limit` of them, in order. */
-  list(afterMs: number, untilMs: number, limit = Number.POSITIVE_INFINITY): number[] {
+  list(afterMs: number, untilMs: number, limit: number): number[] {
     const starts: number[] = [];
     this.#cron.reset(new Date(afterMs));
     while (starts.length < limit) {
@@ -157,8 +157,9 @@ class Period {
   #lookUp(ms: number): void {
     if (ms >= this.#startMs && ms < this.#nextMs) return;
     this.#cron.reset(new Date(ms));
-    this.#nextMs = this.#cron.next().getTime();
+    const nextMs = this.#cron.next().getTime();
     this.#startMs = this.#cron.prev().getTime();
+    this.#nextMs = nextMs;
   }
 }
 

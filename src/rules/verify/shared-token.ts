@@ -2,7 +2,6 @@
  * The scheme `shared_token`: the sender puts the secret itself in a header or in the query, and either place is enough. The sender does
  * not sign the event, so the unsigned-event rule applies. Source: the specification's "Verification schemes".
  */
-import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
 import {
   badSignature,
@@ -13,6 +12,7 @@ import {
   type VerifyFields,
 } from "./contract.ts";
 import { headerNameShape } from "./signature.ts";
+import { isSameText } from "./signature-proof.ts";
 
 interface SharedTokenFields {
   scheme: "shared_token";
@@ -32,12 +32,7 @@ export function tokenPlacesOf(fields: VerifyFields | SharedTokenFields): { heade
 function prepare(fields: SharedTokenFields, secret: string): Verifier {
   if (secret === "") return rejectEveryRequest("the relay holds no secret");
   const { header, query } = tokenPlacesOf(fields);
-  const expected = Buffer.from(secret);
-  const isToken = (given: string): boolean => {
-    if (given.length !== expected.length) return false;
-    const bytes = Buffer.from(given);
-    return bytes.length === expected.length && timingSafeEqual(bytes, expected);
-  };
+  const isToken = (given: string): boolean => isSameText(given, secret);
   const other = unmatchedSignature(`what header ${header} holds is not the secret`);
   const missing = badSignature(`the token is neither in header ${header} nor in query parameter ${query}`);
   return {
