@@ -84,7 +84,7 @@ test("on another host than the dashboard's, a link page names the right address 
   const token = link.split("#").at(-1);
   await page.goto(link);
   await page.getByText("this server’s dashboard is at https://relay.example.com").waitFor();
-  const goOn = page.getByRole("link", { name: "Go on at https://relay.example.com" });
+  const goOn = page.getByRole("link", { name: "Continue at https://relay.example.com" });
   expect(await goOn.getAttribute("href")).toBe(`https://relay.example.com/setup#${token}`);
   expect(await page.locator("form").count()).toBe(0);
   expect(page.url()).toEndWith("/setup");
