@@ -31,12 +31,12 @@ export class RelayError extends Error {
     body: { code: string; message: string; problems?: Problem[]; resetAt?: string; url?: string },
   );
   readonly name: "RelayError";
-  /** For example `product_not_sellable`. The service explains each code at /docs/errors/<code>. */
+  /** A code such as `product_not_sellable`. The service explains each code at /docs/errors/<code>. */
   readonly code: string;
   /** The HTTP status, or 0 if there was no response. */
   readonly status: number;
   readonly problems: readonly Problem[];
-  /** When to retry after a cap (429); null for other errors. */
+  /** The time when a request can be retried after a cap (429); null for other errors. */
   readonly resetAt: Date | null;
   /** The page where the buyer pays, for `product_not_sellable` and `plan_not_sellable` if the item's soldThrough names one. */
   readonly url: string | null;
@@ -59,7 +59,7 @@ export interface Me {
 
 export interface Access {
   granted: boolean;
-  /** When the last grant ends (ISO 8601); null if it never ends or nothing is granted. */
+  /** The time when the last grant ends (ISO 8601); null if it never ends or nothing is granted. */
   until: string | null;
   grants: { source: "relay" | "purchase" | "plan" | "hand"; grantedAt: string; expiresAt: string | null }[];
 }

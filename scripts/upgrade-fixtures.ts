@@ -1,6 +1,6 @@
 /**
- * Creates the databases of earlier releases that test/upgrade opens: `bun scripts/upgrade-fixtures.ts [version …]`. Without a version it creates
- * all of them, on both databases. The tree of each release fills its own database with its own code. It needs the history of this project.
+ * Creates the databases of earlier releases that test/upgrade opens: `bun scripts/upgrade-fixtures.ts [version …]`. If no version is given, it
+ * creates all of them, on both databases. The tree of each release fills its own database with its own code. It needs the history of this project.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
  * Runs `bun <args>` for the package scripts on a machine that has only Node and npm, or only Bun. It first installs packages that are missing or
- * differ from the lock file. Those are the packages that running needs, and with a leading --tools also those of development. Its child ends with
- * it, and it ends with the package runner that started it. It imports only modules of Node, and never changes the lock file.
+ * differ from the lock file. Running needs these packages; a leading --tools adds those of development. Its child ends with it, and it ends with the
+ * package runner that started it. It imports only modules of Node, and never changes the lock file.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -298,7 +298,7 @@ async function startOnce(
   const app = createHttp(http, ROUTES);
   await healthWatch.start();
   await runner.rescue();
-  // Without `reusePort: false` Elysia would share the port with another process. A port in use must be refused.
+  // A port in use must be refused, but Elysia's default shares the port with another process.
   app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });
   port = app.server?.port ?? config.port;
   started.defer(() => stopListening(app.server, clock));

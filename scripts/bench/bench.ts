@@ -9,7 +9,7 @@ interface Report {
   head: readonly string[];
   /** Makes a missed goal a failure. */
   mustMeet: boolean;
-  /** Also prints the figures as a Markdown table. */
+  /** Prints the figures as a Markdown table too. */
   markdown: boolean;
   print(text: string): void;
 }

@@ -38,5 +38,5 @@ export interface Run {
   verbose: boolean;
 }
 
-/** Thrown when the machine lacks what a measure needs, for example a browser. The message says what. */
+/** Reports that the machine lacks something that a measure needs, for example a browser. The message names it. */
 export class LeftOut extends Error {}

@@ -1,5 +1,5 @@
 /**
- * Fills a store like a busy shop's after a month. It has a million events of several relays with their runs; three in a hundred failed or died,
+ * Fills a store like a busy shop's after a month. It has a million events of several relays with their runs; three in a hundred failed or are dead,
  * in clusters. It has 200,000 people with their holdings, payments, records and mail, and a year of audit entries. The rows are written in SQL
  * because they are only read. Only the dedupe keys are missing.
  */
@@ -9,7 +9,7 @@ import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 /** Number of people for a million events. Smaller stores have proportionally fewer. */
 const PEOPLE = 200_000;
 const CLUSTER = 40_000;
-/** Length of the first part of a cluster, in which every signup dies and every refund fails. */
+/** Length of the first part of a cluster, in which every signup becomes dead and every refund fails. */
 const CLUSTER_BAD = 4_000;
 
 /** The shop's relays, and the range of each 100 events that belongs to each. */

@@ -48,7 +48,7 @@ async function findFirstFailure(
   return NONE_RAN.test(said) ? null : (/^error: .*$/m.exec(said)?.[0] ?? `it ended with ${code}`);
 }
 
-/** Printed if no test has the name, for example because the file cannot be read. */
+/** The message that is printed if no test has the name, for example because the file cannot be read. */
 const NONE_RAN = /regex .* matched 0 tests/;
 
 /** Lists every test that fails in the whole suite, with the names that the test command prints. */

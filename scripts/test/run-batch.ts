@@ -5,9 +5,9 @@ import { type Outcome, readOutcome } from "./outcome.ts";
 import type { Job } from "./plan.ts";
 
 /**
- * Each process compiles its functions again, and calls few of them often enough to justify the optimizing compiler. That compiler takes a tenth
- * of the time of most files. With these values it starts after ten times as many calls as by default. Without it, files that compute much take a
- * fifth longer.
+ * Each process compiles its functions again, and calls few of them often enough to justify the optimizing compiler. That compiler takes a tenth of
+ * the time of most files. With these values it starts after ten times as many calls as by default. If it never started, files that compute much would
+ * take a fifth longer.
  */
 const LATE_COMPILER = Object.fromEntries(
   ["AfterWarmUp", "AfterLongWarmUp", "Soon"].map((when) => [`BUN_JSC_thresholdForOptimize${when}`, "10000"]),
@@ -17,7 +17,7 @@ const TEST_TIMEOUT_MS = 600_000;
 /** A process that printed nothing for this long is hung. */
 const SILENCE_MS = 900_000;
 const RELEVANT_OUTPUT_LINES = 30;
-/** Not a failure: the pattern of names matches no test of a file. */
+/** The message that the pattern of names matches no test of a file, which is not a failure. */
 const NOTHING_TO_RUN = /matched 0 tests|did not match any test/;
 /** Index in /proc/<pid>/stat after the name where utime, stime, cutime and cstime begin (proc(5)). */
 const USER_TIME = 11;
@@ -29,7 +29,7 @@ const REPEATED = /^\d+ tests? failed:$/;
 export interface JobResult extends Outcome {
   job: Job;
   seconds: number;
-  /** Core-seconds of all processes that the file started. Without /proc, the last file of a shared process has those of all its files. */
+  /** Core-seconds of all processes that the file started. If there is no /proc, the last file of a shared process has those of all its files. */
   coreSeconds: number;
 }
 

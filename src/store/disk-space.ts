@@ -34,7 +34,7 @@ export class DiskSpace {
     return this.#state === "free" ? null : this.#options.trouble;
   }
 
-  /** Records that a group failed because the disk had no room. */
+  /** Records that a group failed because the disk was full. */
   recordFull(): void {
     this.#failures += 1;
     this.#notedMs = this.#options.clock.monotonicMs();

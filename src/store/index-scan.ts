@@ -103,7 +103,7 @@ export async function walkPage<Row, Item, More = unknown>(
   ];
   const lower = span?.from ?? above;
   const led = within(lower);
-  // Without a cost, only the last row of the step matters. OFFSET skips the others inside the index.
+  // A walk without a cost needs only the last row of the step. OFFSET skips the others inside the index.
   const { cost } = walk;
   const looked = await tx.all<LookedAt>(
     `SELECT ${key} AS key, ${cost ?? "0"} AS cost FROM ${from} WHERE ${textOf(led)} ORDER BY ${key} DESC

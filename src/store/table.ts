@@ -9,7 +9,7 @@ import type { PlainTopic, Reader, SqlNames, SqlValue, Writer } from "./port.ts";
 /** A column whose values are `Value` in code. The database itself numbers a `given` column. */
 interface Column<Value> {
   readonly kept: "plain" | "flag" | "json";
-  /** Never set: it only carries the type. */
+  /** The column's type; no code sets this property. */
   readonly value?: Value;
   readonly given?: true;
   /** Parses the text of a JSON column. */
@@ -25,9 +25,9 @@ const PLAIN = { kept: "plain" } as const;
 export const integer = (): Column<number> => PLAIN;
 export const text = <Text extends string = string>(): Column<Text> => PLAIN;
 export const bytes = (): Column<Uint8Array> => PLAIN;
-/** Stored as 0 and 1. */
+/** A boolean that is stored as 0 and 1. */
 export const flag = (): Column<boolean> => ({ kept: "flag" });
-/** Stored as JSON text. Without `read`, the stored value is trusted to be a `Value`, because only this code writes it. */
+/** A value that is stored as JSON text. If `read` is absent, the stored value is trusted to be a `Value`, because only this code writes it. */
 export const json = <Value>(read?: (text: string) => Value): Column<Value> =>
   read === undefined ? { kept: "json" } : { kept: "json", read };
 export const orNull = <Value>(column: Column<Value>): Column<Value | null> => column as Column<Value | null>;

@@ -10,7 +10,7 @@ import type { Reader, Store, Writer } from "./port.ts";
 export const CLOCK_STEP_MS = 2_000;
 /** With more pieces than this, no row is excluded. */
 const MAX_PIECES = 64;
-/** How many moments are searched concurrently, to share round trips to a remote database. */
+/** The most moments that are searched concurrently, to share round trips to a remote database. */
 const MOMENTS_AT_ONCE = 4;
 
 /** The tables that this file searches. `<name>_clock_back` holds the first row after each clock rollback. */

@@ -45,7 +45,7 @@ interface Flood {
   from?: (turn: number) => string;
   sentence: string;
   target: RegExp;
-  /** Whether Bo, at another address, is refused too. */
+  /** True if Bo, at another address, is refused too. */
   boRefused: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Hostile definition files. Whatever is in the folder gets one message at once, and harms no other file. */
+/** Hostile definition files. Each file in the folder gets one message at once, and harms no other file. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

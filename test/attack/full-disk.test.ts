@@ -182,7 +182,7 @@ describe("while the service runs", () => {
     await using running = await startRunningService({ config: { dataDir } });
     await makeOrders(running);
     await saveRelay(running, receiverDefinition({}));
-    // A write gives up after a second, so the clock must not move.
+    // A write fails after a second, so the clock must not move.
     using _ = holdRealClock();
     using other = new Database(join(dataDir, "relay.db"));
     other.run("BEGIN IMMEDIATE");

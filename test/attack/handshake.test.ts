@@ -1,7 +1,4 @@
-/**
- * Whatever a stranger asks a receiver URL, the response is short, harmless and asked for by the definition. It is never a text that could sign an
- * event.
- */
+/** Every response of a receiver URL to a stranger is short, harmless and asked for by the definition. It is never a text that could sign an event. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";

@@ -1,5 +1,5 @@
 /**
- * A proxy that the environment names is another machine. What a command sends to a server on this machine, including its key, never passes the proxy.
+ * A proxy that the environment names is another machine. A command's request to a server on this machine, including its key, never passes the proxy.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

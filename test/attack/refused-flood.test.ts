@@ -77,7 +77,7 @@ test.each([
   expect(text).toMatch(/in the last minute/);
   expect(text).not.toContain(PRIVATE);
   const [calls] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM recent_call");
-  // Equal requests share one row, whatever their number.
+  // Any number of equal requests share one row.
   expect(calls?.count).toBeLessThanOrEqual(4 * KINDS.length);
   expect((await bytesOf(running)) - before).toBeLessThan(2 * 1024 * 1024);
 });

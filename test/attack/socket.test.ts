@@ -280,7 +280,7 @@ test("random bytes, and random parts of a request, never cause a fault", async (
               Buffer.from(`\r\ncontent-length: ${sent.body.length}\r\n\r\n`),
               sent.body,
             ]);
-      // The second piece ends whatever the first one left open.
+      // The second piece ends anything that the first one left open.
       const { statuses, text } = await speak([whole, "\r\n\r\n\r\n"]);
       for (const code of statuses) expect(code === 505 || code < 500).toBe(true);
       expect(text).not.toContain("Bun");

@@ -1,7 +1,6 @@
 /**
- * No request may block the event loop for long, whatever it asks and however full the store is, because every receiver waits meanwhile. These tests
- * make each route's most expensive calls once, and count the work between two turns of the loop. `npm run bench -- --only lag` measures the
- * milliseconds.
+ * No request may block the event loop for long, even with a full store, because every receiver waits meanwhile. These tests make each route's most
+ * expensive calls once, and count the work between two turns of the loop. `npm run bench -- --only lag` measures the milliseconds.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -25,7 +25,7 @@ test("setup: a relay and more events than fit the window", async () => {
 const scrolled = (): Promise<number> => page.evaluate(() => Math.round(scrollY));
 
 async function openARow(): Promise<number> {
-  // Without space for a side panel, a click opens the page.
+  // A click opens the page if there is no space for a side panel.
   await page.setViewportSize({ width: 1100, height: 860 });
   await page.goto(at("events?state=done"));
   await page.locator("tbody tr").nth(40).waitFor();

@@ -123,7 +123,7 @@ const WIDE = `<img src=x onerror="globalThis.broken=5">\u202e${"W".repeat(120)}`
 const LONGEST = `w${"w".repeat(62)}`;
 const ADDRESS = `${"a".repeat(64)}@${"b".repeat(60)}.example`;
 
-/** Writes hostile text wherever a stranger, a sender or a careless owner can. */
+/** Writes hostile text to every place that a stranger, a sender or a careless owner can write to. */
 async function writeHostile(): Promise<{ person: string; record: string }> {
   const api = async (method: string, path: string, body: object) => {
     const answer = await running.api(method, path, body, "local");

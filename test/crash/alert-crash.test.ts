@@ -17,7 +17,7 @@ import { type Called, StagedServer, startCalled } from "../kit/staged-server.ts"
 
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 4, long: 10 }));
-/** The service gives up on a mail server that does not answer within a minute of its clock, so one step must be shorter. */
+/** The service stops waiting for a mail server after a minute of its clock, so one step must be shorter. */
 const STEP_MS = 20_000;
 const OTHER_SECRET = "anotherSecretOfTwentyFour1";
 /**

@@ -1,6 +1,6 @@
 /**
  * A node of a cluster in a separate process that a test kills and stops: `bun test/crash/cluster-node.ts <data folder> <database URL> <ms ahead>
- * <sink URL>`. It prints `{ port }` when it listens. It runs as a server, and all its calls go to the sink on loopback, whatever their URL.
+ * <sink URL>`. It prints `{ port }` when it listens. It runs as a server, and all its calls go to the sink on loopback, with any URL.
  */
 import { systemClock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";

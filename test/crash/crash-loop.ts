@@ -19,7 +19,7 @@ const LATER_MS = 17 * 3_600_000;
 /** A second server starts in one round of RIVAL_EVERY. In one of STOPPED_EVERY such rounds, the first server is stopped and continued. */
 const RIVAL_EVERY = 9;
 const STOPPED_EVERY = 3;
-/** Longer than a server waits for the answer of the lock's holder. */
+/** A time longer than a server waits for the answer of the lock's holder. */
 const STOPPED_MS = 4_000;
 
 interface CrashReport {
@@ -29,7 +29,7 @@ interface CrashReport {
   locksRemoved: number;
   rivals: { refused: number; tookOver: number };
   cuts: PowerCuts;
-  /** Violations, each as one sentence; empty if the service kept every promise. */
+  /** Violations, each as one sentence; empty if the service met every guarantee. */
   broken: string[];
 }
 
@@ -115,7 +115,7 @@ export async function runCrashLoop(
   mailHooks: { onText: () => void },
 ): Promise<CrashReport> {
   const folder = mkdtempSync(join(tmpdir(), "relay-crash-"));
-  // Declared before the disk, because the database must be closed first.
+  // The stack is declared before the disk, because the database must be closed first.
   using opened = new DisposableStack();
   const disk = power ? await makeCuttableDisk(folder) : null;
   const dataDir = disk?.dataDir ?? join(folder, "data");

@@ -17,7 +17,7 @@ interface StoredEvent {
   reason: string | null;
 }
 
-/** Returns one sentence for each broken promise; empty if the service kept every promise. */
+/** Returns one sentence for each violation; empty if the service met every guarantee. */
 export function compareStore(
   database: Database,
   acknowledged: ReadonlyMap<string, CrashEvent>,

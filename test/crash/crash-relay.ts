@@ -52,7 +52,7 @@ export function crashRelays(sinkUrl: string): CrashDefinition[] {
   ];
 }
 
-/** What is sold, with the relay that sells it. */
+/** The products, each with the relay that sells it. */
 export const CRASH_PRODUCTS = { pack: { relay: "sales", credits: 10 }, box: { relay: "lapses", credits: 4 } };
 export const CRASH_PLANS = { gold: "plans", silver: "lapses" };
 

@@ -125,7 +125,7 @@ describe("a process that is killed while it sends emails", () => {
       await start();
       await untilRest();
       expect([...taken().values()]).toEqual(Array(20).fill(1));
-      // On a slow machine the service can give up on a held email and send it in a later attempt.
+      // The service on a slow machine can stop waiting for a held email and send it in a later attempt.
       expect([states().filter((state) => state !== "failed"), alerts()]).toEqual([["sent"], []]);
     });
   }

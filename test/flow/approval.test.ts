@@ -685,7 +685,7 @@ describe("at the same moment", () => {
     expect(json.items.filter(({ action }: { action: string }) => action === "approval.approved")).toHaveLength(1);
   });
 
-  // Also runs each pair in the reverse order.
+  // Each pair also runs in the reverse order.
   const pairs: readonly (readonly [string, string])[] = [
     ["approve", "refuse"],
     ["approve", "withdraw"],

@@ -27,7 +27,7 @@ const path = (kind: string, id?: string) => `/collections/${kind}/records${id ==
 
 interface Row {
   kind: "shared" | "private" | "addressed" | "direct";
-  /** Names the record's owner and its recipient. Without an owner, the record belongs to the app. */
+  /** Names the record's owner and its recipient. A record without an owner belongs to the app. */
   owner?: "ann" | "bo";
   to?: "bo";
   readers: string;

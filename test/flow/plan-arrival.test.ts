@@ -346,7 +346,7 @@ async function openPlans(): Promise<void> {
   for (const plan of ["basic", "pro"]) await soldThrough(plan, plan);
 }
 
-/** Runs one step for the person and returns the id of the event that died. */
+/** Runs one step for the person and returns the id of the dead event. */
 async function take([does, ref]: Step, email: string, id: string, dead: string): Promise<string> {
   const [verb, relay] = does.split(" ");
   if (verb === "pause" || verb === "resume") {

@@ -80,7 +80,7 @@ async function stage(): Promise<{ ada: string; session: string }> {
     ["mails", "again"],
   ] as const)
     await hook(relay, { id: event, email: "ada@example.com", ref: event });
-  // Moves the event of the called URL to its last attempt, so that it dies.
+  // Moves the event of the called URL to its last attempt, after which it is dead.
   await api.service.store.write("app", (tx) => tx.run("UPDATE event SET attempts = 6 WHERE next_attempt_at IS NOT NULL"));
   await api.clock.leap(1.1 * HOUR_MS);
   await must("POST", "/bulk-replays", { state: "dead", relay: "lost", perSecond: 10 });

@@ -1,6 +1,6 @@
 /**
  * Tests a secret rotation with an overlap over the API. The last use of each secret is shown, and an owner can end the overlap, with an audit row. A
- * one-time signature stays used while its secret verifies, whatever other rotation happens.
+ * one-time signature stays used while its secret verifies, through any other rotation.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";

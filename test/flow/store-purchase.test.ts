@@ -1,6 +1,6 @@
 /**
  * Tests app-store purchases with the two templates as offered. The account token that the app stored finds the person. The sender signs nothing, so
- * actions need the opt-in, which has a warning, a log line and a confirmation wherever it widens.
+ * actions need the opt-in, which has a warning, a log line and a confirmation for each widening.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EventView, editRelay, replay, showEvent } from "../kit/event-flow.ts";

@@ -9,7 +9,7 @@ export interface Scenario {
   given?: (api: ApiServer) => Promise<unknown>;
   /** `POST /relays`: a path that does not start with /api or /docs is relative to the development environment. */
   request: string | ((api: ApiServer) => string);
-  /** By default, the request carries the development environment's secret key. */
+  /** The request of the scenario. The default carries the development environment's secret key. */
   call?: Call | ((api: ApiServer) => Call);
   status: number;
   /** Fields that the response must contain, compared deeply. */

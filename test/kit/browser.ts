@@ -20,7 +20,7 @@ interface Dashboard extends AsyncDisposable {
 }
 
 /**
- * Starts a service on the machine's clock and signs a browser in with a one-time link. By default the service runs in local development, with the
+ * Starts a service on the machine's clock and signs a browser in with a one-time link. The service runs in local development by default, with the
  * test's app in it.
  */
 export async function openDashboard(options: RunningOptions & { timeZone?: string; locale?: string } = {}): Promise<Dashboard> {

@@ -8,7 +8,7 @@ import { SQL } from "bun";
 import { type FreshDatabase, freshDatabase, urlOf, usePostgres } from "./postgres.ts";
 
 const POOLED = "relay_pool_";
-/** First key of the advisory locks. The second key is the database's number. */
+/** The first key of the advisory locks. The second key is the database's number. */
 const POOL_LOCK = 0x72706f;
 
 /** The state of a new database. */

@@ -85,7 +85,7 @@ export class DocsMachine {
     docker: (words) => this.#docker(words),
     curl: async (words) => {
       const toServer = words.map((word) => word.replace("https://relay.example.com", this.#server?.base ?? "http://nobody.invalid"));
-      // The proxy replaces the header, whatever the caller sends in it.
+      // The proxy replaces any header that the caller sends.
       const { status, text } = await runCurl(["curl", "-s", ...toServer.map((word) => word.replace(/^(X-Forwarded-For: ).*$/, `$1${CALLER}`))]);
       return `${status} ${text}`;
     },

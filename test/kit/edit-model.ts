@@ -7,7 +7,7 @@
 export interface ModelAction {
   of: string;
   text: string;
-  /** Whether the action sends again each time, whatever was done before. */
+  /** True if the action sends again each time, even after earlier work. */
   repeats?: boolean;
 }
 

@@ -22,7 +22,7 @@ export interface PackageSender {
   signatureHeader: string;
   /** The text between two signatures in the header, or null if the header is one signature. */
   separator: string | null;
-  /** Whether the sender signs a timestamp. */
+  /** True if the sender signs a timestamp. */
   timestamped: boolean;
   /** Returns the body of an event that passes the relay's `when`. */
   makeBody(reference: string): string;

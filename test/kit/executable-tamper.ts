@@ -5,10 +5,10 @@ import type { PackageSender } from "./executable-sender.ts";
 interface TamperedForm {
   what: string;
   code: "bad_signature" | "too_many_signatures";
-  /** Whether the form exists for this sender. */
+  /** Reports whether the form exists for this sender. */
   exists(sender: PackageSender): boolean;
   make(good: SentRequest, sender: PackageSender, nowSeconds: number): SentRequest | Promise<SentRequest>;
-  /** Whether every sender's own package refuses the form as well. Some check only for stale requests, or accept any number of signatures. */
+  /** True if every sender's own package refuses the form as well. Some check only for stale requests, or accept any number of signatures. */
   refusedByPackages: boolean;
 }
 

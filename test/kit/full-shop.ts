@@ -1,5 +1,5 @@
 /**
- * A shop after eight days in production. It has people who bought, relays that sell, a called URL that was down, events that died because a
+ * A shop after eight days in production. It has people who bought, relays that sell, a called URL that was down, events that are dead because a
  * collection is missing, a sender whose secret was rotated, a schedule and a record change. Tests use it to check what a user sees.
  */
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";

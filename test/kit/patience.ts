@@ -1,12 +1,12 @@
 /** Time limits of waits in tests. A machine can be slow or busy, so no test asserts a duration and no wait ends early. */
 
-/** A wait gives up after this time. */
+/** The time after which a wait fails. */
 export const PATIENCE_MS = 120_000;
 
-/** A test or a hook ends after this time. A wait in it gives up earlier, and then says what it waited for. */
+/** The time after which a test or a hook fails. A wait in it fails earlier, and its message says what it waited for. */
 export const TEST_MS = 5 * PATIENCE_MS;
 
-/** Waits until nothing is left. Gives up once the count has not decreased for PATIENCE_MS. Resolves with the last count. */
+/** Waits until nothing is left. Stops once the count has not decreased for PATIENCE_MS. Resolves with the last count. */
 export async function untilNoneLeft(countLeft: () => number | Promise<number>, everyMs = 50): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let lessAtMs = performance.now(); ; await Bun.sleep(everyMs)) {
@@ -17,7 +17,7 @@ export async function untilNoneLeft(countLeft: () => number | Promise<number>, e
   }
 }
 
-/** Asks until `isSo` accepts the answer, or the wait gives up. Resolves with the last answer in both cases. */
+/** Asks until `isSo` accepts the answer, or the wait ends. Resolves with the last answer in both cases. */
 export async function poll<Value>(ask: () => Value | Promise<Value>, isSo: (value: Value) => boolean, everyMs = 20): Promise<Value> {
   const endMs = performance.now() + PATIENCE_MS;
   for (;;) {

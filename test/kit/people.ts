@@ -76,7 +76,7 @@ export interface Occurrence {
   /** The relay that runs, `shop` by default. */
   relay?: string;
   event?: string;
-  /** The event's number. By default each event arrives after the earlier ones. */
+  /** The event's number. The default arrives after all earlier events. */
   arrival?: number;
   payload?: JsonObject;
   local?: boolean;

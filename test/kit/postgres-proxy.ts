@@ -4,7 +4,7 @@
  */
 import { connect, createServer, type Socket } from "node:net";
 
-/** How a connection is lost at its commit: the server never gets the commit, or it commits and the client gets no answer. */
+/** The kind of loss of a connection at its commit: the server never gets the commit, or it commits and the client gets no answer. */
 type Loss = "unsent" | "unheard";
 
 interface PostgresProxy extends Disposable {
@@ -35,7 +35,7 @@ interface Way {
   far: Socket;
   name: string;
   isSilent: boolean;
-  /** Whether the client's startup message has passed. It and the messages before it have no type. */
+  /** True if the client's startup message has passed. It and the messages before it have no type. */
   hasBegun: boolean;
   /** The part of an incomplete message that has arrived. */
   rest: Buffer;

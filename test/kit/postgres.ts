@@ -1,7 +1,7 @@
 /**
  * A real PostgreSQL for tests: one server for each run, from the npm package for this machine, or the installed one that RELAY_TEST_DATABASE names.
- * Its programs and data are in a temporary folder. The process that started the server holds a pipe. When the pipe closes, for whatever reason, the
- * server stops and its folder is removed.
+ * Its programs and data are in a temporary folder. The process that started the server holds a pipe. When the pipe closes, for any reason, the server
+ * stops and its folder is removed.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

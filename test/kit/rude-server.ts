@@ -2,7 +2,7 @@
  * An HTTP server that misbehaves, in a separate process. `bun rude-server.ts <manner>` prints its port and reads notices over connections that stay
  * open. It counts every complete notice by its id, and GET returns the counts.
  *
- * - closes: closes a connection some random milliseconds after a response, whatever arrives meanwhile
+ * - closes: closes a connection some random milliseconds after a response, even during a request
  * - half-closes: closes its side of the connection in the same way, but continues to read
  * - resets: reads every notice, but resets the connection without a response for one in five
  * - drips: answers in pieces some milliseconds apart, and breaks off one response in ten in its middle

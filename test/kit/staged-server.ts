@@ -90,7 +90,7 @@ export class StagedServer implements AsyncDisposable {
     this.#process = null;
   }
 
-  /** Kills the server with SIGKILL, whatever it does. */
+  /** Kills the server with SIGKILL at any moment. */
   async kill(): Promise<void> {
     await this.#running.end("SIGKILL");
     this.#earlier = this.log;

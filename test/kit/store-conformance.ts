@@ -1,4 +1,4 @@
-/** The conformance suite of the store's port: what every store must guarantee, whatever its database. */
+/** The conformance suite of the store's port: the guarantees of every store on any database. */
 import { describe, expect, test } from "bun:test";
 import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
 import { holdRealClock } from "./held-clock.ts";

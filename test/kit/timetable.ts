@@ -16,7 +16,7 @@ export interface Tick {
   periodStart: string;
   state: string;
   reason: string | null;
-  /** When the row was created, in ISO format. */
+  /** The time when the row was created, in ISO format. */
   recordedAt: string;
 }
 

@@ -8,7 +8,7 @@ import { APPROVAL, type Ask, E, OTHER_EVENT, WIDE_EVENT, writeBody } from "./wor
 interface Asked {
   status: number;
   text: string;
-  /** Whether the call got the response that its table says. */
+  /** True if the call got the response that its table says. */
   isExpected: boolean;
 }
 

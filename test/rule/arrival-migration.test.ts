@@ -27,7 +27,7 @@ function payment(ref: string, eventId: string | null, of: number | null): string
 }
 
 const ROWS = [
-  // Active: event 300 started it, and event 1,048,577 paid for it last.
+  // An active subscription: event 300 started it, and event 1,048,577 paid for it last.
   subscription(1, "pro", { status: "active", event_id: event(300), paid_event_id: event(1_048_577) }),
   // Three ended subscriptions: by event 250 under a ref, manually, and by a cancellation that found nothing to end.
   subscription(2, "pro", { status: "ended", event_id: event(200), ended_at: 9, ended_event_id: event(250), ended_ref: "bye" }),

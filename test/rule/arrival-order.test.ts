@@ -1,6 +1,6 @@
 /**
- * Checks that a person ends with the same access, plan and credits in whatever order events run. Each sequence runs for two people. The events of one
- * run in order of arrival, and those of the other run randomly late. Manual grants run on time for both.
+ * Checks that a person ends with the same access, plan and credits in any order of events. Each sequence runs for two people. The events of one run
+ * in order of arrival, and those of the other run randomly late. Manual grants run on time for both.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** Scheduled backups: when they are due, how many are kept, and what a failure or a stop leaves. */
+/** Scheduled backups: when they are due, how many stay, and what a failure or a stop leaves. */
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

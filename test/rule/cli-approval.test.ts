@@ -1,4 +1,4 @@
-/** Which approval page a command opens when a scripted server sends one. */
+/** The approval page that a command opens when a scripted server sends one. */
 import { afterAll, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { Remote } from "../../src/interfaces/cli/api/remote.ts";

@@ -136,7 +136,7 @@ describe("relay login", () => {
     expect((await relay("login", "--profile", "mine")).code).toBe(0);
     expect(held().profiles.mine?.key).toBe("sk_dev_four");
     expect(asked.at(-1)).toBe("DELETE /api/key sk_dev_one");
-    // Without a name, the command finds the profile by its app and server.
+    // The command finds the profile by its app and server if no name is given.
     tokens = [fetched("sk_dev_five")];
     await relay("login", "--url", url);
     expect(Object.keys(held().profiles)).toEqual(["mine"]);

@@ -1,4 +1,4 @@
-/** The check of definitions never throws and takes bounded time, whatever JSON it gets. */
+/** The check of definitions never throws and takes bounded time for any JSON. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseJson } from "../../src/base/json.ts";

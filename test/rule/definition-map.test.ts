@@ -1,4 +1,4 @@
-/** How a receiver reads its event: recipes, "Reading the event" in the specification, and `when` in section 3 of the decisions. */
+/** The way a receiver reads its event: recipes, "Reading the event" in the specification, and `when` in section 3 of the decisions. */
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
 import { renderTemplate } from "../../src/platform/template/template.ts";

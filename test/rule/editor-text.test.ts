@@ -1,4 +1,4 @@
-/** What the dashboard's editor knows while the user types: the first JSON error, the position of a field, and the completions. */
+/** The facts that the dashboard's editor knows while the user types: the first JSON error, the position of a field, and the completions. */
 import { describe, expect, test } from "bun:test";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { findJsonProblem } from "../../web/editor/json-problem.ts";

@@ -293,7 +293,7 @@ describe("email_person", () => {
   });
 
   describe("interrupted between intending and settling", () => {
-    /** Intends a mail as an interrupted attempt does. `how` says whether the mail left and whether the process died. */
+    /** Intends a mail as an interrupted attempt does. `how` says whether the mail left and whether the process ended. */
     async function cutOff(how: { left: boolean; died: boolean }) {
       const person = await market.newPerson();
       const run = market.makeRun(person, { event: `evt_${person.id}` });

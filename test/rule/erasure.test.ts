@@ -1,4 +1,6 @@
-/** What an erasure searches for, how it works in steps, and manual expunging of one event. See the decisions, section 5, "account erasure". */
+/**
+ * Erasure of a person: the searched values, the work in steps, and manual expunging of one event. See the decisions, section 5, "account erasure".
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EraseCursor, eraseRows } from "../../src/shop/people/person-erase.ts";
 import { PiiMatcher } from "../../src/shop/people/pii-match.ts";

@@ -1,5 +1,6 @@
 /**
- * The health of relays when a balancer spreads requests over three nodes. What the nodes see adds up, and one node's success ends a problem for all.
+ * The health of relays when a balancer spreads requests over three nodes. The observations of all nodes add up, and one node's success ends a problem
+ * for all.
  */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";

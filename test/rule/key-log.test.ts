@@ -28,7 +28,7 @@ class Case {
   readonly clock = new VirtualClock(Date.UTC(2026, 0, 1));
   folder = mkdtempSync(join(tmpdir(), "relay-keys-"));
   stores: Store[] = [];
-  /** For every committed key, the numbers it was stored for that still exist. */
+  /** The numbers that still exist and that each committed key was stored for. */
   readonly kept = new Map<number, Set<number>>();
   last = 0;
   readonly #keysARun: number;

@@ -1,4 +1,4 @@
-/** The lease of one server. Of two servers that start at once, only one gets it. A holder loses it only if it has ended or does not answer. */
+/** The lease of one server. Only one of two servers that start at once gets it. A holder loses it only if it has ended or does not answer. */
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

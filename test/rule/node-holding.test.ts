@@ -20,13 +20,13 @@ const TABLES = [
 class Node {
   readonly clock: VirtualClock;
   readonly leases: NodeLeaseManager;
-  /** What its keeper reported: `+2` for a start, `-2` for an end, `=` for environments that it has again after a doubt. */
+  /** The reports of the node's lease manager: `+2` for a start, `-2` for an end, `=` for environments that it has again after a doubt. */
   readonly told: string[] = [];
   /** Environments that it lost without giving them back. */
   readonly lost: number[] = [];
   /** The node runs with the others while this is true. */
   runs = true;
-  /** Its connection to the database: open, cut, locked, or losing every answer. */
+  /** The node's connection to the database: open, cut, locked, or losing every answer. */
   way: "open" | "cut" | "locked" | "deaf" = "open";
   /** A write waits for this promise. */
   slow: Promise<void> = Promise.resolve();
@@ -255,7 +255,7 @@ describe("a node that was stopped and continues", () => {
     await pass(20_000);
     expect(other.held).toEqual(all);
     expect(await one.passes(store)).toBe(false);
-    // Its clock continued without it.
+    // The node's clock continued without it.
     await one.clock.leap(20_000);
     expect(one.leases.holds(own)).toBe(false);
     expect(one.told).toContain(`-${own}`);
@@ -271,7 +271,7 @@ describe("a node that was stopped and continues", () => {
     one.busy = idle.promise;
     const other = await join();
     await pass(7_000);
-    // It is giving back half of its leases, which are still in use.
+    // The node gives back half of its leases, which are still in use.
     expect([one.held, other.held]).toEqual([all, []]);
     one.runs = false;
     await pass(20_000);

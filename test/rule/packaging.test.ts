@@ -59,7 +59,7 @@ function configOf(env: Record<string, string>) {
   return readServiceConfig("server", parseCommand(command, [], env), { env, cwd: folder } as unknown as World);
 }
 
-/** A server ends within this time whatever it waits for. A node of several first tells the others. */
+/** The most time that a server takes to end. A node of a cluster first notifies the other nodes. */
 const ENDS_WITHIN_S = END_WITHIN_MS / 1_000;
 const STOPS_WITHIN_S = LEAVE_MS / 1_000 + ENDS_WITHIN_S;
 /** Docker's default without a setting. */

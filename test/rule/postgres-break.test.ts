@@ -114,7 +114,7 @@ test("a commit with an unknown outcome: its writer gets that error, and every ca
   proxy.loseCommit = (said) => {
     if (!said.includes("there")) return null;
     proxy.isClosed = true;
-    // Without this, the flusher could ask for the outcome.
+    // The flusher must not be able to ask for the outcome.
     proxy.drop("relay flusher");
     return "unheard";
   };

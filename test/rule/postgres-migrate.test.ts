@@ -1,4 +1,4 @@
-/** How PostgreSQL's schema is created and upgraded, and what happens when a user writes with SQL directly. */
+/** Creation and upgrade of PostgreSQL's schema, and the effect of a user's direct writes with SQL. */
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";

@@ -37,7 +37,7 @@ async function untilDone(work: () => Promise<unknown>): Promise<void> {
 }
 
 const LONG_S = 13;
-/** Longer than a statement can take there. */
+/** A time longer than a statement can take there. */
 const NEVER_S = 600;
 const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
 /** The connection that asks about the other end of overdue connections. */
@@ -119,7 +119,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     const writer = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay writer'";
     await admin.unsafe(writer);
     await store.write("app", addApp("a"));
-    // The first question suffices. Without a sign of the end, the store asks several times in ten seconds.
+    // The first question suffices. If no sign of the end arrived, the store would ask several times in ten seconds.
     expect(proxy.count(ASKS)).toBe(1);
     expect(await store.read(listApps)).toEqual(["a", "first"]);
   },

@@ -112,7 +112,7 @@ describe("order", () => {
 
   test("events of one relay start in arrival order if another process stored the older one", async () => {
     await saveRelay(running, receiverDefinition({}));
-    // From the second event on, they are handed over in memory.
+    // Events after the first are handed over in memory.
     for (const id of ["a", "b"]) {
       await sendEvent(running, id);
       await running.drain();

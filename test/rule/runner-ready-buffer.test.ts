@@ -83,7 +83,7 @@ describe("the buffer of a relay", () => {
           due = due.filter((seq) => !run.includes(seq));
           const behind = store(one.behind);
           due.push(...behind);
-          // After the commit, in the order of the group's writes. Another process's change is announced first.
+          // These steps follow the commit, in the order of the group's writes. Another process's change is announced first.
           if (one.lost) buffer.invalidate("r");
           commit(before);
           const isComplete = events !== null || (run.length === taken.length && taken.length < one.share);

@@ -1,4 +1,4 @@
-/** One tick for each period, whatever the clock does. The wall clock jumps, but elapsed time does not. */
+/** One tick for each period, even if the wall clock jumps. Elapsed time does not jump. */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";

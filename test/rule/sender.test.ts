@@ -40,7 +40,7 @@ describe("every sender", () => {
   test.each(SENDERS.map((sender) => [sender.name, sender] as const))("%s", (name, sender) => {
     expect(checkDefinition(startDefinition(sender))).toMatchObject({ definition: { name }, warnings: [] });
     expect(checkCatalogFile(parseFileText({ text: writeJson(startCatalog(sender)) }))).toMatchObject({ ok: true });
-    // A relay that was created from the preset is recognized, whatever it does.
+    // A relay that was created from the preset is recognized, even with other actions.
     expect(recogniseSender(triggerOf(name))?.name).toBe(name);
     // Each text is a sentence, and each expected type has a description.
     const sentences = [sender.summary, sender.secret.where, sender.register, ...sender.pitfalls, ...sender.eventTypes.map(({ meaning }) => meaning)];
@@ -121,7 +121,7 @@ describe("the preset's map names only fields that the recorded event contains", 
   });
 });
 
-/** Quoted from each vendor's page on its signatures. */
+/** Examples from each vendor's page on its signatures. */
 const VECTORS = [
   {
     sender: "github",

@@ -1,4 +1,4 @@
-/** How long a signature that counts once is remembered (recipes, "Signatures accepted once"). */
+/** The time for which a signature that counts once is remembered (recipes, "Signatures accepted once"). */
 import { expect, test } from "bun:test";
 import { MAX_TOLERANCE_SECONDS } from "../../src/base/limit.ts";
 import { signatureUse } from "../../src/engine/receiver/signature-memory.ts";

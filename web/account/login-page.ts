@@ -17,7 +17,7 @@ import { SigninForm } from "./signin-form.ts";
 interface Asked {
   code: string;
   login: LoginView;
-  /** Whether the command uses the same network address as this browser. */
+  /** True if the command uses the same network address as this browser. */
   here: boolean;
 }
 

@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
   not_carried: "Not carried",
 };
 
-/** Whether the plan changes the entry. */
+/** Reports whether the plan changes the entry. */
 export function isCarried({ state }: PlanEntry, replaceEdited: boolean): boolean {
   return (
     state === "created" || state === "changed" || state === "deleted" || (state === "edited" && replaceEdited)

@@ -65,7 +65,7 @@ export async function call<Answer>(
 /** Response text of each value. */
 const texts = new WeakMap<object, string>();
 
-/** Whether two responses have the same text. */
+/** Reports whether two responses have the same text. */
 export function isSameAnswer(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
     return one === other;
@@ -73,7 +73,7 @@ export function isSameAnswer(one: unknown, other: unknown): boolean {
   return one === other || (text !== undefined && text === texts.get(other));
 }
 
-/** Whether the service answered the last call. A proxy's error page counts as unreachable. */
+/** True if the service answered the last call. A proxy's error page counts as unreachable. */
 export const reached = makeCell(true);
 let heardAt = serviceNow();
 

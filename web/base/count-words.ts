@@ -5,8 +5,8 @@ export function sayCount(count: number, one: string, many = `${one}s`): string {
 }
 
 /**
- * Formats a number as the service's messages do, whatever the browser's language: "1,204" and "1.204" on one page would
- * look like two numbers. Only times use the reader's language (time-words.ts).
+ * Formats a number as the service's messages do, in any language of the browser: "1,204" and "1.204" on one page would look like two numbers. Only
+ * times use the reader's language (time-words.ts).
  */
 export function sayNumber(count: number): string {
   return count.toLocaleString("en");

@@ -1,6 +1,6 @@
 /**
- * Follows the service's stream of changes for the shown environment and marks outdated data. A hidden tab closes the
- * stream. Without a stream the page polls. While the service is away, the page says how old its data is.
+ * Follows the service's stream of changes for the shown environment and marks outdated data. A hidden tab closes the stream. The page polls if it has
+ * no stream. While the service is away, the page says how old its data is.
  */
 import type { ChangeKind } from "../../src/platform/audit/live-changes.ts";
 import { call, hear, lastHeardAt, reached } from "./api.ts";
@@ -55,7 +55,7 @@ let source: EventSource | null = null;
 let retryMs = FIRST_RETRY_MS;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let silence: ReturnType<typeof setTimeout> | undefined;
-/** Whether an earlier stream was open. Changes since then are unknown. */
+/** True if an earlier stream was open. Changes since then are unknown. */
 let isResumed = false;
 
 /** Follows the environment at this API address, and only this one. */

@@ -9,7 +9,7 @@ interface Loaded {
   data: unknown;
   /** Message of the last load, if it failed. */
   error: string | null;
-  /** Whether the service said that the object does not exist, so that retrying does not help. */
+  /** True if the service said that the object does not exist, so a retry does not help. */
   isGone: boolean;
 }
 
@@ -19,7 +19,7 @@ type Pace = (data: unknown) => number | null;
 interface Watcher {
   draw(): void;
   pace: Pace;
-  /** Whether the view must not change now. */
+  /** Reports whether the view must not change now. */
   rests?: (() => boolean) | undefined;
 }
 
@@ -33,7 +33,7 @@ interface Entry extends Loaded {
   tookMs: [number, number];
   /** Start of the last load. The stream did not report changes from before it opened. */
   askedAt: number;
-  /** Whether something changed since the last load began. */
+  /** True if something changed since the last load began. */
   isOutdated: boolean;
 }
 
@@ -54,7 +54,7 @@ const TOLD_MS = 60_000;
 const REST_MS = 500;
 const entries = new Map<string, Entry>();
 let timer: ReturnType<typeof setTimeout> | undefined;
-/** Whether the stream reports changes at the address. */
+/** Reports whether the stream reports changes at the address. */
 let isTold: (path: string) => boolean = () => false;
 let toldSince = 0;
 /** Shortest load of any address, which is about the round trip without work. */
@@ -179,7 +179,7 @@ async function load(entry: Entry): Promise<void> {
   show(entry, shown);
 }
 
-/** Whether the object does not exist. A proxy's 404 says nothing about the object. */
+/** Reports whether the object does not exist. A proxy's 404 says nothing about the object. */
 function isMissing(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.status === 404 && thrown.code !== "unknown";
 }

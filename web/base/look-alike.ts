@@ -89,7 +89,7 @@ function findLookAlikes(text: string): LookAlike[] {
 
 interface Word {
   looks: LookAlike[];
-  /** Whether the word has a plain Latin letter. */
+  /** True if the word has a plain Latin letter. */
   hasLatin: boolean;
   /** Scripts of the letters that do not look Latin. */
   foreign: Set<string>;

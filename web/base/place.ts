@@ -35,7 +35,7 @@ export function rememberPlace(place: Place): void {
   try {
     localStorage.setItem(LAST, pagePath(place));
   } catch {
-    // Without storage the dashboard opens the first environment.
+    // The dashboard opens the first environment if there is no storage.
   }
 }
 

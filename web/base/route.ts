@@ -34,7 +34,7 @@ function here(): string {
 /** Element that had the focus when the user left the page, such as the link; null once the new page took the focus. */
 let leftFrom: Element | null = null;
 
-/** Whether the focus has not moved since the navigation, so that the new page may take it. Forgets the element that the user left. */
+/** Reports whether the focus has not moved since the navigation, so that the new page may take it. Forgets the element that the user left. */
 export function mayTakeFocus(): boolean {
   const { activeElement, body } = document;
   const isLeft = activeElement === null || activeElement === body || activeElement === leftFrom;

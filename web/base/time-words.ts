@@ -59,7 +59,7 @@ export function chooseZone(zone: Zone): void {
   try {
     localStorage.setItem(KEPT_AS, zone);
   } catch {
-    // Without storage the choice lasts until the page unloads.
+    // The choice lasts until the page unloads if there is no storage.
   }
 }
 
@@ -98,7 +98,7 @@ export function zoneName(zone: Zone = timeZone.get(), date = new Date()): string
   return parts.find(({ type }) => type === "timeZoneName")?.value ?? "UTC";
 }
 
-/** Whether this machine's zone differs from UTC. */
+/** Reports whether this machine's zone differs from UTC. */
 export function isAwayFromUtc(): boolean {
   return !["UTC", "GMT"].includes(zoneName("local"));
 }

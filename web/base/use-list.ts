@@ -18,7 +18,7 @@ export interface List<Item> {
   /** Cursor of the next older page; null at the end. */
   next: string | null;
   error: string | null;
-  /** Whether the service said that the list does not exist. */
+  /** True if the service said that the list does not exist. */
   isGone: boolean;
   isLoadingOlder: boolean;
   loadOlder(): void;

@@ -7,7 +7,7 @@ interface Shown<T> {
   data: T | undefined;
   /** Message of the last load, if it failed. */
   error: string | null;
-  /** Whether the service said that the object does not exist. */
+  /** True if the service said that the object does not exist. */
   isGone: boolean;
   reload(): void;
   /** Replaces the loaded data with the response to a change. */

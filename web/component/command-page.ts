@@ -147,7 +147,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "settings set": [setting],
 };
 
-/** Returns the page of a command. `address` is the current address. Without a place in it, as on a sign-in page, there is no page. */
+/** Returns the page of a command. `address` is the current address. A command has no page if the address has no place, as on a sign-in page. */
 export function pageOfCommand(command: string, address: string): CommandPage | null {
   const [here, words] = [readPlace(address), command.split(" ").slice(1)];
   const own = [words.slice(0, 2).join(" "), words[0] ?? ""].find((name) => Object.hasOwn(WAYS, name));

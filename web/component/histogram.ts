@@ -18,7 +18,7 @@ interface Props {
   bars: readonly HistogramBar[];
   /** Milliseconds that a bar covers. */
   everyMs: number;
-  /** Whether some counts are estimates from samples. */
+  /** True if some counts are estimates from samples. */
   approximate?: boolean;
   /** Receives the range from the start of its first bar to the end of its last. */
   onChoose: (since: string, until: string) => void;

@@ -23,7 +23,7 @@ export function JsonView({
 }: {
   value: Json;
   label: string;
-  /** Path of the value and the function that copies a path. Without both, paths cannot be copied. */
+  /** Path of the value and the function that copies a path. Paths cannot be copied if one of them is absent. */
   path?: string;
   onCopyPath?: (path: string) => void;
 }): View {

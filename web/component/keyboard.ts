@@ -49,7 +49,7 @@ const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
 /** Shortcut of the palette on this machine. */
 export const FIND_KEYS = isApple ? ["⌘", "K"] : ["Ctrl", "K"];
 
-/** Whether the event is ⌘K, or Ctrl K elsewhere. The shortcut also works while the user types, but not over another dialog. */
+/** Reports whether the event is ⌘K, or Ctrl K elsewhere. The shortcut also works while the user types, but not over another dialog. */
 function isFind(event: KeyboardEvent): boolean {
   const isHeld = isApple ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
   const isFree = paletteShown.get() || document.querySelector("dialog[open]") === null;

@@ -30,7 +30,7 @@ interface TableProps<Item extends { id: string }> {
   nameOf?: (item: Item) => string;
   /** Id of the item that is open next to the list. */
   openId?: string | undefined;
-  /** Called when a row gets the focus or a click. A click then does not follow the row's link. */
+  /** Runs when a row gets the focus or a click. A click then does not follow the row's link. */
   onOpen?: ((item: Item) => void) | undefined;
   /** Handles a key that is pressed on a row. Returns whether the key had an effect. */
   onKey?: ((key: string, item: Item) => boolean) | undefined;

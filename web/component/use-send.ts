@@ -43,7 +43,7 @@ interface Refused {
 
 const NOTHING: Refused = { error: null, code: null, problems: [] };
 
-/** Whether a failed write may have been carried out: the service did not answer, or a proxy did. */
+/** Reports whether a failed write may have been carried out: the service did not answer, or a proxy did. */
 export function mayBeDone(code: string | null): boolean {
   return code === "unreachable" || code === "unknown";
 }
@@ -53,7 +53,7 @@ export function useSend(): Sending {
   const [refused, setRefused] = useState(NOTHING);
   const busy = useRef(false);
   const held = useRef<Element | null>(null);
-  // A button that is disabled during a send loses the focus. Without this, keyboard users would have to start at the top of the page.
+  // A button that is disabled during a send loses the focus. Otherwise keyboard users would have to start at the top of the page.
   useLayoutEffect(() => {
     if (!isSending && document.activeElement === document.body && held.current instanceof HTMLElement)
       held.current.focus({ preventScroll: true });

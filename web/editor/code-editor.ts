@@ -127,7 +127,7 @@ export function mountEditor({
       // Keeps the caret above the bar at the lower edge.
       EditorView.scrollMargins.of(() => ({ bottom: BAR_PX })),
       EditorView.domEventHandlers({ beforeinput: replaceSelected }),
-      // The next Tab leaves the editor, whatever else Escape closes.
+      // The next Tab leaves the editor, even if Escape also closes something.
       EditorView.domEventObservers({
         keydown: ({ key }, editor) => {
           if (key === "Escape") editor.setTabFocusMode(LEAVE_MS);

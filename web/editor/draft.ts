@@ -52,13 +52,13 @@ export function dropDrafts(): void {
       if (key.startsWith(PREFIX)) localStorage.removeItem(key);
     }
   } catch {
-    // Without storage there is nothing to delete.
+    // There is nothing to delete if there is no storage.
   }
 }
 
 interface Drafting {
   draft: Draft | null;
-  /** Whether the draft existed when the page opened. */
+  /** True if the draft existed when the page opened. */
   isFound: boolean;
   isKept: boolean;
   /** Stores a draft. null deletes it. */

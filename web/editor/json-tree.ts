@@ -171,7 +171,7 @@ export interface JsonSpot {
   to: number;
   /** Existing name or value. */
   node: JsonNode | null;
-  /** Whether a colon follows the name. */
+  /** True if a colon follows the name. */
   hasValue: boolean;
 }
 

@@ -66,7 +66,7 @@ export function BulkProgress({
 }: {
   place: Place;
   replay: BulkReplayView;
-  /** Called when the user follows its link. */
+  /** Runs when the user follows the link. */
   onLeave?: () => void;
 }): View {
   const { send, isSending } = useSend();

@@ -71,7 +71,7 @@ export function readBulkFilter(query: URLSearchParams): BulkFilter | null {
   return state === "dead" || state === "failed" ? { ...rest, state } : null;
 }
 
-/** Whether the list has a search, which a bulk replay ignores. */
+/** Reports whether the list has a search, which a bulk replay ignores. */
 export function isSearched(query: URLSearchParams): boolean {
   return ["q", "mapped"].some((name) => (query.get(name) ?? "") !== "");
 }

@@ -99,7 +99,7 @@ function copyOf(payload: Json, indent = 2): string {
   }
 }
 
-/** Whether the event has a complete stored request. */
+/** Reports whether the event has a complete stored request. */
 function hasCall({ payload, truncated }: Event, url: string | undefined): boolean {
   return url !== undefined && !truncated && isObject(payload) && payload.event !== undefined;
 }

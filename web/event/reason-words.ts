@@ -150,7 +150,7 @@ function nameOf({ type }: Result): string {
   return `“${sayActionType(type)}”`;
 }
 
-/** Whether an action was skipped only because an earlier attempt did its work. Any other skip has a reason. */
+/** Reports whether an action was skipped only because an earlier attempt did its work. Any other skip has a reason. */
 export function foundOwnWork({ outcome, code, message }: Result): boolean {
   return outcome === "skipped" && code === undefined && message === undefined;
 }

@@ -64,7 +64,10 @@ function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string 
   return own === 0 ? `${sayCount(server, "thing")} of the server` : `${words}, ${server} of the server`;
 }
 
-/** Whether to show pending changes of production here. Development shows them because they are made there. In production they are attention items. */
+/**
+ * Reports whether this page shows pending changes of production. Development shows them because they are made there. In production they are attention
+ * items.
+ */
 const isOnTheWay = ({ environment }: Place): boolean => environment === "development";
 
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {

@@ -17,7 +17,7 @@ type Grant = PersonNow["access"]["grants"][number];
 
 interface Held {
   entitlement: string;
-  /** Newest first, as in the API. */
+  /** The grants, newest first, as in the API. */
   grants: Grant[];
   /** Latest end of the grants; null: one of them never expires. */
   until: string | null;

@@ -18,7 +18,7 @@ import type { Record, ShownCollection } from "./shape.ts";
 interface Props {
   place: Place;
   collection: ShownCollection;
-  /** Absent for a new record. */
+  /** The edited record; absent for a new one. */
   record?: Record;
   data: Json;
   onClose: () => void;

@@ -92,7 +92,7 @@ export function RelayDefinition({
   const showConflict = async (path: string, version: number, sentence: string): Promise<void> => {
     try {
       const theirs = (await call<{ relay: Relay }>("GET", path)).relay;
-      // Without a newer version, the conflict comes from the relay's file.
+      // The conflict comes from the relay's file if there is no newer version.
       if (theirs.version === version) setError(sentence);
       else setConflict(theirs);
     } catch {

@@ -30,7 +30,7 @@ const KIND_WORDS = {
 /** Algorithms of a recipe and senders of a named scheme that verify with the sender's public key. */
 const PUBLIC_KEY_METHODS: readonly unknown[] = ["ed25519", "ecdsa-p256-sha256", "telnyx"];
 
-/** When requests last verified with each of the two secrets. */
+/** The last times at which requests verified with each of the two secrets. */
 export interface SecretUse {
   presentAt: string | null;
   previousAt: string | null;
@@ -144,7 +144,7 @@ interface ChangeProps {
   onChanged: () => void;
 }
 
-/** Whether the trigger verifies with a public key, which only the sender can create. */
+/** Reports whether the trigger verifies with a public key, which only the sender can create. */
 function usesPublicKey(trigger: Relay["definition"]["trigger"]): boolean {
   const verify = "verify" in trigger ? trigger.verify : null;
   return (

@@ -7,7 +7,7 @@ interface DiffLine {
   text: string;
   /** Differences from the counterpart on the other side, if the line has one. */
   parts?: readonly LinePart[];
-  /** Whether both lines look the same although they differ, for example in the encoding of a letter. */
+  /** True if both lines look the same although they differ, for example in the encoding of a letter. */
   looksSame?: boolean;
 }
 

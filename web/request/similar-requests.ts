@@ -4,7 +4,7 @@ import type { RecentRequest } from "../base/answer.ts";
 /** Requests of one row, newest first. The first represents all. */
 export type LikeCalls = [RecentRequest, ...RecentRequest[]];
 
-/** Whether the older request belongs to the row of the newer one. */
+/** Reports whether the older request belongs to the row of the newer one. */
 export function isLike(newer: RecentRequest, older: RecentRequest): boolean {
   return (
     newer.outcome !== "duplicate" &&

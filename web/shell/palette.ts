@@ -12,7 +12,7 @@ import { escapeTricky } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Finding, SEARCH_EVENTS, useFindings } from "./search-result.ts";
 
-/** Largest length of a title. A line has no room for more or for a button that expands it. */
+/** Largest length of a title. A line has no space for more or for a button that expands it. */
 const MAX_CHARS = 120;
 
 export function Palette({ session, place }: { session: Session; place: Place }): View {
@@ -24,7 +24,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
   const [typed, setTyped] = useState("");
   // Keeps the selection while more results arrive; null: the first result.
   const [chosenKey, setChosenKey] = useState<string | null>(null);
-  // Whether the user pressed Enter before the results arrived.
+  // True if the user pressed Enter before the results arrived.
   const [isEntered, setEntered] = useState(false);
   const list = useRef<HTMLUListElement>(null);
   const { findings, isLooking, error } = useFindings(session, place, typed.trim());
@@ -88,7 +88,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
   <//>`;
 }
 
-/** Whether the only result so far is a search in the events. */
+/** Reports whether the only result so far is a search in the events. */
 function isOnlySearched([first]: readonly Finding[]): boolean {
   return first === undefined || first.key === SEARCH_EVENTS;
 }

@@ -57,7 +57,7 @@ export function useFindings(
   };
 }
 
-/** Whether every typed word occurs in the result. */
+/** Reports whether every typed word occurs in the result. */
 function fits({ title, hint }: Finding, typed: string): boolean {
   const said = `${title} ${hint}`.toLowerCase();
   return typed

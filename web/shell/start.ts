@@ -1,6 +1,6 @@
 /**
- * Returns the place that the dashboard opens: the one with the most open attention items, production first. Without any
- * it is the last one if it still exists, then a production environment with relays, then the first environment.
+ * Returns the place that the dashboard opens: the one with the most open attention items, production first. If there are no items, it is the last one
+ * if it still exists, then a production environment with relays, then the first environment.
  */
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { Session } from "../account/session.ts";

@@ -22,7 +22,7 @@ export function chooseTheme(next: Theme): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // Without storage the choice lasts until the page unloads.
+    // The choice lasts until the page unloads if there is no storage.
   }
 }
 

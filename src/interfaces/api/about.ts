@@ -1,7 +1,7 @@
 /**
- * Routes about the service itself. Anyone can read whether the process is up, whether it is ready, and the changes of each release. Callers on
- * this machine can read the metrics in Prometheus' text format. Other callers need a secret key of any environment, or an owner's session. A
- * request through a proxy is never a call of this machine, wherever the proxy runs.
+ * Routes about the service itself. Anyone can read whether the process is up, whether it is ready, and the changes of each release. Callers on this
+ * machine can read the metrics in Prometheus' text format. Other callers need a secret key of any environment, or an owner's session. A request
+ * through a proxy never counts as a call from this machine, even if the proxy runs on it.
  */
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";

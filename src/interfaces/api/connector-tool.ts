@@ -204,7 +204,7 @@ function isObject(schema: TSchema): boolean {
  * have, for example the null of a client that names every field.
  */
 export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
-  // Without a prototype, a name that Object defines is a field like any other, and is refused as one.
+  // An object without a prototype treats a name that Object defines like any other unknown field.
   const params: Record<string, string> = Object.create(null);
   const asked: Record<string, string> = Object.create(null);
   const body: Record<string, unknown> = Object.create(null);

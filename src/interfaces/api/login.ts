@@ -60,7 +60,7 @@ export const loginRoutes = [
       interval: Type.Integer({ description: "seconds between two polls" }),
     }),
     async handle({ deps, body, source, nowMs }) {
-      // Without cookies no owner could sign in to allow the login.
+      // An owner needs cookies to sign in and allow the login.
       requireCookieHome(deps.config);
       await deps.loginCap.countLogin(source);
       const { machine, account = "", days } = body;

@@ -62,7 +62,7 @@ const personNow = Type.Object({
   /** The active subscription; null on the default plan. */
   subscription: orNull(subscriptionView),
   tokens: Type.Array(tokenView),
-  /** When the person stopped event mail; null if they receive it. */
+  /** The time when the person stopped event mail; null if they receive it. */
   mailStoppedAt: timeOrNull,
   /** The id of another person with this address in the other spelling of its domain. An erasure of this person does not affect them. */
   namesake: textOrNull,

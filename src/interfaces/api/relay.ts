@@ -101,7 +101,7 @@ const checkedView = Type.Object({
 });
 export type CheckedDefinition = Static<typeof checkedView>;
 
-/** When requests last verified with each of two secrets. Null means none since the server started or the relay was last changed. */
+/** The last times at which requests verified with each of two secrets. Null means none since the server started or the relay was last changed. */
 const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
 
 /** Returns the use of both secrets, or null if only one verifies. */

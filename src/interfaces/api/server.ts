@@ -26,7 +26,7 @@ const limitView = Type.Object({
   /** The environment variable that raises the limit. */
   variable: Type.String(),
   counts: Type.String(),
-  /** What happens when the limit is reached. */
+  /** The consequence of reaching the limit. */
   hit: Type.String(),
 });
 
@@ -111,7 +111,7 @@ const nodeView = Type.Object({
   /** The URL that the node itself listens on, behind the public address. */
   url: orNull(Type.String()),
   startedAt: time,
-  /** When the node last reported, by the database's clock. */
+  /** The time when the node last reported, by the database's clock. */
   seenAt: time,
   /** True if the node reported recently. */
   live: Type.Boolean(),

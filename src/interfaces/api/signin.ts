@@ -42,7 +42,7 @@ import { openRoute } from "../http/route.ts";
 const LOCAL_OWNER = "owner@localhost";
 
 const password = Type.String({ description: "a password of 10 to 256 characters" });
-/** Bounded, because attempts are counted by email address, and a counter's name must be short. */
+/** The length has a limit, because attempts are counted by email address, and a counter's name must be short. */
 const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" });
 const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
 const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });

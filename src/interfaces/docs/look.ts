@@ -8,7 +8,7 @@ import { pathOf } from "./link.ts";
 
 export const LOOK = [tokens, frame, text, lists].join("\n");
 
-/** Applies the stored choice of web/shell/theme.ts. Without this script or a stored choice, the pages follow the system's theme. */
+/** Applies the stored choice of web/shell/theme.ts. The pages follow the system's theme if there is no stored choice or no script runs. */
 export const THEME = `{
   const follow = () => {
     let kept = null;

@@ -71,7 +71,7 @@ export function personRoute<
   );
 }
 
-/** Adds the CORS headers to the route's responses and refusals. Without them the page could not read the reason. */
+/** Adds the CORS headers to the route's responses and refusals. The page needs them to read the reason. */
 function withCors(route: Route): Route {
   const serve: Route["serve"] = async (deps, received) => {
     const { request } = received;

@@ -68,7 +68,7 @@ interface Words<Path, Query, Body, Answer> {
   body?: Body;
   /** Maximum size in bytes. The route takes raw bytes instead of JSON. */
   rawBytes?: number;
-  /** The schema of the response. Null means 204 with no body, whatever the work returns. */
+  /** The schema of the response. Null means 204 with no body, even if the work returns a value. */
   answer: Answer;
   /** The status of a success. The default is 200, or 204 without an answer. */
   status?: number;
@@ -78,7 +78,7 @@ interface Words<Path, Query, Body, Answer> {
   saves?: Saves;
 }
 
-/** The work of a route. As a transaction, a write can run again. */
+/** The work of a route. A write is a transaction, which can run again. */
 type Work<Call, Answer> =
   /** Returns the answer's value. A Response is sent without changes (plain text). */
   | { handle(call: Call): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response }

@@ -127,7 +127,7 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   };
   const app = new Elysia({
     normalize: false,
-    // By default the framework shows the sources and stacks of uncaught errors as a page to anyone.
+    // The framework's default is a page that shows anyone the sources and stacks of uncaught errors.
     serve: {
       development: false,
       error: (error) => answerFault(deps, error),

@@ -34,7 +34,7 @@ const API_KEY = defineTable({
     revokedAt: orNull(integer()),
     /** The owner whose `relay login` made the key; null for a key of the environment itself. */
     ownerId: orNull(text()),
-    /** When the key expires; null: never. */
+    /** The time when the key expires; null: never. */
     expiresAt: orNull(integer()),
   },
 });
@@ -51,7 +51,7 @@ const SHOWN_KEY = API_KEY.pick(
   "revokedAt",
   "expiresAt",
 );
-/** `owner`: the e-mail address of the owner whose login made the key. */
+/** `owner`: the email address of the owner whose login made the key. */
 export type ApiKey = RowOf<typeof SHOWN_KEY> & { owner: string | null };
 
 const OWNER_EMAIL = "(SELECT email FROM owner WHERE owner.id = owner_id) AS owner";
@@ -185,7 +185,7 @@ export function isApiKeyUseDue(key: Pick<PresentedKey, "lastUsedAt">, nowMs: num
   return key.lastUsedAt === null || nowMs - key.lastUsedAt >= USE_INTERVAL_MS;
 }
 
-/** Records that the key was used. Of concurrent callers, only one writes. */
+/** Records that the key was used. Only one of several concurrent callers writes. */
 export async function recordApiKeyUse(tx: Writer, keyId: string, nowMs: number): Promise<void> {
   const sql =
     "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at <= ?3)";
@@ -219,7 +219,7 @@ export async function listApiKeys(
   );
 }
 
-/** Revokes a key permanently and returns the key as it was before. Throws `not_found`, also for a key that is revoked already. */
+/** Revokes a key permanently and returns its row from before the change. Throws `not_found`, also for a key that is revoked already. */
 export async function revokeApiKey(
   tx: Writer,
   environmentId: number,
@@ -249,7 +249,7 @@ function readName(name: string): string {
 
 /** The person or program that makes a change. */
 export type Actor =
-  /** `owner`: the e-mail address of the owner whose login made the key. */
+  /** `owner`: the email address of the owner whose login made the key. */
   | { kind: "key"; id: string; owner: string | null }
   | { kind: "owner"; id: string; email: string }
   | { kind: "command_line" };

@@ -15,10 +15,10 @@ const APP = defineTable({
     id: text(),
     name: text(),
     createdAt: integer(),
-    /** When and by whom (in the audit's words) the app was deleted. No finder returns a deleted app. */
+    /** The time of the app's deletion, and its actor in the audit's words. No finder returns a deleted app. */
     deletedAt: orNull(integer()),
     deletedBy: orNull(text()),
-    /** When the last data of the deleted app was removed; this row stays. */
+    /** The time when the last data of the deleted app was removed; this row stays. */
     emptiedAt: orNull(integer()),
   },
 });

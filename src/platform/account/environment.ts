@@ -22,18 +22,18 @@ const ENVIRONMENT = defineTable({
     settings: json<JsonObject>(),
     /** Increases with every change of the settings, the hold or the processor secret. */
     version: integer(),
-    /** When the environment was put on hold; null: events run. */
+    /** The time when the environment was put on hold; null: events run. */
     heldAt: orNull(integer()),
     /** The newest event at the time the hold was released, while the held events still run; otherwise null. */
     releasedThrough: orNull(integer()),
-    /** Sealed; see secret/seal.ts. */
+    /** The sealed secret; see secret/seal.ts. */
     processorSecret: orNull(bytes()),
     processorSecretFingerprint: orNull(text()),
     /** A keyed hash, which compares the secrets of two environments without opening them. */
     processorSecretDigest: orNull(bytes()),
     processorSecretSetAt: orNull(integer()),
     createdAt: integer(),
-    /** When the app was deleted; null: the app exists. No finder returns an environment of a deleted app. */
+    /** The time when the app was deleted; null: the app exists. No finder returns an environment of a deleted app. */
     deletedAt: orNull(integer()),
   },
 });
@@ -185,7 +185,7 @@ export async function endHoldRelease(tx: Writer, environmentId: number, through:
   tx.notify("environment", environmentId);
 }
 
-/** A processor secret as it is stored: sealed, with its fingerprint for display and its keyed hash for comparison. */
+/** A stored processor secret: sealed, with its fingerprint for display and its keyed hash for comparison. */
 export interface SealedProcessorSecret {
   sealed: Uint8Array;
   fingerprint: string;
@@ -193,8 +193,8 @@ export interface SealedProcessorSecret {
 }
 
 /**
- * Stores the payment processor's secret; null removes it. Throws `invalid_input` if another environment of the app has the same secret,
- * because the secret alone decides which environment a request belongs to.
+ * Stores the payment processor's secret; null removes it. Throws `invalid_input` if another environment of the app has the same secret, because only
+ * the secret decides which environment a request belongs to.
  */
 export async function setProcessorSecret(
   tx: Writer,

@@ -23,7 +23,7 @@ export class LoginCap {
   readonly #addresses: Limiter;
   readonly #networks: Limiter;
   readonly #tries: Limiter;
-  /** By device code: the earliest time of the next poll, and the current interval. */
+  /** The earliest time of the next poll, and the current interval, by device code. */
   readonly #polls = new Map<string, { notBeforeMs: number; seconds: number }>();
 
   constructor(clock: Clock, places: Places | null = null) {

@@ -69,7 +69,7 @@ const DEVICE_CODE_CHARS = 43;
 /** Both limits fit into a key's name, which has at most 100 characters. */
 const MAX_MACHINE_CHARS = 40;
 const MAX_ACCOUNT_CHARS = 30;
-/** How long the result of a login can be queried after it ended. */
+/** The time that the result of a login can be queried after it ended. */
 const RETENTION_MS = HOUR_MS;
 
 type Digest = (text: string) => Uint8Array;

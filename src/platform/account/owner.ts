@@ -102,8 +102,8 @@ export function hasSamePassword(now: WithPassword | null, before: WithPassword |
 type WithPassword = { passwordHash: string | null };
 
 /**
- * Checks a password against a hash. A null hash takes the same time and never matches, so that timing does not show which owners exist.
- * Without a `slot`, the check waits in the lane of known callers.
+ * Checks a password against a hash. A null hash takes the same time and never matches, so that timing does not show which owners exist. A check
+ * without a `slot` waits in the lane of known callers.
  */
 export async function verifyPassword(
   password: string,
@@ -167,7 +167,7 @@ export async function setOwnerPassword(
   await tx.run(revoke, ownerId, nowMs);
 }
 
-/** Finds an owner by e-mail address, ignoring case. */
+/** Finds an owner by email address, ignoring case. */
 export function findOwnerByEmail(tx: Reader, email: string): Promise<RowOf<typeof OWNER> | null> {
   return OWNER.get(tx, "WHERE lower(email) = lower($email)", { email: email.trim() });
 }
@@ -184,7 +184,7 @@ export const ownerView = Type.Object({
   hasPassword: Type.Boolean(),
   /** The number of live sessions. */
   sessions: Type.Integer(),
-  /** When one of the sessions was last used, rounded to ten minutes; null: there is no session. */
+  /** The time when one of the sessions was last used, rounded to ten minutes; null: there is no session. */
   seenAt: timeOrNull,
 });
 export type OwnerView = Static<typeof ownerView>;

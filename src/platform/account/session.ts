@@ -32,7 +32,7 @@ const SESSION = defineTable({
     ownerId: text(),
     createdAt: integer(),
     expiresAt: integer(),
-    /** When the session was last used, in steps of ten minutes; null: it began in a version that did not record this. */
+    /** The time when the session was last used, in steps of ten minutes; null: it began in a version that did not record this. */
     seenAt: orNull(integer()),
     /** The caller's network address at that time; null: unknown. */
     source: orNull(text()),
@@ -49,14 +49,14 @@ const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "s
 export const sessionItem = Type.Object({
   id: Type.String(),
   createdAt: time,
-  /** When the session was last used, rounded to ten minutes. */
+  /** The time when the session was last used, rounded to ten minutes. */
   seenAt: time,
   expiresAt: time,
   /** The network address of the last use; an IPv6 address as its /64. */
   source: textOrNull,
   /** The User-Agent header of the browser. */
   agent: textOrNull,
-  /** Whether it is the session of this request. */
+  /** True for the session of this request. */
   current: Type.Boolean(),
 });
 export type SessionItem = Static<typeof sessionItem>;
@@ -94,7 +94,7 @@ export function isSessionUseDue({ seenAt }: Pick<Session, "seenAt">, nowMs: numb
   return seenAt === null || nowMs - seenAt >= USE_INTERVAL_MS;
 }
 
-/** Records that the session was used, and from where. Of concurrent callers, only one writes. */
+/** Records that the session was used, and from where. Only one of several concurrent callers writes. */
 export async function recordSessionUse(
   tx: Writer,
   id: string,

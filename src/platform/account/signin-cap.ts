@@ -22,7 +22,7 @@ export interface KnownPlace {
   name: string;
 }
 
-/** One window that must have room for the attempt. */
+/** A limit's window whose count must allow the attempt. */
 interface Need {
   limiter: Limiter;
   name: string;

@@ -54,18 +54,18 @@ const ALERT = defineTable({
     environmentId: integer(),
     /** One of `ALERT_CODES`. */
     code: text(),
-    /** Such as `relay:<name>`. */
+    /** A target such as `relay:<name>`. */
     target: text(),
     /** The message of the latest alert. */
     message: text(),
-    /** How many alerts the row counts. */
+    /** The number of alerts in the row. */
     count: integer(),
     at: integer(),
     lastAt: integer(),
     mailedAt: orNull(integer()),
-    /** When the cause ended or a user resolved the alert; null: open. */
+    /** The time when the cause ended or a user resolved the alert; null: open. */
     resolvedAt: orNull(integer()),
-    /** Who resolved it; `itself` if the cause ended. */
+    /** The actor that resolved the alert; `itself` if the cause ended. */
     resolvedBy: orNull(text()),
   },
 });
@@ -96,7 +96,7 @@ export interface NewAlert {
   target: string;
   /** The message, or a function that builds it from the count and start (in milliseconds) of the burst. */
   message: string | ((count: number, sinceMs: number) => string);
-  /** How many occurrences (such as missed ticks) this alert counts; 1 when absent. */
+  /** The number of occurrences (such as missed ticks) in this alert; 1 if absent. */
   count?: number | undefined;
   /** Length of a burst; an hour when absent. */
   burstMs?: number;
@@ -206,8 +206,8 @@ export async function listAlerts(
 }
 
 /**
- * Resolves an alert, every other open alert of the same cause, and the problem behind it. An alert that is resolved already stays as it is.
- * Throws `not_found`.
+ * Resolves an alert, every other open alert of the same cause, and the problem behind it. Changes nothing if the alert is resolved already. Throws
+ * `not_found`.
  */
 export async function resolveAlert(
   tx: Writer,
@@ -223,7 +223,7 @@ export async function resolveAlert(
   return { alert: viewAlert({ ...alert, resolvedAt: nowMs, resolvedBy: by }), resolved: true };
 }
 
-/** How many of the newest alerts are searched for resolved ones. */
+/** The most recent alerts that a search for resolved ones reads. */
 const MAX_RESOLVED_SCANNED = 1_000;
 
 /** Lists when a user last resolved an alert of this code, by target. */
@@ -267,7 +267,7 @@ export async function listOpenAlertCauses(
 
 export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { lastAt: number };
 
-/** How many open alerts are searched. All alerts of a target resolve together, so the oldest represent the others. */
+/** The most open alerts that a search reads. All alerts of a target resolve together, so the oldest represent the others. */
 const MAX_OPEN = 2_000;
 
 /** Lists open alerts of these codes, one per target and code, at most `limit`. */

@@ -36,11 +36,11 @@ const AUDIT = defineTable({
     seq: given(),
     environmentId: integer(),
     at: integer(),
-    /** Formatted: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
+    /** An actor in text form: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
     actor: text(),
-    /** What was done, noun first: `relay.created`, `relay.secret_rotated`, `run`. */
+    /** The action, noun first: `relay.created`, `relay.secret_rotated`, `run`. */
     action: text(),
-    /** What it was done to: `relay:<name>`, `key:<id>`, `product:<name>`. */
+    /** The target of the action: `relay:<name>`, `key:<id>`, `product:<name>`. */
     target: text(),
     /** The event of a run; null on management changes. */
     eventId: orNull(text()),

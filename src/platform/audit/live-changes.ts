@@ -44,7 +44,7 @@ interface Follower {
   /** Identifies the caller: `session:…`, `key:…`. */
   caller: string;
   tell(kinds: readonly ChangeKind[]): void;
-  /** Called when the service stops. */
+  /** Runs when the service stops. */
   end(): void;
 }
 

@@ -30,11 +30,11 @@ export interface CallNotice extends Where {
   /** A rejection code, or `ignored`, `duplicate`, `waiting`. */
   code: string;
   cause: string;
-  /** On a duplicate, the id of the first event. */
+  /** The id of the first event, for a duplicate. */
   eventId: string | null;
   /** The number of requests. */
   calls: number;
-  /** Whether the relay that ignored the request acts on others. */
+  /** True if the relay that ignored the request acts on other requests. */
   usual: boolean;
 }
 
@@ -51,13 +51,13 @@ export interface RunNotice extends Where {
   eventId: string;
   state: "queued" | "failed" | "dead" | "done";
   code: string;
-  /** What failed; null: the code says it. */
+  /** A sentence about the failure; null: the code says enough. */
   sentence: string | null;
-  /** When the run is retried. */
+  /** The time when the run is retried. */
   nextAttemptAtMs: number | null;
 }
 
-/** When a schedule ticks next and why not sooner. */
+/** The time of a schedule's next tick, and why it is not sooner. */
 interface ScheduleNotice extends Where {
   message: string;
 }
@@ -65,7 +65,7 @@ interface ScheduleNotice extends Where {
 /** A problem that was raised or cleared. */
 export interface ProblemNotice extends Omit<Where, "relayName"> {
   code: string;
-  /** Such as `relay:<name>`. */
+  /** A target such as `relay:<name>`. */
   target: string;
   message: string;
   now: "raised" | "cleared";
@@ -83,7 +83,7 @@ export class Notifier {
   #lines = 0;
   #leftOut = 0;
   #cancel: (() => void) | null = null;
-  /** By relay: the last ignored request that was not logged yet, with its count. */
+  /** The last ignored request of each relay that was not logged yet, with its count. */
   readonly #ignored = new Map<string, { last: CallNotice | null; cancel: () => void }>();
 
   constructor(deps: NotifierDeps) {

@@ -17,9 +17,9 @@ const PROBLEM = defineTable({
   columns: {
     id: text(),
     environmentId: integer(),
-    /** Such as `relay_unsigned_event`. */
+    /** A code such as `relay_unsigned_event`. */
     code: text(),
-    /** Such as `relay:<name>`. */
+    /** A target such as `relay:<name>`. */
     target: text(),
     message: text(),
     raisedAt: integer(),

@@ -21,10 +21,7 @@ interface Outcome {
   retry?: boolean;
 }
 
-/**
- * Why alerts cannot be mailed although a mail server is set, each with its remedy. Without a mail server there is no problem: the owner does
- * not rely on mail.
- */
+/** The reasons why a set mail server cannot send alerts, each with its remedy. An owner who set no mail server does not rely on mail. */
 const REMEDIES = {
   "no owner is there to be mailed": "make one with relay admin create",
   "it has no verified sender domain": "set one with relay domain set, then relay domain verify",

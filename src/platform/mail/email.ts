@@ -39,7 +39,7 @@ export const EMAIL = defineTable({
     relayName: orNull(text()),
     eventId: orNull(text()),
     createdAt: integer(),
-    /** When the transmission of its text began; null: it did not. */
+    /** The time when the transmission of its text began; null: it did not. */
     leftAt: orNull(integer()),
     finishedAt: orNull(integer()),
   },

@@ -1,5 +1,5 @@
 /**
- * Ends mails whose result was never written, because the process died or the store could not be written. A mail that certainly was not sent is
+ * Ends mails whose result was never written, because the process ended or the store could not be written. A mail that certainly was not sent is
  * failed and may be sent again. A mail that may have been sent is unknown and is never sent again automatically; owners are alerted.
  */
 

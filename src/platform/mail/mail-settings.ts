@@ -22,7 +22,7 @@ const security = oneOf(["tls", "starttls", "none"]);
 export type MailSecurity = Static<typeof security>;
 
 export const mailSettingsView = Type.Object({
-  /** While false, email_person sends no mail. */
+  /** False if email_person sends no mail. */
   sends: Type.Boolean(),
   /** The display name of the sender; null: only the address. */
   fromName: textOrNull,
@@ -42,7 +42,7 @@ type MailSettingsView = Static<typeof mailSettingsView>;
 
 /** The server as stored. It is a type rather than an interface, so that JSON can be cast to it. */
 export type SmtpSettings = Omit<NonNullable<MailSettingsView["smtp"]>, "passwordSetAt"> & {
-  /** Sealed, in base64; see `unsealSmtpPassword`. */
+  /** The sealed password, in base64; see `unsealSmtpPassword`. */
   password: string | null;
   passwordSetAt: number | null;
 };

@@ -21,7 +21,7 @@ export interface OutgoingMail {
 
 export type MailOutcome =
   | { kind: "sent" }
-  /** Stored in the local mailbox and not sent. */
+  /** The mail is stored in the local mailbox and not sent. */
   | { kind: "mailbox" }
   /** The mail certainly was not sent. `retry`: the server may accept it later (4xx, no connection). */
   | { kind: "failed"; reason: MailTrouble; message: string; retry: boolean }

@@ -17,7 +17,7 @@ import type { SmtpSettings } from "./mail-settings.ts";
 const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 const QUIT_WAIT_MS = 2_000;
-/** How long a stopping service waits for the answer to a transmitted text; less than the runner waits. */
+/** The time that a stopping service waits for the answer to a transmitted text; less than the runner waits. */
 const STOP_GRACE_MS = 6_000;
 /** Replies about authentication, whichever command they answer. The owner can fix these (RFC 4954, section 6). */
 const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);

@@ -24,7 +24,7 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   "DNS_EREFUSED",
 ]);
 
-/** How this machine resolves names. */
+/** The ways in which this machine resolves names. */
 interface Machine {
   /** The system's resolver: hosts file, name servers and other configured sources. */
   askSystem: AddressLookup;
@@ -103,7 +103,7 @@ function refreshServers(machine: Machine): boolean {
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 let waiting = 0;
-/** How many waiting lookups are for names that the name servers did not know. */
+/** The number of waiting lookups for names that the name servers did not know. */
 let strangers = 0;
 
 async function askSystemLast(host: string, machine: Machine, before: unknown): Promise<readonly string[]> {

@@ -25,8 +25,8 @@ const IPV4_NAT64_PREFIXES = ["64:ff9b::/96", "64:ff9b:1::/48"].map((text) => ipa
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Never called, whatever the operator allows: clouds serve a machine's credentials there. Most are link-local addresses, which are never
- * called at all. 168.63.129.16 looks public.
+ * Addresses where clouds serve a machine's credentials. The service never calls them, even if the operator allows private addresses. Most are
+ * link-local, which the service never calls. 168.63.129.16 looks public.
  */
 const METADATA_ADDRESSES = new Set(
   [

@@ -1,6 +1,6 @@
 /**
- * What is stored of a response: its status, headers whose names suggest no secret, and at most 4 KB of its body as valid UTF-8. A compressed
- * body is not unpacked, because the request asked for none.
+ * Stores these parts of a response: its status, headers whose names suggest no secret, and at most 4 KB of its body as valid UTF-8. A compressed body
+ * is not unpacked, because the request asked for none.
  */
 import { MAX_KEPT_ANSWER_BYTES, MAX_KEPT_HEADER_CHARS } from "../../base/limit.ts";
 import { cutToLine, cutUtf8 } from "../../base/text.ts";

@@ -16,7 +16,7 @@ import { ConnectionPool } from "./connection-pool.ts";
 
 export interface CallRequest {
   url: string;
-  /** The exact body, signed as it is. */
+  /** The exact bytes that are signed and sent. */
   body: string;
   signingSecret: string;
   /** Local development: http to localhost is allowed. */
@@ -84,7 +84,7 @@ export interface CallerOptions {
 interface Call {
   request: CallRequest;
   target: CallTarget;
-  /** Aborted at the timeout. */
+  /** The signal that aborts at the timeout. */
   signal: AbortSignal;
   /** The response so far, from its status on. */
   answer: CallResponse | null;

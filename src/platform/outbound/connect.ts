@@ -7,7 +7,7 @@ import type { connect as ConnectTls, SecureContext } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { canonicalAddress } from "./address.ts";
 
-/** How long one address may take to connect before the next one is tried. */
+/** The time that one address may take to connect before the next one is tried. */
 const NEXT_ADDRESS_AFTER_MS = 2_500;
 const MAX_ADDRESSES_TRIED = 4;
 

@@ -8,12 +8,12 @@ import type { Client } from "undici/index.js";
 import { CallResponse } from "./call-response.ts";
 import { InterimResponses } from "./interim-response.ts";
 
-/** How long an idle connection is pooled; many servers close theirs after five seconds. */
+/** The time that an idle connection is pooled; many servers close theirs after five seconds. */
 const IDLE_MS = 4_000;
 /** A connection is closed this much earlier than the server announces (`Keep-Alive: timeout=5`). */
 const IDLE_MARGIN_MS = 1_000;
 
-/** The most interim statuses of one response. Without a limit, an endless series would block the event loop. */
+/** The most interim statuses of one response. An unlimited series would block the event loop. */
 const MAX_INTERIM = 100;
 export const NO_LAST_STATUS = "no last status";
 
@@ -26,9 +26,9 @@ interface Notice {
 
 /** Callbacks during a post. */
 interface PostCallbacks {
-  /** Called when the request is written to the connection. */
+  /** Runs when the request is written to the connection. */
   onSent(): void;
-  /** Called when the status arrived; the response grows with its body. */
+  /** Runs when the status arrived; the response grows with its body. */
   onAnswer(answer: CallResponse): void;
 }
 
@@ -84,7 +84,7 @@ export class Connection {
     this.#interim = new InterimResponses(socket);
     let isGiven = false;
     this.#client = new UndiciClient(origin, {
-      // Deferred, because undici is not ready yet. A second call means that the connection is gone.
+      // The callback is deferred, because undici is not ready yet. A second call means that the connection is gone.
       connect: (_options, callback) =>
         queueMicrotask(() => {
           if (isGiven) return callback(new Error("the connection was closed"), null);

@@ -104,7 +104,7 @@ function open(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
   return key;
 }
 
-/** Must not be called with a private key, which createPublicKey would accept. */
+/** Expects no private key, because createPublicKey would accept one. */
 function createKey(der: Buffer): KeyObject | null {
   for (const type of ["spki", "pkcs1"] as const) {
     try {

@@ -46,7 +46,7 @@ export function readPastedSecret(fields: SecretFields, value: string): PastedSec
     return { kind: "public_key", stored: readPublicKey(algorithm, value).toString("base64") };
   }
   const secret = value.trim();
-  // Checked first, so that a PEM block is rejected as a key and not for its line breaks.
+  // This check comes first, so that a PEM block is rejected as a key and not for its line breaks.
   if (isKeyedByText(fields) && isKeyText(secret))
     throw reject(fields.scheme === "signature" ? KEY_AS_SECRET : KEY_AS_OTHER_SECRET);
   checkSecret(secret);
@@ -64,7 +64,7 @@ const READ_BY_FORM: Readonly<Record<string, (secret: string) => string>> = {
   adyen: readHexSecret,
 };
 
-/** Reports whether a stored text can be the secret of such a `verify`, whatever rules it was pasted under. */
+/** Reports whether a stored text can be the secret of such a `verify`, even if it was pasted under other rules. */
 export function isUsableSecret(fields: SecretFields, text: string): boolean {
   if (publicKeyAlgorithm(fields) === null && READ_BY_FORM[fields.scheme] === undefined)
     return !isKeyedByText(fields) || !isKeyText(text);

@@ -14,7 +14,7 @@ export const MAX_PATH_CHARS = 500;
 
 export interface Path {
   readonly text: string;
-  /** At least one, none empty. */
+  /** The parts of the path: at least one, and none empty. */
   readonly segments: readonly string[];
 }
 

@@ -1,9 +1,8 @@
 /**
- * call_url: posts the service's signed notice and reads the response. Every attempt and replay sends it again with the same id, so the
- * called server can deduplicate. A save checks the URL's rules, except those that depend on the server: http to localhost may be saved,
- * because definitions move from local development to a server, where the run rejects it (`https_only`). What breaks a rule of the URL
- * itself is final; a failed name resolution can succeed at the next attempt. Source: the specification's "Outbound" and "Outbound call
- * body".
+ * call_url: posts the service's signed notice and reads the response. Every attempt and replay sends it again with the same id, so the called server
+ * can deduplicate. A save checks the URL's rules, except those that depend on the server: http to localhost may be saved, because definitions move
+ * from local development to a server, where the run rejects it (`https_only`). A URL that breaks a rule is a permanent failure. A failed name
+ * resolution can succeed at the next attempt. Source: the specification's "Outbound" and "Outbound call body".
  */
 import { type Static, Type } from "typebox";
 import { parseJson, writeJson } from "../../base/json.ts";

@@ -1,6 +1,6 @@
 /**
- * What an action is. Each type has one file, and one line in registry.ts, which everything that lists actions reads. An action does not
- * know the event's row, the relay's row or the runner: it gets an ActionRun and returns an ActionOutcome.
+ * Defines the contract of an action. Each type has one file, and one line in registry.ts, which everything that lists actions reads. An action does
+ * not know the event's row, the relay's row or the runner: it gets an ActionRun and returns an ActionOutcome.
  */
 import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../../base/json.ts";
@@ -16,7 +16,7 @@ import type { Reader, Writer } from "../../store/port.ts";
 /** The effect of an action; the unsigned-event rule reads it. */
 export type ActionEffect = "writes" | "gives" | "takes" | "mails" | "calls";
 
-/** Something that an action names and that must exist when it runs. */
+/** An item that an action names and that must exist when it runs. */
 export interface Reference {
   kind: "collection" | "entitlement" | "product" | "plan";
   name: string;
@@ -47,7 +47,7 @@ interface Answer {
   body: string;
 }
 
-/** When an action began and how long it took, in whole milliseconds. Absent where it was not measured. */
+/** The time when an action began and its duration, in whole milliseconds. Absent where it was not measured. */
 export interface ActionTime {
   beganAt?: number;
   tookMs?: number;
@@ -80,7 +80,7 @@ export interface ActionPerson {
 export interface ActionRun {
   environmentId: number;
   appId: string;
-  /** Set in local development: http to localhost is allowed, and mail goes to the mailbox. */
+  /** True in local development: http to localhost is allowed, and mail goes to the mailbox. */
   local: boolean;
   nowMs: number;
   relay: { id: string; name: string };
@@ -97,8 +97,8 @@ export interface ActionRun {
   /** null: the event has no person. An action whose type needs a person never runs without one. */
   person: ActionPerson | null;
   /**
-   * Set where a replay chose this action and its earlier run was for another person. A sale then moves that person's purchase, which
-   * `purchase` names if it is known.
+   * The person of the earlier run, if a replay chose this action for another person. A sale then moves that person's purchase, which `purchase` names
+   * if it is known. Otherwise null.
    */
   movesFrom: { personId: string; purchase: string | null } | null;
   /** Results of the actions that ran before this one. */
@@ -124,16 +124,15 @@ export interface ActionPorts {
 
 interface ActionBase<Action> {
   type: string;
-  /** For lists in the dashboard and docs: "Write a record". */
+  /** The title in lists of the dashboard and docs: "Write a record". */
   title: string;
   effect: ActionEffect;
-  /** Set for a sale: it sells only what is sold through its relay, under a ref that belongs to one purchase forever. */
+  /** True for a sale: it sells only what is sold through its relay, under a ref that belongs to one purchase forever. */
   sells?: boolean;
   /** TypeBox object schema: `type` included as a literal, additionalProperties false, every property with ShapeWords. */
   shape: TSchema;
   /**
-   * Whether this action acts on the event's person, which a schedule rejects. It gets any object of this type, even one that does not
-   * fit.
+   * Reports whether this action acts on the event's person, which a schedule rejects. Accepts any object of this type, even one that does not fit.
    */
   needsPerson(action: Action): boolean;
   /** Checks rules beyond the shape, for a value that fits it. `field` is relative to the action (`ref`, `expiresAt`). */
@@ -176,8 +175,8 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
   preview(plan: Plan, run: ActionRun): Preview;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
   /**
-   * For `repeats: false`: decides about an unfinished earlier attempt. Returns its outcome where something may have been sent, and null
-   * where certainly nothing was. `mark` was stored with the intent; an older version stored none.
+   * Decides about an unfinished earlier attempt, if `repeats` is false. Returns its outcome where something may have been sent, and null where
+   * certainly nothing was. `mark` was stored with the intent; an older version stored none.
    */
   conclude?(tx: Writer, run: ActionRun, mark: Json | undefined): Promise<ActionSuccess | null>;
 }

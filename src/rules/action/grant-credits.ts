@@ -54,7 +54,7 @@ export const grantCredits: DatabaseAction<GrantCredits> = {
     if (failure !== null) return failure;
     const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
     if ("failure" in target) return target.failure;
-    // Without a ref, the runner ensures once per event. Then a relay with two such actions may give twice on one event.
+    // The runner ensures that an action without a ref gives once per event. A relay with two such actions may give twice on one event.
     const onceKey = action.ref === undefined ? null : `ref:${target.ref}`;
     const first = await findCreditByKey(tx, person.id, onceKey);
     if (first !== null) {

@@ -48,7 +48,7 @@ export interface BoundAction {
   target: string;
   needsPerson: boolean;
   sends: boolean;
-  /** Whether every attempt and replay sends it again. */
+  /** True if every attempt and replay sends it again. */
   repeats: boolean;
   /** Reads ahead what the action will certainly read. */
   prefetch(reader: Reader, environmentId: number): readonly Promise<unknown>[];
@@ -58,9 +58,9 @@ export interface BoundAction {
   conclude: NonNullable<SendingAction["conclude"]> | null;
 }
 
-/** Something that is sent after the commit. */
+/** An effect that is sent after the commit. */
 export interface Intended {
-  /** Stored with the intent, for `conclude`. */
+  /** The mark that is stored with the intent, for `conclude`. */
   mark: Json | undefined;
   preview(): Preview;
   /** Sends it, and returns the function that records the result. */

@@ -24,7 +24,7 @@ type Sale<Name extends string, Item extends "product" | "plan"> = {
 interface SaleWords<Name extends string, Item extends "product" | "plan"> {
   type: Name;
   item: Item;
-  /** For lists: "Fulfil a product". */
+  /** The title in lists. */
   title: string;
   effect: "gives" | "takes";
   /** One sentence for editors. */

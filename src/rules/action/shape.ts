@@ -74,7 +74,7 @@ export const refShape = Type.String({
   templated: true,
 });
 
-/** When a grant ends: a duration (`30d`, `12h`, `2w`) from the moment the action runs, or an ISO date. */
+/** The end of a grant: a duration (`30d`, `12h`, `2w`) from the moment the action runs, or an ISO date. */
 export const expiresAtShape = Type.String({
   maxLength: 40,
   description: 'When it ends: "30d", "12h", "2w" from the moment it is granted, or an ISO date.',

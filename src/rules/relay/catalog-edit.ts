@@ -1,8 +1,7 @@
 /**
- * What a change of the catalog does to the relays that name the changed item. The answer of the change warns of a relay that no longer
- * fits, and the warning stays as the relay's problem until the relay or the catalog is fixed. The mapping of receipts and the key of a
- * product name items too, but they have no relay, so only the answer warns of them. A relay that never fitted gets no problem, because
- * its save warned of it.
+ * Finds what a change of the catalog breaks in the relays that name the changed item. The answer of the change warns of a relay that no longer fits,
+ * and the warning stays as the relay's problem until the relay or the catalog is fixed. The mapping of receipts and the key of a product name items
+ * too, but they have no relay, so only the answer warns of them. A relay that never fitted gets no problem, because its save warned of it.
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../../base/refusal.ts";
@@ -17,7 +16,7 @@ import { type CatalogLookup, makeCatalogLookup } from "./relay-reference.ts";
 
 interface TrackedEdit<Result> {
   result: Result;
-  /** What the change broke: first what belongs to no relay, then each relay's by its name (`relays.checkout.actions.0.product`). */
+  /** The problems that the change caused: first what belongs to no relay, then each relay's by its name (`relays.checkout.actions.0.product`). */
   warnings: Warning[];
 }
 
@@ -94,7 +93,7 @@ function makeUncheckedWarning(count: number, what: string): Warning {
 
 const ALL_RELAYS = "WHERE environment_id = ?1 AND json_valid(definition) ORDER BY name";
 
-/** What relays did not fit before several items change at once. `more`: relays that were not checked. */
+/** The misfits of relays before several items change at once. `more`: the number of relays that were not checked. */
 interface MisfitsBefore {
   misfits: ReadonlyMap<string, Misfits>;
   more: number;

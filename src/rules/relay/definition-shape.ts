@@ -124,7 +124,7 @@ const VARIANT_NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, Variant
 interface VariantNotes {
   title: string;
   examples: readonly unknown[];
-  /** What a template may read under a trigger. */
+  /** The paths that a template may read under a trigger. */
   "x-template-paths"?: readonly string[];
 }
 
@@ -206,9 +206,9 @@ function isShape(value: unknown): value is Shape {
 export interface DefinitionParts {
   /** `kind`, and the fields that fit or were repaired. null: the kind is unknown. */
   trigger: ({ kind: Trigger["kind"] } & JsonObject) | null;
-  /** Whether `trigger.verify` is as written, so that the unsigned rule can ask its scheme. */
+  /** True if `trigger.verify` fits as written, so that the unsigned rule can ask its scheme. */
   verifyFits: boolean;
-  /** By index: an action of a known type that fits, repaired where needed; else only its type; null without a type. */
+  /** The action at each index, repaired if needed; only its type if the type is unknown or it does not fit; null without a type. */
   actions: readonly ({ action: ActionDefinition; fits: boolean } | null)[];
 }
 

@@ -63,7 +63,7 @@ export function requireDefinition(value: unknown, nowMs: number | null = null): 
 
 /** Objects, lists and scalars together. */
 const MAX_DEFINITION_VALUES = 2_500;
-/** Characters of all names and texts together: ten of the longest e-mails, doubled. */
+/** Characters of all names and texts together: ten of the longest emails, doubled. */
 const MAX_DEFINITION_CHARS = 256 * 1024;
 /** Template openings, `{{`, in all texts together, because a save parses each several times. */
 const MAX_DEFINITION_TEMPLATES = 2_000;
@@ -76,7 +76,7 @@ interface Place {
   field: string;
 }
 
-/** Finds the limit that the value breaks, or every reserved name. Takes time bounded by the limits, whatever the value is. */
+/** Finds the limit that the value breaks, or every reserved name. The limits bound the time that any value takes. */
 function checkBounds(root: unknown): Problem[] {
   const open: Place[] = [{ value: root, depth: 0, field: "" }];
   const problems: Problem[] = [];

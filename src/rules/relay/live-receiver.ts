@@ -23,7 +23,7 @@ import {
 } from "./relay.ts";
 import { arrivesUnsigned } from "./unsigned-rule.ts";
 
-/** Why a receiver verifies nothing. */
+/** The reason why a receiver verifies nothing. */
 export type ClosedReason =
   | "scheme_renamed"
   | "relay_unsigned_event"
@@ -44,9 +44,9 @@ export interface LiveReceiver {
   /** The mapped name that identifies the event's person. null: there is none. */
   personKey: PersonKey | null;
   when: When | null;
-  /** Whether the sender does not sign the event itself. */
+  /** True if the sender does not sign the event itself. */
   unsigned: boolean;
-  /** When each of two valid secrets last verified a request. null: only one secret is valid. */
+  /** The last request that each of two valid secrets verified. null: only one secret is valid. */
   overlap: SecretUse | null;
   /** The marks by which one-time signatures name their secret. null: there is no such secret. */
   secretMarks: { present: Uint8Array | null; previous: Uint8Array | null };
@@ -65,7 +65,7 @@ export interface LiveHandshake {
 
 /** Milliseconds since the epoch. null: no request since the service started or the relay was last changed. */
 export interface SecretUse {
-  /** When the previous secret ends. */
+  /** The time when the previous secret ends. */
   until: number;
   presentAt: number | null;
   previousAt: number | null;
@@ -138,7 +138,7 @@ function openHandshake(
   };
 }
 
-/** Whether a request is the sender's handshake, verified or not. */
+/** Reports whether a request is the sender's handshake, verified or not. */
 export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedRequest): boolean {
   return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
 }
@@ -162,7 +162,7 @@ function openVerifier(row: ReceiverRow, scheme: BoundScheme | null, sealer: Seal
   return overlapVerifiers(verifier, scheme.prepare(previous), row.previousSecretUntil);
 }
 
-/** From `untilMs` (since the epoch) on, `previous` verifies nothing. */
+/** Verifies with both secrets until `untilMs` (since the epoch), then only with the present one. */
 function overlapVerifiers(present: Verifier, previous: Verifier, untilMs: number): Verifier {
   return {
     verify(call) {
@@ -213,7 +213,7 @@ export interface WhenMismatch {
   wanted: string | readonly string[];
   /** null: not a text, number, true or false. */
   found: string | null;
-  /** Where `found` is null: what is there instead, which never matches. */
+  /** The kind of value that is there if `found` is null, which never matches. */
   instead: "nothing" | "null" | "an object" | "a list" | null;
 }
 

@@ -35,15 +35,15 @@ export interface LiveRelay {
   actions: readonly LiveAction[];
   /** The list of actions as canonical JSON, and its fingerprint. */
   actionList: { text: string; fingerprint: string };
-  /** Whether an action sends something out. */
+  /** True if an action sends something out. */
   sends: boolean;
-  /** Whether an unsigned event must not act: the relay acts on people without the opt-in. */
+  /** True if an unsigned event must not act, because the relay acts on people without the opt-in. */
   rejectsUnsigned: boolean;
-  /** Paused, or its environment is on hold: events wait. */
+  /** True if events wait: the relay is paused, or its environment is on hold. */
   waiting: boolean;
-  /** Set after the release of a hold. Until the waiting events have run, events of all relays run in the order of arrival. */
+  /** True after the release of a hold. Until the waiting events have run, events of all relays run in the order of arrival. */
   releasing: boolean;
-  /** What its events wait for. null: nothing, or the relay cannot be opened. */
+  /** The state that its events wait for. null: nothing, or the relay cannot be opened. */
   waitsFor: "paused" | "held" | "both" | null;
   receiver: LiveReceiver | null;
   signingSecret: string | null;
@@ -113,7 +113,7 @@ export class LiveRelays {
   readonly #deps: LiveRelayDeps;
   #snapshot: Snapshot | null = null;
   #notified: Snapshot | null = null;
-  /** By id, the row that each relay was opened from. */
+  /** The row from which each relay was opened, by the relay's id. */
   #opened = new Map<string, { row: LiveRow; baseUrl: string; relay: LiveRelay }>();
   #loading: Promise<Snapshot> | null = null;
   #generation = 0;
@@ -242,7 +242,7 @@ function findWait({ state, heldAt }: LiveRow): LiveRelay["waitsFor"] {
   return heldAt === null ? "paused" : "both";
 }
 
-/** What is known of every relay, whether or not its definition can be read. */
+/** Returns the identity of a relay, even if its definition cannot be read. */
 function identifyRelay(
   { id, key, nameKey, name, environmentId, appId, version, environmentName }: LiveRow,
   deps: LiveRelayDeps,

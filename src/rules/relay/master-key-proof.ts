@@ -78,7 +78,7 @@ export async function openSealer(store: Store, place: MasterKeySource): Promise<
   const found = await store.read((tx) => requireMasterKey(tx, place));
   const sealer = new Sealer(found ?? (await loadMasterKey(place.dataDir, place.masterKey)));
   await recordProof(store, sealer);
-  // Another node may have bound the database to a key of its own at the same time.
+  // Another node may have bound the database to a different key at the same time.
   await store.read((tx) => requireMasterKey(tx, place));
   return sealer;
 }

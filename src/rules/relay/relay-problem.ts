@@ -1,9 +1,8 @@
 /**
- * What is wrong with a stored relay, and the problems that show it. A save warns of everything that the relay does not fit in the
- * catalog. This file covers relays that watch a collection, and relays that write what others watch; relay-reference.ts covers the other
- * names. It also raises and clears a relay's problems and never changes the relay: what a change of the catalog broke, and which of
- * today's rules an older row breaks. While a rule is broken, the receiver rejects every event. Source: the specification's
- * "Unsigned-event rule" and "Secrets", public key.
+ * Finds the faults of stored relays and records them as problems. A save warns of everything that the relay does not fit in the catalog. This file
+ * covers relays that watch a collection, and relays that write what others watch; relay-reference.ts covers the other names. It also raises and
+ * clears a relay's problems and never changes the relay. Causes are a change of the catalog, or today's rules that an older row breaks. While a rule
+ * is broken, the receiver rejects every event. Source: the specification's "Unsigned-event rule" and "Secrets", public key.
  */
 
 import type { Warning } from "../../base/refusal.ts";
@@ -217,12 +216,12 @@ function makeUnseenWarning(field: string, why: string): Warning {
   return { code: "relay_write_unseen", field, message: `\`${field}\`: ${why}` };
 }
 
-/** Whether the relay writes records into the collection. */
+/** Reports whether the relay writes records into the collection. */
 export function writesTo({ actions }: Definition, collection: string): boolean {
   return actions.some((action) => action.type === "write_record" && action.collection === collection);
 }
 
-/** Whether a new record of the collection starts the relay. */
+/** Reports whether a new record of the collection starts the relay. */
 export function startsOnCreated({ trigger }: Definition, collection: string): boolean {
   return (
     trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")

@@ -1,8 +1,8 @@
 /**
- * What a definition may name, looked up in an environment or in a set of files (sync/file-set.ts), and what a relay names and does not
- * fit. With files, `relay validate` finds without a database what a save finds with one. A missing item, or one that is not sold through
- * this relay, is a warning, which never stops a save; when an event runs, the same item makes the event dead. A sale bound to a missing
- * relay stops the save, because nothing can fulfil it.
+ * Looks up the items that a definition names, in an environment or in a set of files (sync/file-set.ts). Finds the names that do not fit. With files,
+ * `relay validate` finds without a database what a save finds with one. A missing item, or one that is not sold through this relay, is a warning,
+ * which never stops a save; when an event runs, the same item makes the event dead. A sale bound to a missing relay stops the save, because no relay
+ * can run it.
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject } from "../../base/json.ts";
@@ -24,9 +24,9 @@ import { findRelay, RELAY } from "./relay.ts";
 const ACCESS = "access:";
 
 export interface CatalogLookup {
-  /** Where an item is missing, in words. */
+  /** The place where an item is missing, in words. */
   place: string;
-  /** How to create a missing item, in words: "create it". */
+  /** The remedy for a missing item, in words: "create it". */
   make: string;
   findCollection(name: string): Promise<CollectionDefinition | null>;
   listCollections(): Promise<string[]>;
@@ -44,7 +44,7 @@ export interface CatalogLookup {
 
 export const MAX_NAMED = 6;
 
-/** Enough names to find the nearest one. */
+/** The most names that a search for the nearest one reads. */
 const MAX_NAMES = 200;
 
 const WRITES = `EXISTS (SELECT 1 FROM json_each(definition, '$.actions')
@@ -105,12 +105,12 @@ function once<Found>(find: (name: string) => Promise<Found>): (name: string) => 
   };
 }
 
-/** Something that a relay names and cannot use as the catalog is. */
+/** An item that a relay names and cannot use under the present catalog. */
 export const missingThing = Type.Object({
   /** `access`: a slug. An unknown entitlement counts as a product. */
   kind: oneOf(["collection", "product", "plan", "access"]),
   name: Type.String(),
-  /** Set where it exists and is only not sold through this relay. */
+  /** True if the item exists and is only not sold through this relay. */
   there: Type.Boolean(),
 });
 export type MissingThing = Static<typeof missingThing>;
@@ -149,9 +149,7 @@ export async function listMissingWarnings(lookup: CatalogLookup, definition: Def
   return warnings;
 }
 
-/**
- * Lists a warning for each item that is sold through a relay of this name, if there is none. Nothing fulfils it until there is one again.
- */
+/** Lists a warning for each item that is sold through a missing relay of this name. No sale of the item runs until such a relay exists. */
 export async function listSoldThroughWarnings(
   tx: Reader,
   environmentId: number,

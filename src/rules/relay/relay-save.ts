@@ -46,8 +46,7 @@ import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
 
 /**
- * Where a save comes from. `synced`: a sync or promote wrote it, which fixes the trigger's kind. `promotedFrom`: the environment that a
- * promote read.
+ * The origin of a save. `synced`: a sync or promote wrote it, which fixes the trigger's kind. `promotedFrom`: the environment that a promote read.
  */
 interface SaveOrigin {
   kind: OriginKind;
@@ -274,12 +273,12 @@ function requireSameKind(context: RelayContext, before: RelayRow, after: Definit
 /** A hold or a pause needs no key. */
 type StateContext = Omit<RelayContext, "sealer" | "limits">;
 
-/** Pauses the relay; a paused one stays as it is. Throws `not_found`. */
+/** Pauses the relay; changes nothing if it is paused already. Throws `not_found`. */
 export function pauseRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
   return setState(tx, context, name, "paused");
 }
 
-/** Whether both triggers have the same periods, however they are written. Then ticks that are due stay due. */
+/** Reports whether both triggers have the same periods, even in different notations. Then ticks that are due stay due. */
 function hasSamePeriods({ trigger: before }: Definition, { trigger: after }: Definition): boolean {
   if (before.kind === "schedule" && after.kind === "schedule") return cronOf(before) === cronOf(after);
   return writeCanonicalJson(before) === writeCanonicalJson(after);

@@ -63,8 +63,8 @@ function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | nul
 }
 
 /**
- * Makes the secret of a new relay. Without a value it generates a shared secret; a public key must be pasted later. Throws
- * `invalid_input` for a value that does not fit or does not belong here.
+ * Makes the secret of a new relay. Generates a shared secret if there is no value; a public key must be pasted later. Throws `invalid_input` for a
+ * value that does not fit or does not belong here.
  */
 export function makeFirstSecret(making: SecretInput, value: string | null): MadeSecret {
   if (value !== null) return makeNextSecret(making, value);
@@ -79,8 +79,8 @@ export function makeFirstSecret(making: SecretInput, value: string | null): Made
 }
 
 /**
- * Makes the secret of a rotation. Throws `provider_secret_required` for a public-key recipe without a value. Throws `invalid_input` for a
- * value that does not fit, or a relay without a secret of its own.
+ * Makes the secret of a rotation. Throws `provider_secret_required` for a public-key recipe without a value. Throws `invalid_input` for a value that
+ * does not fit, or a relay that stores no secret.
  */
 export function makeNextSecret(making: SecretInput, value: string | null): MadeSecret {
   const verify = verifyOf(making.definition);
@@ -115,7 +115,7 @@ export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer:
   }
 }
 
-/** Whether the stored secret can stay under the new definition. It always can where scheme and algorithm stay. */
+/** Reports whether the stored secret can stay under the new definition. The secret always can if scheme and algorithm stay. */
 function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolean {
   const need = secretNeedOf(after);
   if (need === null) return row.secretKind === "none";
@@ -213,7 +213,7 @@ export const NO_SIGNING_SECRET: MadeSigningSecret["columns"] = {
   signingSecretSetAt: null,
 };
 
-/** Whether any action posts signed notices. */
+/** Reports whether any action posts signed notices. */
 export function callsUrl(definition: Pick<Definition, "actions">): boolean {
   return definition.actions.some((action) => findAction(action.type)?.effect === "calls");
 }
@@ -231,7 +231,7 @@ export function makeSigningSecret(
   return { columns: { signingSecret, signingSecretSetAt: nowMs }, shown };
 }
 
-/** Makes a secret for the first call_url and removes it with the last one. null: it stays as it is. */
+/** Makes a secret for the first call_url and removes it with the last one. Returns null if the secret does not change. */
 export function adaptSigningSecret(
   { sealer, nowMs }: RelayContext,
   row: RelayRow,

@@ -16,7 +16,7 @@ interface RelayTemplate {
   definition: Definition;
   /** The items that the definition names, in the shape of catalog.json. Products and plans are saved after the relay that sells them. */
   catalog: JsonObject;
-  /** What is left to do, one sentence each, in order. */
+  /** The remaining steps, one sentence each, in order. */
   steps: readonly string[];
 }
 
@@ -38,7 +38,7 @@ const STORE_MAP = {
  * have.
  */
 const PAID_CHECKOUTS = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
-/** Where a checkout session has what the template maps. The page about selling shows the same. */
+/** The paths in a checkout session that the template maps. The page about selling shows the same. */
 const CHECKOUT_MAP = {
   event_id: "id",
   event_type: "type",

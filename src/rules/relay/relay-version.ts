@@ -24,7 +24,7 @@ export const relayVersion = Type.Object({
   id: Type.String(),
   version: Type.Integer(),
   at: time,
-  /** As the audit writes it: `owner:<email>`, `key:<id>`, `command line`. */
+  /** The actor in the audit's form: `owner:<email>`, `key:<id>`, `command line`. */
   actor: Type.String(),
   /** A person's address or a key's name. null: the actor is neither, or is deleted. */
   actorName: orNull(Type.String()),
@@ -89,7 +89,7 @@ function savedOf(
   return { version, origin, promotedFrom, restores, definition };
 }
 
-/** Returns the definition of one version, as it was saved. Throws `not_found`. */
+/** Returns the saved definition of one version. Throws `not_found`. */
 export async function readVersion(
   store: Store,
   environmentId: number,

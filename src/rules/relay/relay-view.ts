@@ -26,9 +26,9 @@ const relayCounts = Type.Object({
   done: Type.Integer(),
   failed: Type.Integer(),
   dead: Type.Integer(),
-  /** Queued, running, or waiting for a retry. */
+  /** The number of events that are queued, running, or waiting for a retry. */
   waiting: Type.Integer(),
-  /** Set where there were more events than are counted, so that the numbers are approximate. */
+  /** True if there were more events than are counted, which makes the numbers approximate. */
   approximate: Type.Optional(Type.Literal(true)),
 });
 type RelayCounts = Static<typeof relayCounts>;
@@ -49,9 +49,9 @@ const item = {
     at: time,
     promotedFrom: Type.Optional(Type.String()),
   }),
-  /** Only receivers have one. */
+  /** The URL of a receiver; absent for other triggers. */
   receiverUrl: Type.Optional(Type.String()),
-  /** Only schedules have one. `at` is null while the relay is paused or its environment is on hold. */
+  /** The next tick of a schedule; absent for other triggers. `at` is null while the relay is paused or its environment is on hold. */
   nextTick: Type.Optional(Type.Object({ at: timeOrNull, message: Type.String() })),
   lastEventAt: timeOrNull,
   last24h: relayCounts,
@@ -74,7 +74,7 @@ export const relayView = Type.Object({
     setAt: timeOrNull,
     previousUntil: Type.Optional(time),
   }),
-  /** Only a relay with a call_url has one. */
+  /** The secret of a relay with a call_url; absent for others. */
   signingSecret: Type.Optional(Type.Object({ setAt: time })),
   /** The sender's handshake at registration. `verifyToken`: what a person gives the sender for it. */
   handshake: Type.Optional(
@@ -97,7 +97,7 @@ export type SavedRelay = Static<typeof savedRelay>;
 
 export interface ViewContext {
   environment: Environment;
-  /** Absent: the server's key is not available. */
+  /** The sealer of the server's key; absent if that key is not available. */
   sealer?: Pick<Sealer, "verifyToken">;
   baseUrl: string;
   nowMs: number;
@@ -139,7 +139,7 @@ async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRo
   const { id } = context.environment;
   const lastEvents = new Map<string, number | null>();
   await Promise.all(rows.map(async ({ name }) => lastEvents.set(name, await findLastEventAt(tx, id, name))));
-  // Events are found by the relay's name, so a new relay of the same name continues the counts. Without any event, nothing is counted.
+  // Events are found by the relay's name, so a new relay of the same name continues the counts. A list without any event needs no count.
   const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
   const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
   return rows.map((row) =>

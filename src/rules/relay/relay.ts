@@ -25,21 +25,21 @@ export const RELAY = defineTable({
     id: text(),
     environmentId: integer(),
     name: text(),
-    /** As saved. One that was saved under an older version's rules may name a scheme that no longer exists. */
+    /** The saved definition. One from an older version's rules may name a scheme that no longer exists. */
     definition: json<Definition>(),
     /** Counts the saves of the definition. */
     version: integer(),
     state: text<"active" | "paused">(),
     originKind: text<OriginKind>(),
     originAt: integer(),
-    /** When a sync last wrote it; null: never. */
+    /** The time when a sync last wrote it; null: never. */
     syncedAt: orNull(integer()),
     /** The environment from which the last save promoted the definition; null: it was no promote. */
     promotedFrom: orNull(text()),
     /** The version that this promote made. It differs from the row's where an older node saved the relay later and left these columns. */
     promotedVersion: orNull(integer()),
     secretKind: text<SecretKind>(),
-    /** Sealed under `receiverSecretContext`. */
+    /** The secret, sealed under `receiverSecretContext`. */
     secret: orNull(bytes()),
     secretFingerprint: orNull(text()),
     secretDigest: orNull(bytes()),
@@ -50,10 +50,10 @@ export const RELAY = defineTable({
     previousSecret: orNull(bytes()),
     previousSecretDigest: orNull(bytes()),
     previousSecretUntil: orNull(integer()),
-    /** Sealed under `signingSecretContext`. */
+    /** The signing secret, sealed under `signingSecretContext`. */
     signingSecret: orNull(bytes()),
     signingSecretSetAt: orNull(integer()),
-    /** Since when a schedule counts: creation, resume, or the last change of the trigger. */
+    /** The time since which a schedule counts: creation, resume, or the last change of the trigger. */
     activeSince: integer(),
     createdAt: integer(),
     updatedAt: integer(),
@@ -149,7 +149,7 @@ export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, ver
   );
 }
 
-/** Whether the secret before the last rotation is still valid. */
+/** Reports whether the secret before the last rotation is still valid. */
 export function overlaps<Row extends Pick<RelayRow, "previousSecretUntil">>(
   row: Row,
   nowMs: number,

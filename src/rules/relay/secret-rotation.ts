@@ -33,7 +33,7 @@ import {
   requireUnsharedSecret,
 } from "./relay-secret.ts";
 
-/** The place for a secret, as it was when the value was read. */
+/** The place for a secret, in its state when the value was read. */
 interface SecretSlot {
   relayId: string;
   name: string;

@@ -34,7 +34,7 @@ export function listOverlapWarnings(definition: Definition, others: readonly Def
   return [{ code: "sales_overlap", field: "trigger.when", message }];
 }
 
-/** Whether the relay sells when a provider's request arrives. */
+/** Reports whether the relay sells when a provider's request arrives. */
 export function sellsOnCall(definition: Definition): boolean {
   return definition.trigger.kind === "receiver" && listSold(definition).size > 0;
 }

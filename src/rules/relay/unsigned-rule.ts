@@ -29,12 +29,12 @@ const EFFECT_WORDS: Readonly<Record<string, string>> = {
 /** The parts of a definition that the rule reads. A missing part is not checked. */
 interface UnsignedParts {
   trigger: { kind: string } & Partial<Pick<ReceiverTrigger, "verify" | "map" | "trustUnsignedEvents">>;
-  /** By index; null where there is no type to read. */
+  /** The type of the action at each index; null without a type. */
   actions: readonly ({ type: string } | null)[];
 }
 
 /**
- * Whether events reach this trigger without the sender's signature over the event: by a token recipe, a shared token, or a map that reads
+ * Reports whether events reach this trigger without the sender's signature over the event: by a token recipe, a shared token, or a map that reads
  * unsigned values.
  */
 export function arrivesUnsigned(trigger: Trigger | UnsignedParts["trigger"]): boolean {
@@ -51,9 +51,7 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
   return signs === true ? listMappedUnsigned(trigger).length === 0 : signs;
 }
 
-/**
- * Whether an unsigned event must not act: the relay gives, takes or mails, or its map creates a person by address, and it has no opt-in.
- */
+/** Reports whether an unsigned event must not act. Such a relay has no opt-in. It gives, takes or mails, or its map creates a person by address. */
 export function rejectsUnsigned({ trigger, actions }: Definition): boolean {
   return !isTrusted(trigger) && (mapsAddress(trigger) || actions.some((action) => actsOnPerson(action.type)));
 }
@@ -119,12 +117,12 @@ function checkPartlySigned(definition: Definition | UnsignedParts, signed: reado
 }
 
 /**
- * What a relay reads of its events that the sender does not sign, where it signs some values of the body. Anyone who captures a request
- * could change these values and send the rest unchanged. Actions that affect no person may read them.
+ * A value that a relay reads and that the sender does not sign, although it signs other values of the body. Anyone who captures a request could
+ * change these values and send the rest unchanged. Actions that affect no person may read them.
  */
 
 interface UnsignedRead {
-  /** Where the definition reads it. */
+  /** The place in the definition that reads it. */
   field: string;
   /** The path in the body. */
   path: string;
@@ -198,8 +196,8 @@ export function unsignedWarning(definition: Definition): Warning | null {
 }
 
 /**
- * Whether `after` lets a captured request do more than `before`: the opt-in is new, a person key is new, a request is valid for longer,
- * more of it is unsigned, more events match `when`, or an acting action is new, changed, or has a larger number.
+ * Reports whether `after` lets a captured request do more than `before`: the opt-in is new, a person key is new, a request is valid for longer, more
+ * of it is unsigned, more events match `when`, or an acting action is new, changed, or has a larger number.
  */
 export function widensUnsigned(before: Definition | null, after: Definition): boolean {
   if (unsignedWarning(after) === null) return false;
@@ -228,17 +226,14 @@ function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean
   });
 }
 
-/**
- * How long a captured request is valid, in seconds: its timestamp's window; MAX_VALUE where it works once, by a signed token; or without
- * end.
- */
+/** Returns the seconds for which a captured request is valid: its timestamp's window, MAX_VALUE if a signed token makes it work once, or infinity. */
 function replayableSeconds({ verify }: ReceiverTrigger): number {
   const isTimed = ["timestampHeader", "timestampKey", "timestampField"].some((name) => name in verify);
   if (isTimed) return Number(verify.toleranceSeconds ?? MAX_TOLERANCE_SECONDS);
   return "tokenField" in verify ? Number.MAX_VALUE : Number.POSITIVE_INFINITY;
 }
 
-/** Whether `later` is `earlier`, or the same with smaller numbers. */
+/** Reports whether `later` is `earlier`, or the same with smaller numbers. */
 function covers(earlier: Definition["actions"][number], later: Definition["actions"][number]): boolean {
   const names = new Set([...Object.keys(earlier), ...Object.keys(later)]);
   return [...names].every((name) => {

@@ -165,8 +165,8 @@ export function searchSenders(text: string): readonly Sender[] {
 }
 
 /**
- * Finds the sender whose recipe a receiver uses. Of several senders with one recipe, the fields and types that the relay reads decide.
- * null: no sender has the recipe, or two fit equally well.
+ * Finds the sender whose recipe a receiver uses. If several senders have one recipe, the fields and types that the relay reads decide. null: no
+ * sender has the recipe, or two fit equally well.
  */
 export function recogniseSender({ verify, map, when = {} }: ReceiverTrigger): Sender | null {
   const own = normalVerify(verify);

@@ -40,7 +40,7 @@ function collectionOf({ name }: Sender): string {
   return `${name.replaceAll("-", "_")}_events`;
 }
 
-/** Whether the sender signs the event itself. If not, the unsigned-event rule applies to its relays. */
+/** Reports whether the sender signs the event itself. If not, the unsigned-event rule applies to its relays. */
 export function signsEvent({ verify }: Sender): boolean {
   return bindScheme(verify)?.signsEvent() ?? false;
 }

@@ -45,7 +45,7 @@ import { storeProcessorSecret } from "../relay/relay-secret.ts";
 
 const CONNECTOR_SECTION = "connector";
 
-/** Whether the connector's tools may change anything; on by default. */
+/** Reports whether the connector's tools may change anything; on by default. */
 export function connectorWrites(environment: Pick<Environment, "settings">): boolean {
   return readSettingsSection(environment, CONNECTOR_SECTION).writes !== false;
 }
@@ -81,7 +81,7 @@ const alertsInput = fields(
   >,
 );
 
-/** A change. An absent field stays as it is. */
+/** A change of settings. An absent field keeps its value. */
 export const settingsInput = fields({
   version: Type.Integer({ description: "the version you read, an integer" }),
   held: Type.Optional(Type.Boolean()),
@@ -112,7 +112,7 @@ interface ServerFacts {
   limits: Readonly<Record<string, number>>;
 }
 
-/** Returns the settings of the environment as it is now. */
+/** Returns the environment's present settings. */
 export async function showSettings(
   tx: Reader,
   environmentId: number,
@@ -151,7 +151,7 @@ function showAlerts(environment: Environment): Record<string, boolean> {
 }
 
 interface SettingDeps {
-  /** Called where a secret is among the changes. */
+  /** Returns the sealer, which only a changed secret needs. */
   sealer: () => Sealer;
   /** Private mail servers that the operator allows. */
   allowPrivate: readonly string[];

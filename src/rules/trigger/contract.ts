@@ -1,6 +1,6 @@
 /**
- * What a trigger is. Each kind has one file, and one line in registry.ts. A trigger's file says what a definition and its templates may
- * contain; the engine makes it happen.
+ * Defines the contract of a trigger. Each kind has one file, and one line in registry.ts. A trigger's file says what a definition and its templates
+ * may contain; the engine makes it happen.
  */
 import type { TSchema } from "typebox";
 import type { Problem } from "../../base/refusal.ts";
@@ -9,7 +9,7 @@ type TriggerKind = "receiver" | "schedule" | "data_change";
 
 export interface TriggerType<Trigger = unknown> {
   kind: TriggerKind;
-  /** For lists: "A signed webhook from a provider". */
+  /** The title in lists: "A signed webhook from a provider". */
   title: string;
   /** TypeBox object schema: `kind` included as a literal, additionalProperties false, every property with ShapeWords. */
   shape: TSchema;
@@ -18,7 +18,7 @@ export interface TriggerType<Trigger = unknown> {
    * relative to the trigger (`map.person_id`).
    */
   check(trigger: Partial<Trigger>): Problem[];
-  /** Whether an event of this kind can have a person. */
+  /** True if an event of this kind can have a person. */
   canHavePerson: boolean;
   /** The first words of its template paths: receiver `event`, `mapped`, `person`; schedule `tick`; data_change `record`, `person`. */
   templateRoots: readonly string[];

@@ -82,8 +82,8 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
 };
 
 /**
- * Whether every field of `where` is in the record's own data with exactly that value; `4` is not `"4"`. Another program may have written
- * data that is not an object, which matches nothing.
+ * Reports whether every field of `where` is in the record's own data with exactly that value; `4` is not `"4"`. Another program may have written data
+ * that is not an object, which matches nothing.
  */
 export function matchesWhere(where: DataChangeTrigger["where"], data: Json): boolean {
   return Object.entries(where ?? {}).every(

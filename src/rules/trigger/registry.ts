@@ -14,7 +14,7 @@ export function findTrigger(kind: string): TriggerType | null {
   return TRIGGERS.find((trigger) => trigger.kind === kind) ?? null;
 }
 
-/** Whether an event of this trigger can have a person: a record's owner or recipient, or the person that the map names. */
+/** Reports whether an event of this trigger can have a person: a record's owner or recipient, or the person that the map names. */
 export function canHavePerson(trigger: Trigger): boolean {
   if (trigger.kind === "receiver") return findPersonKey(trigger.map) !== null;
   return findTrigger(trigger.kind)?.canHavePerson === true;

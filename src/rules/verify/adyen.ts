@@ -29,7 +29,7 @@ interface AdyenFields {
 
 const ITEM = "notificationItems.0.NotificationRequestItem";
 const MERCHANT_REFERENCE = "merchantReference";
-/** In the order in which they are signed. */
+/** The signed names, in the order of the signed text. */
 const SIGNED_NAMES = [
   "pspReference",
   "originalReference",

@@ -1,6 +1,6 @@
 /**
- * What a verification scheme is. Each scheme has one file, and one line in registry.ts. Verification is a pure function of the request,
- * the definition's fields and the secret: it reads no relay, database or clock.
+ * Defines the contract of a verification scheme. Each scheme has one file, and one line in registry.ts. Verification is a pure function of the
+ * request, the definition's fields and the secret: it reads no relay, database or clock.
  */
 import type { TSchema } from "typebox";
 import type { Json } from "../../base/json.ts";
@@ -12,13 +12,13 @@ export interface ReceivedRequest {
   header(name: string): string | null;
   /** The received bytes, before any parsing. */
   body: Uint8Array;
-  /** Whether the body is a form and not JSON. Does not parse it. */
+  /** Reports whether the body is a form and not JSON. Does not parse it. */
   isForm(): boolean;
   /** Parses the body once, at the first use: JSON, or a form's fields. A repeated field is a list. */
   parsed(): ParsedBody;
   /** Reports work in microseconds before it is done for an unverified request. Throws where a limit forbids the work. */
   charge(microseconds: number): void;
-  /** What follows the path of the URL, "?" included; "" for nothing. */
+  /** The part of the URL after the path, "?" included; "" if there is none. */
   search: string;
   /** The relay's receiver URL, byte for byte as its page shows it. */
   receiverUrl: string;
@@ -42,13 +42,13 @@ export type Verdict =
       verified: true;
       /** The signed text of a recipe that accepts each signature once ({params}, {token}), else null. */
       onceText: Uint8Array | null;
-      /** When the timestamp leaves the accepted window, in ms since the epoch. null: there is no timestamp. */
+      /** The time when the timestamp leaves the accepted window, in ms since the epoch. null: there is no timestamp. */
       expiresAtMs: number | null;
       /** The sender's own id of the event, for deduplication when the map has no event_id. */
       senderEventId: string | null;
-      /** Set where that id is made of signed values and is in no header. */
+      /** True if that id is made of signed values and is in no header. */
       idOfValues?: true;
-      /** Set where the previous secret verified the request, while both secrets are valid. */
+      /** True if the previous secret verified the request, while both secrets are valid. */
       byPrevious?: boolean;
     }
   | {
@@ -56,7 +56,7 @@ export type Verdict =
       code: "bad_signature" | "too_many_signatures" | "invalid_json";
       /** The reason in words for the owner, such as "header x-signature is missing". Holds no secret and no body. */
       cause: string;
-      /** Set where there was a signature or token that did not match. */
+      /** True if there was a signature or token that did not match. */
       unmatched?: boolean;
     };
 
@@ -82,7 +82,7 @@ export type SecretNeed =
   /** The environment's own payment-processor secret. */
   | "processor";
 
-/** A body that is to be signed as the sender does. */
+/** A body to sign as the sender does. */
 export interface Draft {
   body: Uint8Array;
   contentType: string;
@@ -107,7 +107,7 @@ export interface Scheme<Fields = unknown> {
   secretNeed(fields: Fields): SecretNeed;
   /** Nothing signs the content-type header, so a scheme whose senders send only JSON reads nothing else. */
   bodies: BodyKinds;
-  /** Whether the sender signs the event itself. If not, the unsigned-event rule applies. */
+  /** Reports whether the sender signs the event itself. If not, the unsigned-event rule applies. */
   signsEvent(fields: Fields): boolean;
   /** The paths of every body value that the sender signs. Absent: it signs the complete body, or none of it. */
   signedPaths?: readonly string[];

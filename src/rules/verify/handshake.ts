@@ -47,9 +47,9 @@ interface Sample {
 interface Handshake {
   /** Completes "…was answered". */
   label: string;
-  /** What a person does at the sender. */
+  /** The step that a person takes at the sender. */
   todo: string;
-  /** Set where a person gives the sender the relay's verify token. */
+  /** True if a person gives the sender the relay's verify token. */
   byToken?: true;
   /** Makes the handshake as the sender does. `challenge` is a made-up text. */
   sample(challenge: string, verifyToken: string): Sample;
@@ -57,7 +57,7 @@ interface Handshake {
   ask?(question: Question): Answered;
   /** Answers a verified request. `secret` is the one that verified it. */
   answer?(body: JsonObject, secret: string): Answered;
-  /** Why the handshake does not fit `verify` and what to use, completing "handshake is …, ". null: it fits. */
+  /** Returns why the handshake does not fit `verify` and what to use, completing "handshake is …, ". null: it fits. */
   misfit(verify: VerifyFields): string | null;
 }
 
@@ -186,7 +186,7 @@ export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verif
   return [{ field: "handshake", message }];
 }
 
-/** Slack, Zoom and Discord sign a handshake as they sign events. Without a signature over the body, anyone could ask. */
+/** Slack, Zoom and Discord sign a handshake as they sign events. Anyone could ask if there were no signature over the body. */
 function misfitOf(verify: VerifyFields, algorithm: string): string | null {
   const method = signingMethodOf(verify);
   const fits =

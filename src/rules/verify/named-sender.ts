@@ -32,7 +32,7 @@ import {
   trimHttpSpace,
 } from "./signature-proof.ts";
 
-/** How a sender signs, as data. */
+/** The signing method of a sender, as data. */
 export interface NamedSender {
   name: string;
   title: string;

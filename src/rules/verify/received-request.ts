@@ -63,7 +63,7 @@ interface RequestParts {
   body: Uint8Array | ReceivedBody;
   /** The kinds of body that the relay's scheme reads; both kinds when absent. */
   kinds?: BodyKinds;
-  /** What follows the path of the URL, "?" included; "" for nothing. */
+  /** The part of the URL after the path, "?" included; "" if there is none. */
   search: string;
   receiverUrl: string;
   nowMs: number;
@@ -91,21 +91,21 @@ export function receiveRequest(parts: RequestParts): ReceivedRequest {
 }
 
 /**
- * Whether a body is a form: its header says so, and it does not begin as a JSON object or list. Nothing signs the header, so a body that
- * was signed as JSON must never be read as a form.
+ * Reports whether a body is a form: its header says so, and it does not begin as a JSON object or list. Nothing signs the header, so a body that was
+ * signed as JSON must never be read as a form.
  */
 export function isFormBody(contentType: string | null, body: Uint8Array): boolean {
   return isFormType(contentType) && !beginsAsJson(body);
 }
 
-/** Whether a content-type names an urlencoded form, with or without parameters. */
+/** Reports whether a content-type names an urlencoded form, with or without parameters. */
 function isFormType(contentType: string | null): boolean {
   if (contentType === null || contentType.length < FORM_TYPE.length) return false;
   const end = contentType.indexOf(";");
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === FORM_TYPE;
 }
 
-/** Whether "{" or "[" comes first, after a byte order mark and JSON's white space. */
+/** Reports whether "{" or "[" comes first, after a byte order mark and JSON's white space. */
 function beginsAsJson(body: Uint8Array): boolean {
   let at = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
   while (body[at] === 0x20 || body[at] === 0x0a || body[at] === 0x0d || body[at] === 0x09) at++;

@@ -63,7 +63,7 @@ class RecipeVerifier implements Verifier {
   readonly #readsFields: boolean;
   readonly #toleranceSeconds: number;
   readonly #once: boolean;
-  /** Whether the body follows the timestamp in the signed text with nothing between them. */
+  /** True if the body follows the timestamp in the signed text with nothing between them. */
   readonly #meetsBody: boolean;
 
   constructor(fields: SignatureFields, payload: SignedPayload, check: SignatureCheck) {
@@ -185,8 +185,8 @@ class RecipeVerifier implements Verifier {
 }
 
 /**
- * Whether the body may begin with the last digits of a timestamp in milliseconds. Without them the timestamp is one in seconds, and the
- * signed text stays the same. Such a body would begin with a digit, so its header could make JSON a form.
+ * Reports whether the body may begin with the last digits of a timestamp in milliseconds. If the body takes them, the timestamp is one in seconds,
+ * and the signed text stays the same. Such a body would begin with a digit, so its header could make JSON a form.
  */
 function mayHaveLostDigits(digits: string, body: Uint8Array): boolean {
   if (digits.length >= FIRST_MILLISECOND_DIGITS) return false;
@@ -211,9 +211,9 @@ interface HeaderParts {
 }
 
 /**
- * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`. It splits on the separator; each part is a name, the first
- * `=`, and a value that stays as it is. Names have case. Unknown and empty parts are skipped. `too_many`: more than 8 parts are named
- * `signatureKey`. Source: recipes, "Header parts".
+ * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`. It splits on the separator; each part is a name, the first `=`, and a
+ * value, which is not decoded. Names have case. Unknown and empty parts are skipped. `too_many`: more than 8 parts are named `signatureKey`. Source:
+ * recipes, "Header parts".
  */
 function readHeaderParts(
   header: string,

@@ -228,7 +228,7 @@ export function parseSignedPayload(text: string): SignedPayload | { problems: st
   };
 }
 
-/** Whether a text contains the placeholder, well formed or not. */
+/** Reports whether a text contains the placeholder, well formed or not. */
 export function namesPlaceholder(text: string, name: string): boolean {
   return text.includes(`{${name}}`);
 }

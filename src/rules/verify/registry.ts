@@ -43,7 +43,7 @@ export function findScheme(name: string): Scheme | null {
 export interface BoundScheme {
   name: string;
   bodies: BodyKinds;
-  /** What the sender asks the URL. null: the definition names no handshake. */
+  /** The question that the sender asks the URL. null: the definition names no handshake. */
   handshake: NamedHandshake | null;
   check(): Problem[];
   secretNeed(): SecretNeed;

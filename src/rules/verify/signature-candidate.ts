@@ -1,6 +1,6 @@
 /**
- * Finds what could be a signature, a timestamp or a token in a rejected request, in whatever header it is. It reads texts only;
- * signature-diagnosis.ts tries them. Limits bound the number and the bytes, because anyone can send the request.
+ * Finds text that could be a signature, a timestamp or a token in any header of a rejected request. It reads texts only; signature-diagnosis.ts tries
+ * them. Limits bound the number and the bytes, because anyone can send the request.
  */
 import { MAX_TIMESTAMP_DIGITS } from "../../base/limit.ts";
 import { decodeText, type Encoding, findNearestName } from "../../base/text.ts";
@@ -17,7 +17,7 @@ const MAX_NEAR_NAMES = 3;
 /** Headers come from strangers, so a sentence shows only names of plain letters, digits, hyphens and underscores. */
 const PLAIN_NAME = /^[a-z0-9_-]{1,60}$/;
 
-/** Where a text was found: a header, a part of one (`v1` in `t=…,v1=…`), an entry of its list, or a field of the body. */
+/** The place where a text was found: a header, a part of one (`v1` in `t=…,v1=…`), an entry of its list, or a field of the body. */
 export interface SignaturePlace {
   header: string | null;
   field: string | null;
@@ -43,7 +43,7 @@ export interface SignatureCandidate {
 
 export interface TimestampCandidate {
   place: SignaturePlace;
-  /** As received. */
+  /** The received digits. */
   digits: string;
   /** Milliseconds since the epoch, where the text is an ISO time. */
   atMs?: number;
@@ -155,7 +155,7 @@ export function findTimestamps(headers: HeaderList, ownKey: string | null): Time
     .slice(0, MAX_TIMESTAMPS_READ);
 }
 
-/** Lists what could be a secret sent as it is: a header's value, or what follows a word such as `Bearer`. */
+/** Lists the texts that could be an unencoded secret: a header's value, or the text after a word such as `Bearer`. */
 export function findTokens(headers: HeaderList): HeaderPiece[] {
   return headers.flatMap(([name, raw]) => {
     const value = trimHttpSpace(raw);

@@ -40,11 +40,11 @@ interface SignatureDiagnosis {
   secondsOld: number | null;
   /** The cost of the trial in microseconds of work. */
   spentUs: number;
-  /** Whether the request has anything that could be a signature. */
+  /** True if some text of the request could be a signature. */
   hasProof: boolean;
   /** Received headers whose names are similar to the missing ones. */
   similarHeaders: readonly string[];
-  /** Whether the request lacks a header that the relay reads. */
+  /** True if the request lacks a header that the relay reads. */
   lacksHeader: boolean;
 }
 
@@ -160,7 +160,7 @@ function findSecondsOld(
   return Math.abs(seconds) > toleranceSeconds ? seconds : null;
 }
 
-/** The cost of reading a request, whatever is in it. */
+/** Returns the highest cost of reading a request of this size, in microseconds. */
 function readingUs({ headers, call }: RejectedRequest): number {
   const headerChars = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   const perKb = call.body.byteLength <= MAX_REWRITTEN_BYTES ? REWRITE_US_PER_KB : BODY_US_PER_KB;

@@ -1,5 +1,5 @@
 /**
- * What a rejected request offers as proof, read the way its relay reads it: signatures, timestamps and signed texts. The diagnosis tries
+ * Collects the proof that a rejected request offers, read the way its relay reads it: signatures, timestamps and signed texts. The diagnosis tries
  * the evidence, and the simulation shows it.
  */
 import { scalarText } from "../../base/json.ts";

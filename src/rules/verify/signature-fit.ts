@@ -57,7 +57,7 @@ function listSchemeChanges(
   return { changes: ["scheme `signature`", ...compareRecipes({}, recipe)], keyForm: "text" };
 }
 
-/** Whether a scheme without fields would find the signature where it is and read it as it is encoded. */
+/** Reports whether a scheme without fields would find the signature in its place and read its encoding. */
 function isSignedBy(method: SigningMethod, { signature, algorithm }: SignatureFit): boolean {
   const { place, encoding } = signature;
   if (encoding !== method.encoding || algorithm !== method.algorithm) return false;
@@ -105,7 +105,7 @@ function keepOwnFields(own: RecipeFields, fit: RecipeFields): RecipeFields {
   };
 }
 
-/** In the order in which a sentence lists them. */
+/** The compared fields, in the order in which a sentence lists them. */
 const COMPARED_FIELDS = [
   "algorithm",
   "header",
@@ -154,7 +154,7 @@ interface TokenFit {
   place: SignaturePlace | null;
   query: string | null;
   label: string | null;
-  /** Whether the stored secret begins with a word, such as `Bearer`, that the request left out. */
+  /** True if the stored secret begins with a word, such as `Bearer`, that the request left out. */
   withoutWord: boolean;
 }
 

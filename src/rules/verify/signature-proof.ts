@@ -15,14 +15,14 @@ export interface SignedText {
   head: string;
   /** The bytes after it: the body, the form's parameters or the token. */
   tail: Uint8Array;
-  /** What some senders sign after the body: the timestamp. */
+  /** The text that some senders sign after the body: the timestamp. */
   end?: string;
 }
 
 export interface SignatureCheck {
   /**
-   * Whether one of at most 8 encoded candidates is a signature over the text. Calls `makeText` only for a candidate that can be a
-   * signature. Throws nothing itself.
+   * Reports whether one of at most 8 encoded candidates is a signature over the text. Calls `makeText` only for a candidate that can be a signature.
+   * Throws nothing itself.
    */
   matches(makeText: () => SignedText, candidates: readonly string[]): boolean;
   /** Returns the highest cost in microseconds of checking so many bytes against so many candidates. */
@@ -152,9 +152,9 @@ const ZERO = 0x30;
 const NINE = 0x39;
 
 interface Timestamp {
-  /** As received and as signed. */
+  /** The digits that were received and signed. */
   digits: string;
-  /** When the timestamp leaves the window, in ms since the epoch. */
+  /** The time when the timestamp leaves the window, in ms since the epoch. */
   expiresAtMs: number;
 }
 

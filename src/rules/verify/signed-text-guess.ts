@@ -10,7 +10,7 @@ import { parseSignedPayload, type SignedPayload } from "./recipe.ts";
 import { type HeaderList, placeOf, type TimestampCandidate } from "./signature-candidate.ts";
 import { readIsoTime, type SignedText, trimHttpSpace } from "./signature-proof.ts";
 
-/** Tried after the relay's own payload, the most usual first. */
+/** The payloads that the search tries after the relay's own, the most usual first. */
 const USUAL_PAYLOADS = [
   "{body}",
   "{timestamp}.{body}",
@@ -34,7 +34,7 @@ export interface SignedTextGuess {
   scheme: string | null;
   text: SignedText;
   timestamp: TimestampCandidate | null;
-  /** How the URL or the body differs from what the relay uses, completing "it verifies with …". null: not at all. */
+  /** The difference of the URL or the body from the relay's, completing "it verifies with …". null: not at all. */
   url: string | null;
   body: string | null;
 }

@@ -1,4 +1,4 @@
-/** How a relay's sender signs, whatever the scheme, in the fields of a recipe. Handshakes and the diagnosis read it. */
+/** Describes how a relay's sender signs, for every scheme, in the fields of a recipe. Handshakes and the diagnosis read it. */
 import type { Encoding } from "../../base/text.ts";
 import { ADYEN_PAYLOAD, ADYEN_SIGNATURE } from "./adyen.ts";
 import type { VerifyFields } from "./contract.ts";
@@ -17,7 +17,7 @@ import { tokenPlacesOf } from "./shared-token.ts";
 /** The fields of a recipe that say where and how a sender signs. */
 export type RecipeFields = Omit<SignatureFields, "scheme">;
 
-/** How a secret's text becomes a key. */
+/** The kind of conversion from a secret's text to a key. */
 export type KeyForm = "text" | "whsec" | "after_prefix" | "base64" | "hex" | "unquoted" | "prefixed";
 
 export interface SigningMethod {

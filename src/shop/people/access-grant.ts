@@ -47,7 +47,7 @@ export const ACCESS_GRANT = defineTable({
     expiresAt: orNull(integer()),
     revokedAt: orNull(integer()),
     revokedBy: orNull(text()),
-    /** Its place in the order of arrival (access-order.ts); null: an earlier version granted it. */
+    /** The grant's place in the order of arrival (access-order.ts); null: an earlier version granted it. */
     arrival: orNull(integer()),
   },
 });
@@ -80,7 +80,7 @@ export const accessView = Type.Object({
 });
 type AccessSummary = Omit<Static<typeof accessView>, "suspended">;
 
-/** Shows a person's access. A suspended person has none until they are active again, whatever they hold. */
+/** Shows a person's access. A suspended person has no access until they are active again, even with live grants. */
 export function viewAccess(status: PersonStatus, held: AccessSummary): Static<typeof accessView> {
   if (status !== "suspended") return { suspended: false, ...held };
   return { suspended: true, granted: false, until: null, grants: held.grants };
@@ -187,7 +187,7 @@ interface AccessQuery {
   nowMs: number;
 }
 
-/** From this many live grants of one entitlement, the newest are found in the person's order, because sorting all would be slow. */
+/** The fewest live grants of one entitlement for which the query uses the person's order, because sorting all would be slow. */
 const MANY_GRANTS = 500;
 
 /** Lists the live grants, newest first. */
@@ -274,8 +274,8 @@ export async function listHolders(
 }
 
 /**
- * Implements `revoke_access`: records the revocation and ends the live grants that the person got before the event arrived, whatever their
- * source. Returns the ended grants, and the later ones that stay.
+ * Implements `revoke_access`: records the revocation and ends the live grants of every source that the person got before the event arrived. Returns
+ * the ended grants, and the later ones that stay.
  */
 export async function revokeAccess(
   tx: Writer,
@@ -327,8 +327,8 @@ export async function reorderGrants(
 }
 
 /**
- * Ends one grant by id for an owner, a key or a command, whatever its source; audited. A grant that ended before stays as it is. Returns the
- * grant afterwards. Throws `not_found`.
+ * Ends one grant by id for an owner, a key or a command; audited. The grant may have any source. An ended grant does not change. Returns the grant
+ * afterwards. Throws `not_found`.
  */
 export async function endGrantManually(tx: Writer, change: Change, grantId: string): Promise<GrantRow> {
   const { environmentId, by, nowMs } = change;

@@ -1,9 +1,9 @@
 /**
- * Access follows the order in which events arrived, whatever order they ran in. A grant keeps the arrival number of its event. A grant by
- * receipt or by hand keeps the number of the newest event at that time, so it lies between that event and the next. `revoke_access` ends what
- * the person got before its event arrived, and records the revocation. A grant whose event arrived before a recorded revocation ends at once.
- * In normal order this equals the specification's "ends every live grant". Source: decisions section 3, "Order, corrections and refunds",
- * "access goes by arrival, as plans do".
+ * Access follows the order in which events arrived, even if they ran in another order. A grant keeps the arrival number of its event. A grant by
+ * receipt or by hand keeps the number of the newest event at that time, so it lies between that event and the next. `revoke_access` ends what the
+ * person got before its event arrived, and records the revocation. A grant whose event arrived before a recorded revocation ends at once. In normal
+ * order this equals the specification's "ends every live grant". Source: decisions section 3, "Order, corrections and refunds", "access goes by
+ * arrival, as plans do".
  */
 import { readNumberedId } from "../../base/id.ts";
 import type { Reader, Writer } from "../../store/port.ts";

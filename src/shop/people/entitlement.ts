@@ -1,7 +1,7 @@
 /**
- * Entitlements, which grants name: `access:<slug>` from the catalog of access slugs in this file, a product, or a plan. A product stands for
- * the key it grants, so granting, revoking and checking by its name mean the same key. Deleting a slug ends no grant; while live grants hold
- * it, deletion requires `force`.
+ * Entitlements, which grants name: `access:<slug>` from the catalog of access slugs in this file, a product, or a plan. A product's name means the
+ * key it grants, so granting, revoking and checking by its name mean the same key. Deleting a slug ends no grant; while live grants hold it, deletion
+ * requires `force`.
  */
 import { type Static, Type } from "typebox";
 import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../../base/limit.ts";

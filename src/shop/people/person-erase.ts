@@ -36,7 +36,7 @@ export interface Erasure {
   nowMs: number;
 }
 
-/** What an erasure searches for in stored data. */
+/** The values that an erasure searches for in stored data. */
 export interface ErasureTarget {
   personId: string;
   email: string;
@@ -50,7 +50,7 @@ export interface ErasureTarget {
 /** An erasure in progress. */
 export type OpenErasure = Omit<RowOf<typeof ERASURE>, "sought"> & { sought: ErasureTarget };
 
-/** How many rows of each kind a step touched. */
+/** The number of rows of each kind that a step changed. */
 export interface ErasureCount {
   records: number;
   grants: number;

@@ -81,7 +81,7 @@ async function findOrCreate(
     updatedAt: nowMs,
   };
   await PERSON.insert(tx, person);
-  // By id only: the audit outlives an erasure, and an address must not.
+  // The audit names only the id, because it outlives an erasure and an address must not.
   await writeAudit(tx, {
     environmentId,
     nowMs,
@@ -118,7 +118,7 @@ async function countOne(
      ON CONFLICT (environment_id, utc_day) DO UPDATE SET ${column} = invite_count.${column} + 1`,
     { environmentId, utcDay, invites, signups: 1 - invites },
   );
-  // Old counts are useless; two days are kept in case the clock is set back.
+  // Old counts are useless; two days stay in case the clock is set back.
   const sql = "DELETE FROM invite_count WHERE environment_id = ?1 AND utc_day < ?2";
   await tx.run(sql, environmentId, toUtcDay(nowMs - 2 * DAY_MS));
 }

@@ -37,7 +37,7 @@ interface PersonFilter {
   /** A part of the address, in any case, or the beginning of an id. */
   q?: string | undefined;
   status?: PersonStatus | undefined;
-  /** Whether the person has access at `nowMs`. */
+  /** Selects people by their access at `nowMs`. */
   access?: { granted: boolean; nowMs: number } | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function listPersons(
 ): Promise<Page<PersonView>> {
   const given = filter.q?.trim().toLowerCase() ?? "";
   const q = toEmailKey(given);
-  // A punycode domain is shown as it was given, so both spellings are searched.
+  // A punycode domain is shown in its given spelling, so both spellings are searched.
   const textFilter = {
     sql: "(instr(email_key, ?) > 0 OR instr(lower(email), ?) > 0 OR substr(id, 1, length(?)) = ?)",
     values: [q, given, q, q],

@@ -16,7 +16,7 @@ const LONGER_BEFORE = "(?<![\\p{L}\\p{N}._+-](?<!%[0-9a-f]{2}))";
 const LONGER_AFTER =
   "(?![\\p{L}\\p{N}]|(?:-[\\p{L}\\p{N}-]*)?(?:\\.[\\p{L}\\p{N}-]+)*\\.(?:\\p{L}{2,}|xn--[\\p{L}\\p{N}-]+)(?![\\p{L}\\p{N}-]))";
 
-/** How an address is redacted. */
+/** The way to redact an address. */
 interface Redaction {
   /** Redact with the person's id, so that two different texts stay different. */
   unique?: boolean;

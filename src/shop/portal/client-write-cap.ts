@@ -16,7 +16,7 @@ interface ClientWriteDeps {
   store: Store;
   clock: Clock;
   limits: RaisableLimits;
-  /** With several nodes: where shared limits are counted. */
+  /** The places where several nodes count shared limits. */
   places?: Places | null;
 }
 

@@ -79,7 +79,7 @@ export function rejectCodeMail(why: string, todo: string): Refusal {
   return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
 }
 
-/** Why no code can be sent, and the remedy, both as parts of a sentence. */
+/** The reason why no code can be sent, and the remedy, both as parts of a sentence. */
 interface SenderProblem {
   why: string;
   todo: string;
@@ -155,7 +155,7 @@ function writeText(appName: string, code: string): string {
   );
 }
 
-/** How many recent sends are compared, found among how many recent mails. */
+/** The most recent sends to compare, and the most recent mails to search for them. */
 const SENDS_LOOKED_AT = 20;
 const MAILS_LOOKED_AT = 200;
 

@@ -1,5 +1,5 @@
 /**
- * E-mailed sign-in codes: six digits, valid for ten minutes, several at a time. The store holds only a keyed digest. This file checks codes;
+ * Emailed sign-in codes: six digits, valid for ten minutes, several at a time. The store holds only a keyed digest. This file checks codes;
  * code-mail.ts mails them, and person-signin.ts decides who signs in.
  *
  * A new code ends no earlier one, and a wrong guess costs only the guesser: a code allows five wrong tries from the network that requested it

@@ -1,6 +1,6 @@
 /**
- * Limits codes and sign-in attempts per hour: per network address and IPv6 network, per e-mail address, per both, and per environment. No
- * network can use up the environment's codes. Every limit treats all addresses alike, whether or not a person has them.
+ * Limits codes and sign-in attempts per hour: per network address and IPv6 network, per email address, per both, and per environment. No network can
+ * use up the environment's codes. Every limit treats an address alike, with or without a person.
  */
 import type { Clock } from "../../base/clock.ts";
 import {
@@ -19,19 +19,22 @@ import { Refusal } from "../../base/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
 
-/** One window that must have room for the request. */
+/** A limit's window whose count must allow the request. */
 interface Need {
   limiter: Limiter;
   name: string;
   /** The sentence before "wait until resetAt". */
   sentence: string;
-  /** How much it counts; 1 by default. */
+  /** The amount that the request counts; 1 by default. */
   amount?: number;
   /** A limit below the limiter's own. */
   atMost?: number;
 }
 
-/** Whether the code may be sent, or which budget is used up: that for addresses without a person, or the caller's network's part of it. */
+/**
+ * The kind of decision: the code may be sent, or a budget is used up. `strangers full`: that of addresses without a person. `network full`: the
+ * caller's network's part of it.
+ */
 type CodeAdmission = "sends" | "strangers full" | "network full";
 
 export class PersonSigninCap {

@@ -1,7 +1,7 @@
 /**
- * Sign-in to an app with an e-mailed code. A request for a code takes the same path and gets the same answer for every address, so that it
- * does not reveal who exists, even if the code is held back: for an address without a person, once strangers used up the hour's budget, or if
- * only invited people may sign in. A person is created only after the code came back.
+ * Sign-in to an app with an emailed code. A request for a code takes the same path and gets the same answer for every address, so that it does not
+ * reveal who exists, even if the code is held back: for an address without a person, once strangers used up the hour's budget, or if only invited
+ * people may sign in. A person is created only after the code came back.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -51,7 +51,7 @@ interface SigninDeps {
   /** Local development: mail stays in the mailbox and needs no sender domain. */
   local: boolean;
   limits: RaisableLimits;
-  /** With several nodes: where shared limits are counted. */
+  /** The places where several nodes count shared limits. */
   places?: Places | null;
 }
 
@@ -71,7 +71,7 @@ interface SignedIn {
   expiresAt: number;
 }
 
-/** Who requests a code: the person with the address, and whether they signed in from this network before. */
+/** The requester of a code: the person with the address, and whether they signed in from this network before. */
 interface Asker {
   environment: Environment;
   person: PersonRow | null;

@@ -103,7 +103,7 @@ export function makeCollectionSchema(): JsonObject {
   };
 }
 
-/** What `max` limits, as a phrase; other types have no `max`. */
+/** The unit that `max` limits, as a phrase; other types have no `max`. */
 const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {
   text: "characters",
   number: "the greatest value",
@@ -113,9 +113,9 @@ const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {
 
 export interface FieldRule {
   type: FieldType;
-  /** Present and not null; an empty text counts as present. */
+  /** True if the field must be present and not null; an empty text counts as present. */
   required: boolean;
-  /** Characters of a text, the greatest number, or bytes of a json or file; null: no limit of its own. */
+  /** The most characters of a text, the greatest number, or the most bytes of a json or file; null: the field sets no limit. */
   max: number | null;
 }
 

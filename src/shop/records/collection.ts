@@ -1,6 +1,6 @@
 /**
- * Collections: a name, a kind that decides who may read a record, and the fields of a record. Changing the fields leaves existing records as
- * they are; the new rules apply when a record is next written. This file changes no record, except that it deletes all of them on request.
+ * Collections: a name, a kind that decides who may read a record, and the fields of a record. Changing the fields does not change existing records;
+ * the new rules apply when a record is next written. This file changes no record, except that it deletes all of them on request.
  */
 import { type Static, Type } from "typebox";
 import { type JsonObject, parseJson, writeJson } from "../../base/json.ts";

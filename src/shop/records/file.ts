@@ -27,7 +27,7 @@ const FILE = defineTable({
   },
 });
 
-/** Without its bytes. */
+/** The columns of a file except its bytes. */
 const LISTED = FILE.pick("id", "environmentId", "name", "mediaType", "bytes", "createdAt");
 type FileRow = RowOf<typeof LISTED>;
 
@@ -52,7 +52,7 @@ export function viewFile(row: FileRow): FileView {
 export interface Upload {
   environmentId: number;
   name: string;
-  /** As the uploader says, without parameters; null: application/octet-stream. */
+  /** The media type that the uploader names, without parameters; null: application/octet-stream. */
   mediaType: string | null;
   content: Uint8Array;
   nowMs: number;
@@ -94,7 +94,7 @@ export function requireFileSize(bytes: number): void {
   );
 }
 
-/** Without its bytes. */
+/** Finds a file without its bytes. */
 export function findFile(tx: Reader, environmentId: number, fileId: string): Promise<FileRow | null> {
   return LISTED.find(tx, { id: fileId, environmentId });
 }

@@ -11,7 +11,7 @@ type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnviron
 
 const MB = 1024 * 1024;
 
-/** Whose storage a write uses. */
+/** The environment and person whose storage a write uses. */
 interface Storer {
   environmentId: number;
   /** null: the app's own, as an owner or key writes. */

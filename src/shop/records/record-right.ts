@@ -39,11 +39,11 @@ export function addressByPerson(kind: CollectionKind, personId: string, recipien
 }
 
 interface RecordFilter {
-  /** Only records that this person owns. */
+  /** Selects only records that this person owns. */
   owner?: string | undefined;
-  /** Only records addressed to this person. */
+  /** Selects only records addressed to this person. */
   to?: string | undefined;
-  /** Text anywhere in the data, ignoring ASCII case. */
+  /** Selects records by text anywhere in the data, ignoring ASCII case. */
   q?: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Records. Every record is written here, whoever writes it (a relay's write_record, the API, the dashboard, a receipt), so that the rules of
- * fields, plain text, files and addresses always apply. The transaction's origin decides whether a change is captured.
+ * Writes every record: for a relay's write_record, the API, the dashboard and a receipt. So the rules of fields, plain text, files and addresses
+ * always apply. The transaction's origin decides whether a change is captured.
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -80,7 +80,7 @@ const recordView = Type.Object({
   createdAt: time,
   updatedAt: time,
   by: Type.String(),
-  /** Why its data is shown as empty; absent: it is shown as written. */
+  /** The reason why the data is shown as empty; absent: the stored data is shown. */
   odd: Type.Optional(Type.String()),
 });
 
@@ -117,9 +117,9 @@ export interface RecordWrite {
   /** The event that writes the record. */
   eventId?: string | null;
   nowMs: number;
-  /** Whether the strings of `data` come from templates; see record-data.ts. */
+  /** True if the strings of `data` come from templates; see record-data.ts. */
   rendered?: boolean;
-  /** Whether a suspended person may be named, because the record reports what happened. */
+  /** True if a suspended person may be named, because the record reports what happened. */
   allowSuspended?: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What products and plans share: one name space (an entitlement is a name that does not say its kind), title, version, how they are sold, and
+ * Defines what products and plans share: one name space (an entitlement is a name that does not say its kind), title, version, how they are sold, and
  * the audit of their changes. An item is sold by a payment link or by a relay. The relay is bound by name, so deleting or renaming it stops
  * fulfillment until a relay of that name exists. Source: the specification's "Relay-sold products and plans".
  */
@@ -46,7 +46,7 @@ export type ItemRow = RowOf<ReturnType<typeof defineTable<typeof ITEM_COLUMNS>>>
 /** The fields of both kinds. An item is replaced completely: absent fields take their default (title: the name; soldThrough: none). */
 export interface ItemInput {
   title?: string | undefined;
-  /** As given; validated here. */
+  /** The caller's value, which this file validates. */
   soldThrough?: unknown;
   /** The version that was read; absent: overwrite any version. */
   version?: number | undefined;

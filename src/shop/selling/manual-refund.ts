@@ -23,7 +23,7 @@ import {
 import { writeReceiptRecord } from "./receipt.ts";
 import type { SaleContext } from "./sale.ts";
 
-/** What a refund of a purchase would take back now. */
+/** The grants and credits that a refund of a purchase would take back now. */
 export const refundPreview = Type.Object({
   ...takenBackView.properties,
   /** The plan that ends. */

@@ -1,6 +1,6 @@
 /**
- * The amount of a relay's sale, from the mapped values `amount` and `currency`. As providers write them, a text with a decimal point is in the
- * currency, and a text or number without one is in its smallest unit. A JSON number with a decimal point is not read, because 42.00 EUR and 42
+ * The amount of a relay's sale, from the mapped values `amount` and `currency`. Providers write amounts in two ways: a text with a decimal point is
+ * in the currency, and a text or number without one is in its smallest unit. A JSON number with a decimal point is not read, because 42.00 EUR and 42
  * cents are the same number.
  */
 import { currencyDigits, isCurrency } from "../../base/currency.ts";

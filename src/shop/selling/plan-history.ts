@@ -20,7 +20,7 @@ const PLAN_CANCELLATION = defineTable({
     plan: text(),
     /** The event's number. */
     arrival: integer(),
-    /** Empty: the action named no ref. */
+    /** The payment's ref; empty if the action named none. */
     ref: text(),
     eventId: text(),
     createdAt: integer(),

@@ -1,5 +1,5 @@
 /**
- * Derives a person's plan from payments and cancellations in the order in which their events arrived, whatever order they ran in. So events
+ * Derives a person's plan from payments and cancellations in the order in which their events arrived, even if they ran in another order. So events
  * that waited, were retried or are replayed lead to the same plan as an undisturbed order.
  * - A payment puts the person on its plan.
  * - A cancellation ends the plan that the person has then. If it names the ref of a payment, it ends the plan only if no payment of that plan
@@ -21,13 +21,13 @@ export interface PlanPayment {
   eventId: string | null;
   /** null: the app's own processor bills it. */
   relayName: string | null;
-  /** Whether it is only a confirmation; null: to be derived. */
+  /** True if it is only a confirmation; null: this file must derive it. */
   confirms: boolean | null;
 }
 
 export interface PlanCancellation {
   plan: string;
-  /** Empty: the action named no ref. */
+  /** The payment's ref; empty if the action named none. */
   ref: string;
   arrival: number;
   eventId: string;
@@ -41,7 +41,7 @@ export interface PlanOrder {
   ended: PlanCancellation | null;
   /** The ids of receipts that are only confirmations. */
   confirmations: ReadonlySet<string>;
-  /** For each cancellation that ended no plan because another payment keeps it: that payment. */
+  /** The payment that keeps a plan, for each cancellation that ended no plan because of it. */
   keepers: ReadonlyMap<PlanCancellation, PlanPayment>;
 }
 

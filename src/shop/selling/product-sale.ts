@@ -114,7 +114,7 @@ async function claimRefund(
   return failFinally(code, message);
 }
 
-/** Refunds a product: ends the purchase's grants and takes back its credits as far as they are unspent. */
+/** Refunds a product: ends the purchase's grants and takes back its unspent credits. */
 export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
   const { ref, item, origin, amountMinor, currency } = purchase;
   const refund = await findPurchase(tx, sale.environmentId, "refund", ref);

@@ -19,7 +19,7 @@ type PurchaseKind = Static<typeof purchaseKind>;
 export const RECEIPT_KINDS = [...PURCHASE_KINDS, "confirmation"] as const;
 export const receiptKind = oneOf(RECEIPT_KINDS);
 
-/** What a refund takes back. */
+/** The grants and credits that a refund takes back. */
 export const takenBackView = Type.Object({
   /** Grants that end. */
   grants: Type.Integer(),
@@ -31,9 +31,9 @@ export type TakenBack = Static<typeof takenBackView>;
 
 /** The JSON of a receipt. */
 export interface PurchaseData {
-  /** What the purchase granted, which a refund takes back exactly. */
+  /** The goods that the purchase granted, which a refund takes back exactly. */
   granted?: { entitlement: string; grant?: string; credits: number; subscription?: string };
-  /** On a refund: what it took back. */
+  /** The grants and credits that a refund took back; absent on a purchase. */
   takenBack?: TakenBack;
   /** Additional data from the caller of the receipts route. */
   given?: JsonObject;
@@ -54,18 +54,18 @@ export const PURCHASE = defineTable({
     origin: text<"relay" | "payment">(),
     relayName: orNull(text()),
     eventId: orNull(text()),
-    /** On a refund, the refunded purchase. */
+    /** The refunded purchase, on a refund. */
     refunds: orNull(text()),
     /** Amount in the currency's smallest unit. */
     amountMinor: orNull(integer()),
     currency: orNull(text()),
     data: json<PurchaseData>(),
     createdAt: integer(),
-    /** Its place in the order of arrival, as of a grant. For a plan, 0 means that it no longer counts: plan-history.ts. */
+    /** The purchase's place in the order of arrival, as of a grant. A plan's 0 means that the purchase does not count: plan-history.ts. */
     arrival: integer(),
-    /** Whether it confirms the person's plan and is not a payment: plan-order.ts. */
+    /** True if it confirms the person's plan and is not a payment: plan-order.ts. */
     confirmation: flag(),
-    /** On a purchase that moved to another person, and its refund: that person's id. The ref then belongs to the new purchase. */
+    /** The id of the person to whom the purchase moved, also on its refund. The ref then belongs to the new purchase. */
     movedTo: orNull(text()),
   },
 });
@@ -84,7 +84,7 @@ export const purchaseView = Type.Object({
   relay: textOrNull,
   eventId: textOrNull,
   refunds: textOrNull,
-  /** On a purchase, its refund. */
+  /** The refund of a purchase. */
   refundedBy: textOrNull,
   /** The id of the person to whom the purchase moved: it was taken back here and made there under the same ref. */
   movedTo: textOrNull,

@@ -39,7 +39,7 @@ export const receiptBody = fields({
   amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
   /** Three letters (ISO 4217). */
   currency: Type.Optional(Type.String()),
-  /** For a plan: the processor's customer id, which marks the subscription as billed by the processor. */
+  /** The processor's customer id for a plan, which marks the subscription as billed by the processor. */
   processorCustomerId: Type.Optional(Type.String()),
   data: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
 });

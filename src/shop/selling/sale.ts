@@ -32,7 +32,7 @@ export interface SaleContext {
 /** A sale by a relay. */
 export type RelaySale = SaleContext & { relayName: string; eventId: string };
 
-/** What an action's run knows of its sale; the shape is a part of the action contract's. */
+/** The facts that an action's run knows of its sale; the shape is a part of the action contract's. */
 interface Run {
   environmentId: number;
   nowMs: number;
@@ -134,8 +134,8 @@ export async function auditRefusedRef(
 }
 
 /**
- * Finds the item, if the relay that runs sells it. A purchase under this ref stays valid wherever the item is sold now: `previous`. Otherwise fails
- * permanently.
+ * Finds the item, if the relay that runs sells it. A purchase under this ref stays valid even if another relay sells the item now: `previous`.
+ * Otherwise fails permanently.
  */
 export async function findSoldHere<Row extends ItemRow>(
   tx: Reader,
@@ -169,7 +169,7 @@ export interface Payment extends Pick<PurchaseData, "given"> {
   currency?: string | null;
 }
 
-/** How one kind of item is sold. */
+/** The item of a sale, and the functions that sell its kind. */
 interface Selling {
   itemKind: ItemKind;
   item: string;
@@ -180,12 +180,12 @@ interface Selling {
   skip(previous: Purchase): Promise<Outcome> | Outcome;
 }
 
-/** What a sale granted. */
+/** The goods that a sale granted. */
 export interface SaleGrant {
   granted: NonNullable<PurchaseData["granted"]>;
   /** An additional message of the result. */
   message?: string | null;
-  /** For a plan: it is a confirmation and not a payment. */
+  /** True if a plan's purchase is a confirmation and not a payment. */
   confirmation?: boolean;
 }
 

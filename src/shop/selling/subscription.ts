@@ -197,7 +197,7 @@ export async function endSubscription(
   await revokeGrantsOfSource(tx, { environmentId, source: "plan", sourceRef: id, by, nowMs });
 }
 
-/** Ends a subscription by id for an owner or the app's server, whoever bills it; audited. Throws `not_found`. */
+/** Ends a subscription by id for an owner or the app's server, under either kind of billing; audited. Throws `not_found`. */
 export async function endSubscriptionManually(tx: Writer, change: Change, id: string): Promise<Subscription> {
   const { environmentId, by, nowMs } = change;
   const sentence = "No subscription with this id exists here; the list shows them.";

@@ -63,7 +63,7 @@ export class DedupeLog implements DedupeKeys {
   #wrote: Wrote = {};
   /** The number of filters that the open transaction read or skipped. */
   #read = 0;
-  /** Whether a table of an earlier version still holds keys. */
+  /** True if a table of an earlier version still holds keys. */
   #hasSlots = false;
   #loaded = false;
   #runsToDelete: number[] = [];
@@ -71,7 +71,7 @@ export class DedupeLog implements DedupeKeys {
   #version: number | null = null;
   /** The version that the open transaction sees. The group sets it when it has the write lock. */
   locked = 0;
-  /** Whether the open transaction used a key. If not, there is nothing to write, commit or undo. */
+  /** True if the open transaction used a key. If not, there is nothing to write, commit or undo. */
   used = false;
 
   constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {

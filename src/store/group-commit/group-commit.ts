@@ -26,7 +26,7 @@ interface GroupResult extends CommitResult {
 /** Limits the works of one transaction, so that the first of a burst does not wait for the last. */
 const MAX_GROUP = 512;
 /**
- * Up to this many waiting works are one group. If the database can begin a group before the previous commit is durable, more are split in half, so
+ * The most waiting works that make one group. If the database can begin a group before the previous commit is durable, more are split in half, so
  * that one half is written while the other is read.
  */
 const SMALL_GROUP = 64;
@@ -43,9 +43,12 @@ export class GroupCommit {
   readonly #onChanges: (changes: ChangedTopics) => void;
   readonly #onEnd: (error: unknown) => void;
   #waiting: QueuedWork[] = [];
-  /** How many drafts the next call gets, so that it takes at most half of a group's duration. It begins low, because reads wait for the disk then. */
+  /**
+   * The number of drafts that the next call gets. The call must take at most half of a group's duration. The number begins low, because the first
+   * reads wait for the disk.
+   */
   #drafts: number;
-  /** Whether the open transaction's writes are captured now. */
+  /** True if the open transaction's writes are captured now. */
   #captured = true;
   #closed = false;
   #idle: (() => void)[] = [];

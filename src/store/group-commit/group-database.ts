@@ -9,9 +9,9 @@ export interface GroupDatabase {
   readonly limit: { groupMs: number; firstDrafts: number; mostDrafts: number };
   /** Begins the transaction. Returns a number that changes when another process has committed. Throws StoreUnavailable. */
   begin(): Promise<number>;
-  /** Whether `begin` may run before the previous commit is durable. */
+  /** True if `begin` may run before the previous commit is durable. */
   readonly beginsAhead: boolean;
-  /** Whether reads that are sent now run in the transaction that begins. */
+  /** True if reads that are sent now run in the transaction that begins. */
   readonly isBegun: boolean;
   /** Turns change capture of the following writes on or off. It is on when a transaction begins. */
   capture(captured: boolean): void;
@@ -25,9 +25,9 @@ export interface GroupDatabase {
 }
 
 export interface CommitOptions {
-  /** Whether other processes need not notice the commit. */
+  /** True if other processes need not notice the commit. */
   isQuiet: boolean;
-  /** Whether works wait for the next transaction. */
+  /** True if works wait for the next transaction. */
   isFollowed: boolean;
   works: number;
 }

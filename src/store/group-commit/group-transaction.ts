@@ -6,7 +6,7 @@ import type { GroupDatabase } from "./group-database.ts";
 import type { QueuedWork } from "./queued-work.ts";
 import { makePrefetchReader } from "./transaction.ts";
 
-/** How many new works are prefetched together while the transaction waits for the lock. */
+/** The most new works that one step prefetches while the transaction waits for the lock. */
 const PREFETCH_BATCH = 8;
 
 export class GroupTransaction {

@@ -9,7 +9,7 @@ export interface QueuedWork {
   readonly draft: unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** How often its group was lost after the database acknowledged the commit. */
+  /** The number of times that its group was lost after the database acknowledged the commit. */
   losses: number;
 }
 

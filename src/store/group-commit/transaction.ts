@@ -200,7 +200,7 @@ function ended(): Error {
 export class CommitEffects {
   readonly works: (() => void)[] = [];
   readonly #changes = new Map<Topic, Set<string>>();
-  /** Whether every work suppressed wakeups. */
+  /** True if every work suppressed wakeups. */
   isQuiet = true;
 
   add(writer: GroupWriter, { captured }: { captured: boolean }): void {

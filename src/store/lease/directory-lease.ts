@@ -19,7 +19,7 @@ import { identityOf } from "../sqlite/sqlite.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
 import { ALL_ENVIRONMENTS, type LeaseListener, type LeaseManager } from "./lease-holder.ts";
 
-/** How long a starting server waits for the holder's answer. A running holder checks every second. */
+/** The time that a starting server waits for the holder's answer. A running holder checks every second. */
 const ANSWER_WITHIN_MS = 3_000;
 const ASK_EVERY_MS = 100;
 

@@ -29,7 +29,7 @@ export interface LeaseHolder {
   holds(environmentId: number): boolean;
   /** Returns the store for the environment's writes, which fail after another process takes its lease. The same object for one lease. */
   storeOf(environmentId: number): FencedStore;
-  /** Whether one lease covers all environments, as on SQLite. */
+  /** True if one lease covers all environments, as on SQLite. */
   readonly holdsAll: boolean;
 }
 
@@ -42,11 +42,11 @@ export interface NodeView {
   url: string | null;
   startedAt: number;
   seenAt: number;
-  /** Whether the node renewed its row recently. */
+  /** True if the node renewed its row recently. */
   live: boolean;
-  /** Whether the node is this process. */
+  /** True if the node is this process. */
   own: boolean;
-  /** Whether the node runs the work for all environments. */
+  /** True if the node runs the work for all environments. */
   house: boolean;
   /** The numbers of the environments that the node runs. */
   environments: number[];

@@ -34,9 +34,9 @@ import {
   readDatabaseTime,
 } from "./node-lease.ts";
 
-/** How much earlier than other nodes this node considers its lease expired. */
+/** The time by which this node considers its lease expired earlier than other nodes do. */
 const MARGIN_MS = 1_500;
-/** How long after the end of another node's lease this node tries to take it. */
+/** The time after which this node tries to take another node's expired lease. */
 const LATE_MS = 50;
 
 interface Held {

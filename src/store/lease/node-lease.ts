@@ -26,7 +26,7 @@ const NODE = defineTable({
     version: text(),
     schemaVersion: integer(),
     url: orNull(text()),
-    /** In the database's time, as is `seenAt`. */
+    /** The start in the database's time, as `seenAt` is. */
     startedAt: integer(),
     seenAt: integer(),
     /** The configured public origin. Empty without one. */
@@ -66,7 +66,7 @@ interface Looking {
   nowMs: number;
   /** The time of the node's own clock. */
   clockAt: number;
-  /** Whether the node looked before. */
+  /** True if the node looked before. */
   known: boolean;
   /** The epochs of the leases that the node knows to hold, by environment. */
   held: ReadonlyMap<number, number>;
@@ -78,7 +78,7 @@ interface Looking {
 export interface Found {
   /** The epochs of the leases that this node holds, by environment. */
   own: Map<number, number>;
-  /** How many of the leases that it took had not been given back. */
+  /** The number of leases that it took before their holder gave them back. */
   takeovers: number;
   /** Leases to give back after their work has stopped. */
   giveBack: number[];

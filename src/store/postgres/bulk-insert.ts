@@ -28,7 +28,7 @@ interface Column {
   name: string;
   type: string;
   place: string | number;
-  /** Whether two rows of a statement ever differed in this column. It never becomes false again, so that there are few texts. */
+  /** True if two rows of a statement ever differed in this column. The flag never becomes false again, which limits the number of texts. */
   varies: boolean;
 }
 

@@ -16,8 +16,7 @@ const FIRE_TRIGGERS =
 
 /**
  * Settings of each session, in the form in which the server shows them. The server ends a statement, an idle transaction or a wait for a lock that
- * takes longer. Without these limits, a node that hangs would stop the others. Statements set them, because poolers drop the options of a new
- * connection.
+ * takes longer. Otherwise a node that hangs could stop the others. Statements set them, because poolers drop the options of a new connection.
  */
 export const LIMITS: Readonly<Record<string, string>> = {
   statement_timeout: "30s",

@@ -259,7 +259,7 @@ export class PostgresConnection implements GroupConnection {
     return this.#otherEnd;
   }
 
-  /** Whether the server was a standby when the connection was opened. The connection stays there, even if the name now leads to another server. */
+  /** True if the server was a standby when the connection was opened. The connection stays there, even if the name now leads to another server. */
   get onStandby(): boolean {
     return this.#onStandby;
   }

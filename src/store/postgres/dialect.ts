@@ -9,7 +9,7 @@ import { followIndexes } from "./index-hint.ts";
 /** A statement for PostgreSQL: its text with the placeholders `$1`, `$2`, …, and the value of each. */
 interface Translated {
   text: string;
-  /** For each placeholder, the name of a named value, or the index of a positional one, from 0. */
+  /** The name of a named value, or the index of a positional one from 0, for each placeholder. */
   places: readonly (string | number)[];
 }
 

@@ -37,7 +37,7 @@ const PLANNED_BEFORE = "0A000";
 const FULL_DISK = "53100";
 /** The SQLSTATE of a statement that follows a failed one in its transaction. */
 const FAILED_BEFORE = "25P02";
-/** Severities with which the server ends the connection, whatever the code. The driver would fail each later statement with such an error too. */
+/** Severities with which the server ends the connection, for any code. The driver would fail each later statement with such an error too. */
 const ENDS_CONNECTION = /^(?:FATAL|PANIC)$/;
 
 /**

@@ -12,7 +12,7 @@ import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 /** Stores the number of a writer's commit. The numbers of a `connection` rise, and none is stored without those before it. */
 export const NUMBER = `INSERT INTO writer_commit (connection, number, at) VALUES (?1, ?2, now_ms())
   ON CONFLICT (connection) DO UPDATE SET number = excluded.number, at = excluded.at`;
-/** Also stores whose turn it was. */
+/** Stores the node whose turn it was too. */
 export const NUMBER_AND_TURN = `WITH turn AS (UPDATE writer_turn SET node = ?3) ${NUMBER}`;
 /** Writes a message to the log behind every commit that this statement sees. The commit of this transaction waits until the log is on the disk. */
 const FLUSH =
@@ -21,7 +21,7 @@ const FORGET = "DELETE FROM writer_commit WHERE at < now_ms() - ?1";
 const KEPT_MS = 3_600_000;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
-/** How long the second connection counts as alive after an answer. */
+/** The time that the second connection counts as alive after an answer. */
 const HEARD_MS = 10_000;
 
 /** Flushes over `own`. Returns the number of the writer's newest commit, which is then on the disk, or 0 if there is none. */
@@ -33,7 +33,7 @@ export class PostgresFlush {
   readonly #server: Pick<PostgresLiveness, "connect" | "isCutOff">;
   #own: PostgresConnection | null = null;
   #opening: Promise<PostgresConnection> | null = null;
-  /** When the second connection answered last. */
+  /** The time of the second connection's last answer. */
   #heardMs = Number.NEGATIVE_INFINITY;
   /** The flush under way, and the next one, which all commits share that come meanwhile. */
   #sent: Promise<unknown> = Promise.resolve();
@@ -88,7 +88,7 @@ export class PostgresFlush {
     return this.#own;
   }
 
-  /** Whether the second connection is open and answered recently. A writer that flushes by itself needs it if its answer is lost. */
+  /** True if the second connection is open and answered recently. A writer that flushes by itself needs it if its answer is lost. */
   get isHeard(): boolean {
     return this.#own?.lost === false && systemClock.monotonicMs() - this.#heardMs < HEARD_MS;
   }

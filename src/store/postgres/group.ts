@@ -66,11 +66,11 @@ export class PostgresGroup implements GroupDatabase {
   /** Rises when another writer may have written. */
   #version = 0;
   #isBegun = false;
-  /** When the writer's last flush was answered. Later statements wait for it. */
+  /** The time when the writer's last flush was answered. Later statements wait for it. */
   #freeMs = 0;
-  /** When the writer may flush by itself again. */
+  /** The time when the writer may flush by itself again. */
   #quickFromMs = 0;
-  /** Whether another node wrote last before the open transaction. */
+  /** True if another node wrote last before the open transaction. */
   #takesTurn = false;
 
   constructor(options: GroupOptions) {
@@ -306,7 +306,7 @@ function nameOf(hash: Uint8Array): string {
   return hash.toHex();
 }
 
-/** How long a transaction may be idle. A work that awaits something other than its transaction would block the writers of all nodes. */
+/** The most time that a transaction may be idle. A work that awaits something other than its transaction would block the writers of all nodes. */
 const IDLE_WITHIN_MS = 250;
 
 class IdleWatch implements WorkWatch {

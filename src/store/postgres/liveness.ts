@@ -1,8 +1,8 @@
 /**
- * Finds connections to a server that died silently, and tells them from slow ones. Two checks run while an answer is overdue. One asks the server for
- * a single byte, which even a busy server sends. Without that byte, this process is cut off: waiting statements fail, and new connections are refused
- * until the server answers. That takes less than the five seconds that senders wait at least. The other check opens a connection and reads which
- * server processes still run. So a long statement may continue, and a dead server is found within about 15 seconds.
+ * Distinguishes connections to a server that stopped silently from slow ones. Two checks run while an answer is overdue. One asks the server for a
+ * single byte, which even a busy server sends. If that byte is missing, this process is cut off: waiting statements fail, and new connections are
+ * refused until the server answers. That takes less than the five seconds that senders wait at least. The other check opens a connection and reads
+ * which server processes still run. So a long statement may continue, and a dead server is found within about 15 seconds.
  */
 import { connect } from "node:net";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
@@ -15,11 +15,11 @@ import { ConnectionLost, isGone, isUnreachable, NotReached } from "./error.ts";
 export const LOOK_EVERY_MS = 500;
 const OVERDUE_MS = 3_000;
 const ASK_EVERY_MS = 3_000;
-/** How long an answer may be overdue although its server process is idle, because the answer may still be on the way. */
+/** The time that an answer may be overdue although its server process is idle, because the answer may still be on the way. */
 const UNHEARD_MS = 10_000;
 /** A time longer than any statement may take on the server. */
 const MOST_MS = 35_000;
-/** How long an answer may take before the server is asked for a byte, and how long that byte may take before the cutoff. */
+/** The time before an overdue answer leads to a ping, and the time before a missing byte leads to the cutoff. */
 const PING_AFTER_MS = 2_000;
 const CUT_OFF_MS = 2_000;
 /** The fewest checks before a cutoff. A process that was paused runs one check before it reads what arrived meanwhile. */
@@ -45,7 +45,7 @@ export class PostgresLiveness {
   readonly #isPatient: boolean;
   #isAsking = false;
   #askedMs = Number.NEGATIVE_INFINITY;
-  /** Whether the server was unreachable at the last check. */
+  /** True if the server was unreachable at the last check. */
   #wasUnreachable = false;
   #ping: Ping | null = null;
   #isCutOff = false;

@@ -107,7 +107,7 @@ function writeNotice(node: string, changes: ChangedTopics): string {
   });
 }
 
-/** A received notification. Without `topics`, another program wrote by SQL. */
+/** A received notification. A missing `topics` means that another program wrote by SQL. */
 interface Heard {
   node?: string;
   topics?: (readonly [Topic, ReadonlySet<string>])[];

@@ -11,7 +11,7 @@ export class Posted {
   readonly #rows: RowWriter;
   readonly #waiting = new Map<string, SqlArguments[]>();
 
-  /** `types` are the rows of COLUMN_TYPES. Without them, each row is its own statement. */
+  /** `types` are the rows of COLUMN_TYPES. Each row is its own statement if they are absent. */
   constructor(types?: readonly Record<string, unknown>[]) {
     this.#rows = new RowWriter(types);
   }

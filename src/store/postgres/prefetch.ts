@@ -17,7 +17,7 @@ interface Asked<Rows> {
 export class PrefetchedReads<Rows> {
   readonly #asked = new Map<string, Asked<Rows>>();
 
-  /** Returns the answer of a read that was sent ahead. `values` must be as they are sent to the server. */
+  /** Returns the answer of a read that was sent ahead. `values` must have the form that the server gets. */
   find(text: string, values: readonly unknown[]): Promise<Rows> | undefined {
     return this.#asked.size === 0 ? undefined : this.#asked.get(nameOf(text, values))?.rows;
   }

@@ -7,7 +7,7 @@ import type { PostgresLiveness } from "./liveness.ts";
 
 /** The most concurrent reads. Further reads wait. */
 const MOST_READERS = 4;
-/** How long a connection may be idle before it is closed, because a firewall may have dropped it silently. */
+/** The time that a connection may be idle before it is closed, because a firewall may have dropped it silently. */
 const READER_IDLE_MS = 60_000;
 /** Attempts of a read whose connection was lost, including the first. */
 const MAX_READS = 2;

@@ -25,7 +25,7 @@ import { requireFitServer } from "./inspection.ts";
 import { migratePostgres } from "./migrate.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
-/** A live node updates its row more often than this. A node that died is watched for this long. */
+/** The time to watch a node that may have ended. A live node updates its row more often than this. */
 const NODE_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 

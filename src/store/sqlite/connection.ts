@@ -162,7 +162,7 @@ function tellApart(error: unknown): unknown {
 interface LoggedKeys extends UndoableKeys {
   /** The version of the database that the open transaction sees. */
   locked: number;
-  /** Whether the open transaction asked for a key. */
+  /** True if the open transaction asked for a key. */
   readonly used: boolean;
   write(): Promise<void>;
   commit(): void;
@@ -176,8 +176,8 @@ interface Place {
 }
 
 /**
- * How long a group waits for another process that holds the write lock. A command holds it for milliseconds. The wait is real time under any clock,
- * because the other process is real. SQLite's own wait would block the event loop.
+ * The time that a group waits for another process that holds the write lock. A command holds it for milliseconds. The wait is real time under any
+ * clock, because the other process is real. SQLite's own wait would block the event loop.
  */
 const LOCK_WAIT_MS = 1_000;
 const LOCK_RETRY_MS: readonly number[] = [1, 2, 5, 10, 15, 20, 25];

@@ -13,8 +13,8 @@ import { MOVED_NUMBER } from "../transfer/mark.ts";
 const BUSY_TIMEOUT_MS = 2_000;
 
 /**
- * Why a file is refused. `foreign`: it is not a database of this service. `newer`: a newer version wrote it. `target`: the copy cannot be written
- * there.
+ * The reason why a file is refused. `foreign`: it is not a database of this service. `newer`: a newer version wrote it. `target`: the copy cannot be
+ * written there.
  */
 export type DatabaseRefusal = "missing" | "foreign" | "newer" | "damaged" | "busy" | "changed" | "target";
 
@@ -33,8 +33,8 @@ interface DatabaseFile extends Reader, Disposable {
 }
 
 /**
- * Opens the file for reading, including its log if one exists. Without a log the file is complete, and is opened as immutable so that SQLite creates
- * none.
+ * Opens the file for reading, including its log if one exists. A file without a log is complete, and is opened as immutable, which stops SQLite from
+ * creating one.
  */
 export function openDatabaseFile(file: string): DatabaseFile {
   if (!existsSync(file)) throw new DatabaseRefused("missing", `There is no file ${file}: check its path.`);
@@ -187,9 +187,9 @@ async function countRows(tx: Reader): Promise<Record<string, number>> {
 const BLANK_BYTES = 65_536;
 
 /**
- * Detects a directory that lost its database but not the files that belong to it. Returns a sentence that says what to do, or null. Without this
- * check, a start would silently create an empty database. The master key is created after the schema's commit, so a key without a schema means a
- * loss. A log without a key can come from an interrupted first start, unless SQLite would discard that log unread.
+ * Detects a directory that lost its database but not the files that belong to it. Returns a sentence that says what to do, or null. Otherwise a start
+ * would silently create an empty database. The master key is created after the schema's commit, so a key without a schema means a loss. A log without
+ * a key can come from an interrupted first start, unless SQLite would discard that log unread.
  */
 export function findLoss(dataDir: string): string | null {
   const file = join(dataDir, "relay.db");

@@ -271,7 +271,7 @@ class SqliteStore implements Store {
   }
 }
 
-/** The suffixes of the database, its write-ahead log and the log's index. Without one of them, another process would write past this one. */
+/** The suffixes of the database, its write-ahead log and the log's index. If one of them is missing, another process could write past this one. */
 const ENDINGS = ["", "-wal", "-shm"];
 
 /** Identifies the file at a path. A copy or a new file has another identity. "" if there is no file. */

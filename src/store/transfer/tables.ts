@@ -11,7 +11,7 @@ export interface TransferTable {
   columns: readonly { name: string; kind: "integer" | "text" | "bytes" }[];
   /** The columns by which both ends sort the rows. */
   order: readonly string[];
-  /** Whether row numbers are never used twice. The last number then moves too. */
+  /** True if row numbers are never used twice. The last number then moves too. */
   counted: boolean;
 }
 
@@ -86,7 +86,7 @@ export interface SourceEnd extends AsyncDisposable {
 }
 
 export interface TargetEnd extends SourceEnd {
-  /** Whether rows may be written to it. */
+  /** True if rows may be written to it. */
   readonly isNew: boolean;
   /** Returns the text as the target stores it, with each character that it cannot store replaced. */
   asHeld(text: string): string;

@@ -23,7 +23,7 @@ export interface MoveStep {
 export interface Moved {
   /** The number of rows by table. */
   rows: Readonly<Record<string, number>>;
-  /** Whether an earlier move had already completed. */
+  /** True if an earlier move had already completed. */
   before: boolean;
   /** The number of texts with a character that the target cannot store, by table and column. */
   replaced: Readonly<Record<string, number>>;
