@@ -1,4 +1,4 @@
-/** `relay changes`: what each release changed, from the feed that the service itself serves. */
+/** Shows what each release changed (`relay changes`), from the feed that the service itself serves. */
 import { writeJson } from "../../base/json.ts";
 import { listChanges, writeChanges } from "../../base/release/feed.ts";
 import type { Release } from "../../base/release/release.ts";
@@ -30,7 +30,7 @@ export const changes: Command = {
   },
 };
 
-/** The feed is anybody's, and no key is sent for it. */
+/** Reads the feed of a server. The feed is public, so the command sends no key. */
 async function readRemoteChanges(input: Input, world: World, since: string | undefined) {
   const name = input.text("profile");
   const text = name === null ? input.text("url") : requireProfile(world, name).url;

@@ -1,26 +1,26 @@
-/** What a command is: its words, its arguments and options, and what it does. One file a command, one line in registry.ts. */
+/** Defines a command: its words, arguments, options and action. Each command has a line in registry.ts. */
 import type { RefusalCode } from "../../base/refusal-code.ts";
 import { findNearestName } from "../../base/text.ts";
 import type { World } from "./io.ts";
 
-/** What has names of its own, or is a file. */
+/** The kind of thing that a name on the command line refers to. */
 export type NameKind = "relay" | "profile" | "app" | "file" | "folder";
 
-/** What may stand for a value: one of these words, or a name of something. */
+/** The kind of value that completion can offer: one of these words, or a name of this kind. */
 type Known = readonly string[] | NameKind;
 
 export interface Option {
-  /** Without the dashes: `data-dir`. */
+  /** The name without the dashes, such as `data-dir`. */
   name: string;
-  /** What stands for the value in help: `<folder>`; absent: the option is a switch. */
+  /** The placeholder of the value in help, such as `<folder>`. An option without one is a switch. */
   value?: string;
-  /** May be given several times, or once with commas. */
+  /** True if the option can appear several times, or once with commas. */
   list?: boolean;
-  /** The variable that is read when the option is not given. */
+  /** The variable that applies if the command line does not give the option. */
   env?: string;
-  /** In words, for help: what holds when neither is given. */
+  /** The words in help for the value that applies if neither is given. */
   otherwise?: string;
-  /** One phrase for help. */
+  /** The phrase in help. */
   help: string;
   of?: Known;
 }
@@ -29,28 +29,28 @@ interface Argument {
   name: string;
   help: string;
   optional?: boolean;
-  /** Takes all that follow. */
+  /** True if the argument takes all words that follow. */
   many?: boolean;
   of?: Known;
 }
 
 export interface Command {
-  /** Its words: `["keys", "create"]`. */
+  /** The words of the command, such as `["keys", "create"]`. */
   words: readonly string[];
-  /** One line for the list of commands: with its words it fits 80 columns. */
+  /** The line in the list of commands. With the words of the command it fits 80 columns. */
   summary: string;
-  /** More, for its own help. */
+  /** The further text in the command's own help. */
   details?: string;
   arguments?: readonly Argument[];
   options: readonly Option[];
   examples?: readonly string[];
-  /** Options of other commands that somebody may expect here, each with why it is none. */
+  /** The options of other commands that users may try here, each with the reason why this command has none. */
   refuses?: Readonly<Record<string, string>>;
-  /** Answers the exit code: 0 done, 1 refused or failed, 3 where what was compared differs; 0 also where it answers none. */
+  /** Returns the exit code: 0 for success, 1 for a refusal or a failure, 3 for a comparison with differences. No value means 0. */
   run(input: Input, world: World): Promise<number> | Promise<void>;
 }
 
-/** What a command was given: a flag wins over its variable. */
+/** The input of a command. A flag takes precedence over its variable. */
 export class Input {
   readonly positionals: readonly string[];
   readonly #given: ReadonlyMap<string, readonly string[]>;
@@ -69,7 +69,7 @@ export class Input {
     this.#env = env;
   }
 
-  /** The option's text, or null where neither the flag nor its variable says anything. */
+  /** Returns the option's text, or null if neither the flag nor its variable has a value. */
   text(name: string): string | null {
     const flag = this.#given.get(name)?.at(-1);
     if (flag !== undefined) return flag;
@@ -78,7 +78,7 @@ export class Input {
     return value === undefined || value === "" ? null : value;
   }
 
-  /** Every value of a list option. */
+  /** Returns every value of a list option. */
   list(name: string): string[] {
     const flags = this.#given.get(name);
     const texts = flags ?? [this.text(name) ?? ""];
@@ -88,18 +88,18 @@ export class Input {
       .filter((text) => text !== "");
   }
 
-  /** Whether a switch is on; its variable counts as on unless it is 0, false, no or off. */
+  /** Reports whether a switch is on. Its variable counts as on unless it is 0, false, no or off. */
   on(name: string): boolean {
     const text = this.text(name);
     return text !== null && !/^(0|false|no|off)$/i.test(text);
   }
 
-  /** Whether the flag itself was given. */
+  /** Reports whether the command line has the flag. */
   given(name: string): boolean {
     return this.#given.has(name);
   }
 
-  /** The whole number of an option. Throws UsageError outside its bounds. */
+  /** Returns the whole number of an option. Throws UsageError outside its bounds. */
   number(name: string, bounds: { from: number; to: number }): number | null {
     const text = this.text(name);
     if (text === null) return null;
@@ -110,7 +110,7 @@ export class Input {
     );
   }
 
-  /** The option's text, one of `choices`. Throws UsageError. */
+  /** Returns the option's text, one of `choices`. Throws UsageError. */
   choice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | null {
     const text = this.text(name);
     if (text === null) return null;
@@ -119,7 +119,7 @@ export class Input {
     throw new UsageError(refuseChoice(`--${name}`, text, choices));
   }
 
-  /** The names that were given to options, of what has names. */
+  /** Lists the names that options have, with the kind of each. */
   named(): { kind: NameKind; name: string }[] {
     return this.#options.flatMap(({ name, of }) => {
       const text = this.text(name);
@@ -127,23 +127,23 @@ export class Input {
     });
   }
 
-  /** The first argument. The parser has made sure that a required one is there. */
+  /** Returns the first argument. The parser ensures that a required one exists. */
   first(): string {
     return this.positionals[0] ?? "";
   }
 }
 
-/** The sentence for a word that is none of a few, with the one that was probably meant. */
+/** Formats the error for a word outside a list of choices, with the choice that the user probably meant. */
 export function refuseChoice(what: string, given: string, choices: readonly string[]): string {
   const near = findNearestName(given, choices);
   const list = choices.join(", ");
   return `${what} is ${JSON.stringify(given)}: ${near === null ? `write one of ${list}.` : `did you mean ${near}? It is one of ${list}.`}`;
 }
 
-/** The command line itself is wrong: exit code 2. */
+/** An error in the command line itself: exit code 2. */
 export class UsageError extends Error {}
 
-/** Refused or failed in one sentence that is meant for a person: exit code 1. */
+/** A refusal or a failure, in one sentence for a person: exit code 1. */
 export class CommandFailure extends Error {
   readonly code: RefusalCode;
 

@@ -1,6 +1,6 @@
 /**
- * A data directory as the commands use it, beside a server that may be running: the store opened for one piece of work, the app and
- * environment that are meant, and where the running service answers. It never takes the runner's lock.
+ * Opens a data directory for one command, while a server may run on it. It finds the app and environment that the command means, and the
+ * running service's address. It never takes the runner's lock.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -43,10 +43,10 @@ export const ENVIRONMENT: Option = {
   of: ["development", "production", "local"],
 };
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
-/** Which environment, of which data directory. */
+/** The options that choose an environment of a data directory. */
 export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, ...DATA];
 
-/** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
+/** Runs `work` on the data directory's store, and closes it. Fails if there is no data directory, unless `create` is set. */
 export async function withStore<Result>(
   input: Input,
   world: World,
@@ -84,7 +84,7 @@ export async function withStore<Result>(
   }
 }
 
-/** The same in PostgreSQL, which gets its schema from a server: the nodes of an older version would not know the new tables. */
+/** Runs `work` on a PostgreSQL database. Only a server migrates its schema, because nodes of an older version would not know the new tables. */
 async function withShared<Result>(
   database: DatabaseUrl,
   world: World,
@@ -112,8 +112,8 @@ async function withShared<Result>(
 }
 
 /**
- * A database of an older version gets this one's schema only where no server runs: one of that version would not know the new tables. `take`: the
- * lock that says so; null where it is held already.
+ * Opens a database file. It migrates an older schema only if no server runs, because an older server would not know the new tables. `take`
+ * takes the lock that ensures this, and null means that the caller holds it.
  */
 export async function openAlone(
   folder: string,
@@ -150,13 +150,13 @@ function lockForMigration(folder: string, world: World): DirectoryLock {
   }
 }
 
-/** What seals and opens this data directory's secrets. Refuses with `invalid_input` where the server's own key is not at hand. */
+/** Opens the sealer of this data directory's secrets. Refuses with `invalid_input` if the server's own key is not available. */
 export function openSealerHere(store: Store, input: Input, world: World): Promise<Sealer> {
   const [dataDir, masterKey] = [readDataDir(input, world), world.env.RELAY_MASTER_KEY || null];
   return openSealer(store, { dataDir, masterKey });
 }
 
-/** As `withStore`, with the environment that --app and --environment mean; fails with the ones there are. */
+/** Runs `withStore` with the environment that --app and --environment name. Fails with the names that exist. */
 export function withEnvironment<Result>(
   input: Input,
   world: World,
@@ -197,19 +197,19 @@ function refuseApp(apps: readonly { id: string }[]): string {
 
 const FILE_NAME = "running.json";
 
-/** What a server notes of itself for the commands beside it. */
+/** The data that a running server stores for commands on the same machine. */
 interface RunningNote {
   /** The public origin. */
   url: string;
-  /** Where it is reached on this machine. */
+  /** The server's address on this machine. */
   near: string;
-  /** The caps it was started with. */
+  /** The limits that the server started with. */
   limits: Readonly<Record<string, number>>;
-  /** What of private addresses it was allowed to reach. */
+  /** The private addresses that the server may reach. */
   allowPrivate: readonly string[];
 }
 
-/** Notes them; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
+/** Writes the note of a running server. The returned function removes it. A disk error only leaves commands without an address. */
 export function noteRunning(dataDir: string, note: RunningNote): () => void {
   const file = join(dataDir, FILE_NAME);
   const quietly = (work: () => void): void => {
@@ -221,26 +221,26 @@ export function noteRunning(dataDir: string, note: RunningNote): () => void {
   return () => quietly(() => rmSync(file, { force: true }));
 }
 
-/** The origin that was noted last, or null. */
+/** Returns the origin in the note, or null. */
 export function readRunningUrl(dataDir: string): string | null {
   const { url } = readNote(dataDir);
   return typeof url === "string" ? url : null;
 }
 
-/** The origin that was noted last for this machine alone, or null. */
+/** Returns the origin in the note that only this machine can reach, or null. */
 export function readNearUrl(dataDir: string): string | null {
   const { near } = readNote(dataDir);
   return typeof near === "string" ? near : null;
 }
 
-/** The caps of the server that was started last and has not been stopped; null where none noted its own. */
+/** Returns the limits in the note, or null without a note. */
 export function readRunningLimits(dataDir: string): Record<string, number> | null {
   const { limits } = readNote(dataDir);
   if (typeof limits !== "object" || limits === null) return null;
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => Number.isSafeInteger(value)));
 }
 
-/** What private addresses this command may reach: what it is given, else what the server here was started with. */
+/** Returns the private addresses that this command may reach: its own option, or else those of the server here. */
 export function readAllowPrivate(input: Input, world: World): readonly string[] {
   const given = input.list(ALLOW_PRIVATE.name);
   if (given.length > 0) return given;
@@ -248,7 +248,7 @@ export function readAllowPrivate(input: Input, world: World): readonly string[] 
   return Array.isArray(allowPrivate) ? allowPrivate.filter((one) => typeof one === "string") : [];
 }
 
-/** Nothing but what it is read for is known of the file. */
+/** Reads the note. Callers check each field, because the file may hold anything. */
 function readNote(dataDir: string): Partial<Record<keyof RunningNote, unknown>> {
   try {
     const note: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));

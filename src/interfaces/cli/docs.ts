@@ -1,4 +1,4 @@
-/** `relay docs`: the documentation in a terminal, the same pages that the service has at /docs; it needs no running service. */
+/** Shows the documentation in a terminal (`relay docs`), with the same pages as /docs of the service. It needs no running service. */
 
 import { writeJson } from "../../base/json.ts";
 import { pathOf } from "../docs/link.ts";

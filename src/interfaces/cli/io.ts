@@ -1,6 +1,6 @@
 /**
- * What a command may touch of the process it runs in: its streams, its variables, its folder, and the service it can start. Nothing else of
- * the command line touches the process itself.
+ * Gives a command access to the process: its streams, its variables, its folder, and the service that it can start. No other part of the
+ * command line uses the process directly.
  */
 
 import { closeSync, openSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
@@ -23,23 +23,26 @@ import { cutTo } from "./terminal/table.ts";
 
 /** A started service, as the commands need it. Disposing it stops it gracefully. */
 export interface RunningService extends AsyncDisposable {
-  /** Where it listens, without a trailing slash. */
+  /** The address where the service listens, without a trailing slash. */
   readonly url: string;
-  /** The public origin; receiver URLs begin with it. */
+  /** The public origin, with which receiver URLs begin. */
   readonly baseUrl: string;
   readonly port: number;
   readonly store: Store;
   readonly sealer: Sealer;
   readonly scheduler: Pick<Scheduler, "recordDue">;
-  /** From now on what is saved over HTTP is written to the files of this folder. */
+  /** Writes later changes over HTTP to the files of this folder. Null ends that. */
   useFolder(folder: ProjectFolder | null): void;
-  /** One of several nodes goes on for a moment, so that nobody is sent to it any more when it ends. */
+  /** Reports this node as not ready and waits a moment, so load balancers send it no more requests. It does nothing on a single node. */
   leave(): Promise<void>;
-  /** A one-time link into the dashboard (local) or to the first set-up (server); null once an owner exists. */
+  /** Makes a one-time link into the dashboard (local) or to the first setup (server). Returns null once an owner exists. */
   makeSigninLink(): Promise<string | null>;
 }
 
-/** `stopped` ends a start that waits for its disk or its database; it rejects then. `program`: what the commands in its lines begin with. */
+/**
+ * Starts a service. `stopped` ends a start that waits for its disk or its database, and the start then rejects. `program` is the word that
+ * begins commands in its messages.
+ */
 type StartService = (
   config: ServiceConfig,
   ports: { stopped: Promise<unknown>; program: string; printRun?: (line: string) => void },
@@ -49,69 +52,69 @@ export interface World {
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
-  /** What the machine is called, and who is signed in to it, where that is known. */
+  /** The names of the machine and of its signed-in user, if known. */
   machine: { name: string; account: string };
-  /** Whether a person sits at it: standard output is a terminal. */
+  /** True if a person uses the terminal: standard input and standard output are terminals. */
   interactive: boolean;
-  /** What standard output can show. */
+  /** The abilities of standard output. */
   screen: Screen;
-  /** Data: one line (or more) on standard output. */
+  /** Writes data: one or more lines on standard output. */
   say(text: string): void;
-  /** As `say`, of text that was painted for the screen. */
+  /** Writes text as `say` does, with the colors and styles for the screen. */
   draw(text: string): void;
-  /** Shows it through a pager; false: there is none. */
+  /** Shows text through a pager. Resolves to false if there is none. */
   page(text: string): Promise<boolean>;
-  /** A line on standard error that the next one takes the place of; null takes it away. Only where `watched`. */
+  /** Draws a line on standard error that the next one replaces. Null removes it. Use it only if `watched` is true. */
   redraw(text: string | null): void;
-  /** Talk: one line (or more) on standard error. */
+  /** Writes messages: one or more lines on standard error. */
   tell(text: string): void;
-  /** All of standard input. */
+  /** Reads all of standard input as text. */
   readInput(): Promise<string>;
-  /** The same, as it comes. */
+  /** Reads all of standard input as bytes. */
   readInputBytes(): Promise<Uint8Array>;
-  /** Asks the person a question that y answers with yes, and anything else with no. */
+  /** Asks the user a question. `y` means yes, and any other answer means no. */
   confirm(question: string): Promise<boolean>;
-  /** As `confirm`, also where standard input is taken; null where there is no terminal to ask at. */
+  /** Asks as `confirm` does, even if standard input is a file. Resolves to null if there is no terminal. */
   confirmAside(question: string): Promise<boolean | null>;
-  /** Whether what is told is seen as it is told: standard error is a terminal. */
+  /** True if standard error is a terminal, so the user sees messages at once. */
   watched: boolean;
-  /** How long a server is waited for, where it is less than usual. */
+  /** The time to wait for a server, if it is shorter than usual. */
   patienceMs?: number;
-  /** Standard input, line by line. */
+  /** Reads standard input, line by line. */
   inputLines(): AsyncIterable<string>;
-  /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. `over`: nothing is waited for any more. */
+  /** Resolves on SIGINT or SIGTERM. A second signal ends the process at once. `over` ends the wait. */
   untilStopped(over?: AbortSignal): Promise<void>;
-  /** The process has so long to end by itself; after that it says why it did not, and ends with 1. The answer gives it all the time again. */
+  /** Gives the process this much time to end by itself. After that it prints the reason and exits with 1. The returned function removes the limit. */
   endWithin(ms: number, why: string): () => void;
-  /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
+  /** Opens a one-time link in the user's browser, through a page in this folder of the user. Resolves to true if a program opened it. */
   openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
-  /** The documentation. */
+  /** Reads the documentation. */
   readManual(): Promise<Docs>;
 }
 
-/** `relay`, `npm run relay --` or `bun run relay`. */
+/** Returns `relay`, `npm run relay --` or `bun run relay`. */
 export function programWord({ env }: World): string {
   const script = env.npm_lifecycle_event;
   if (script !== "start" && script !== "relay") return "relay";
   return env.npm_config_user_agent?.startsWith("bun") === true ? "bun run relay" : "npm run relay --";
 }
 
-/** A terminal's Ctrl+C may arrive twice, once from the terminal and once through a package runner. */
+/** The time in which two signals count as one. Ctrl+C may arrive twice, once from the terminal and once through a package runner. */
 const SAME_SIGNAL_MS = 200;
 
-/** How often the launcher is looked for. */
+/** The time between checks that the launcher still runs. */
 const LOOK_EVERY_MS = 500;
 
-/** Files and folders that the process makes are its user's alone: most hold people's data, or secrets. */
+/** The umask that gives only this user access to files and folders, because most contain people's data or secrets. */
 const OWNER_ONLY = 0o077;
 
-/** The process's streams, variables and signals; what it starts is given. */
+/** Wraps the process's streams, variables and signals. The caller passes the rest in `parts`. */
 export function processWorld(parts: Pick<World, "startService" | "readManual">): World {
   process.umask(OWNER_ONLY);
   let stays = false;
   process.on("exit", (code) => {
-    // Whoever asked for data did not get it; a server that was asked for none goes on without its lines.
+    // A command that lost data lines has failed. A server continues without its lines.
     if (code === 0 && !stays && standardOutput.dropped > 0) process.exitCode = 1;
   });
   const screen = readScreen(process.stdout, process.env);
@@ -157,7 +160,7 @@ async function pageText(text: string, { columns, rows, clever }: Screen): Promis
 
 const CLEAR_LINE = "\r\u001b[K";
 
-/** A line of standard error that the next one takes the place of; it is gone before anything else is written. */
+/** A line of standard error that the next one replaces. Any other output clears it first. */
 class RedrawnLine {
   #drawn = false;
 
@@ -168,7 +171,7 @@ class RedrawnLine {
     try {
       writeSync(process.stderr.fd, CLEAR_LINE + (text === null ? "" : cutTo(showControls(text), room)));
     } catch {
-      // Nobody looks at it any more.
+      // Standard error is closed, so no user sees the line.
     }
   }
 
@@ -199,8 +202,8 @@ function confirm(question: string): Promise<boolean> {
 }
 
 /**
- * Asks at the process's own terminal where standard input is a file. It is read in one piece and not as a stream, which would keep the process
- * after the answer.
+ * Asks at the process's own terminal if standard input is a file. It reads the answer with one call, because a stream would keep the
+ * process running afterwards.
  */
 async function confirmAside(question: string): Promise<boolean | null> {
   if (process.stderr.isTTY !== true) return null;
@@ -250,7 +253,10 @@ function untilStopped(over?: AbortSignal): Promise<void> {
   });
 }
 
-/** Under the launcher of the package scripts: it may be killed without a word, and what it started is then stopped as by a signal. */
+/**
+ * Watches the launcher of the package scripts. The launcher may be killed without a signal to its child, so the process then stops as after
+ * a signal.
+ */
 function watchLauncher(stop: () => void): () => void {
   const parent = Number(process.env.RELAY_PARENT_PID || Number.NaN);
   if (Number.isNaN(parent)) return () => undefined;
@@ -262,7 +268,7 @@ function watchLauncher(stop: () => void): () => void {
   return () => cancel();
 }
 
-/** On Windows a process keeps the number of a parent that is gone. */
+/** Reports whether a process runs. On Windows a process keeps the number of a parent that has ended. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -273,8 +279,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * A one-time link opens the dashboard, and whoever is on this machine can read the arguments of every process: what is opened is a page of
- * the user's own that leads on to it.
+ * Opens a page of this user that redirects to the one-time link. The link itself must not be an argument, because every user of this
+ * machine can read the arguments of processes.
  */
 async function openBrowser(link: string, folder: string): Promise<boolean> {
   if (process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) return false;
@@ -294,7 +300,7 @@ async function openBrowser(link: string, folder: string): Promise<boolean> {
   }
 }
 
-/** Written anew beside the data, readable for its user alone; it is worth nothing once the link was opened. */
+/** Writes the redirecting page next to the data, readable by its user only. The link in it works only once. */
 function writeLeadingPage(link: string, folder: string): string {
   const file = join(folder, "open.html");
   const target = JSON.stringify(link).replaceAll("<", "\\u003c");

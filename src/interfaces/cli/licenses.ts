@@ -1,4 +1,4 @@
-/** `relay licenses`: the packages in the executable, with the text of each license. */
+/** Shows the packages in the executable, with the text of each license (`relay licenses`). */
 import type { Command } from "./command.ts";
 import { show } from "./terminal/terminal.ts";
 

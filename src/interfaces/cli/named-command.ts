@@ -1,6 +1,6 @@
 /**
- * Where a sentence names a command of the terminal, and how far the command goes in it. The dashboard, which takes types alone from here, has the
- * same in web/component/named-command.ts; a test holds both to each other, to the commands there are, and to what the sentences say.
+ * Finds commands in a sentence. The dashboard imports only types from here, so web/component/named-command.ts has the same pattern. A test
+ * compares both with each other, with the existing commands and with the sentences.
  */
 
 const GROUPS = {
@@ -26,7 +26,7 @@ const GROUPS = {
 };
 const ALONE =
   "backup|changes|completion|config|dev|docs|doctor|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|status|sync|validate|whoami";
-/** Words with which the sentence goes on behind a command. */
+/** The words that continue the sentence after a command. */
 const GOES_ON =
   "after|again|and|anew|as|asks?|before|brings|by|copy|does|ends|finds|first|for|from|if|in|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|puts|runs?|says?|sets|shows?|signed|signs|so|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";
 
@@ -35,5 +35,5 @@ const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (
 );
 const WORD = String.raw`(?!(?:${GOES_ON})(?![\w-]))(?:<[^<>]{1,40}>|'[^']{0,60}'|[\w/-][\w@/=…-]*(?:(?:\.|:/{0,2})[\w-][\w@/=…-]*)*)`;
 
-/** As a regular expression, without a group of its own. What merely speaks of a relay has no such words behind it. */
+/** A regular expression without a capturing group. A sentence that merely mentions a relay does not match it. */
 export const NAMED_COMMAND = String.raw`(?<![Tt]he )\brelay (?:${BEGINNING})(?![\w-])(?: ${WORD}){0,6}`;

@@ -1,6 +1,6 @@
 /**
- * How a command says that it refused or failed: one sentence, then the registered code and where it is explained, on standard error; with
- * --json the same as an object on standard output, for the script that reads it. It never decides the exit code.
+ * Reports a command's refusal or failure: one sentence on stderr, then the registered code and where it is explained. With --json, stdout
+ * gets the same as an object for scripts. This module never decides the exit code.
  */
 import { resolve } from "node:path";
 import { toIso } from "../../base/clock.ts";
@@ -25,7 +25,7 @@ import { readRunningUrl } from "./data-directory.ts";
 import { programWord, type World } from "./io.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
 
-/** Says it of an error that ended a command. The line may be wrong elsewhere, so its options are read from its words. */
+/** Reports the error that ended a command. It reads options from the raw words, because the rest of the line may be invalid. */
 export function sayRefusal(error: unknown, line: readonly string[], world: World): void {
   const described = describeError(error);
   const { code } = described;
@@ -44,7 +44,7 @@ export function sayRefusal(error: unknown, line: readonly string[], world: World
   world.say(writeJson({ code, message, docs, ...more }, 2));
 }
 
-/** The code and where it is explained, which `relay help` does without a running service too. */
+/** Formats the code and where it is explained. `relay help` explains it without a running service too. */
 export function writeCodeLine(code: RefusalCode, line: readonly string[], world: World): string {
   return writeLine(code, docsOf(code, line, world), world);
 }
@@ -53,12 +53,12 @@ function writeLine(code: RefusalCode, docs: string, world: World): string {
   return `${code}  ${docs}  (or: ${programWord(world)} help ${code})`;
 }
 
-/** The registered code of a text; `internal` for what is none. */
+/** Returns the registered code in a text, or `internal` for any other text. */
 export function toRefusalCode(text: unknown): RefusalCode {
   return Object.keys(REFUSALS).find((code): code is RefusalCode => code === text) ?? "internal";
 }
 
-/** As --docs-url or RELAY_DOCS_URL say, else of the service that the line means, else of one at the usual address. */
+/** Returns the docs page of a code: at --docs-url or RELAY_DOCS_URL, otherwise at the command's service, otherwise at the default address. */
 export function docsOf(code: RefusalCode, line: readonly string[], world: World): string {
   const base =
     readOption(line, "docs-url") ||
@@ -67,14 +67,14 @@ export function docsOf(code: RefusalCode, line: readonly string[], world: World)
   return `${maskPasswords(base).replace(/\/+$/, "")}/errors/${code}`;
 }
 
-/** The flags of a command that say which service it means, for a line that was read already. */
+/** Lists the flags of a parsed command that choose its service. */
 export function pointersOf(input: Input): string[] {
   return ["url", "profile", "data-dir"]
     .filter((name) => input.given(name))
     .map((name) => `--${name}=${input.text(name) ?? ""}`);
 }
 
-/** Where the service is that answers for the line: in the order of target.ts, which refuses what is only passed over here. */
+/** Finds the command's service, in the order of target.ts. It skips values that target.ts refuses. */
 function findService(line: readonly string[], world: World): string | null {
   const { RELAY_URL: url, RELAY_KEY: key, RELAY_PROFILE: profile, RELAY_DATA_DIR: folder } = world.env;
   const dataDir = readOption(line, "data-dir");
@@ -90,7 +90,7 @@ function originOf(text: string | undefined): string | null {
   return parsed !== null && /^https?:$/.test(parsed.protocol) ? parsed.origin : null;
 }
 
-/** The address of the profile of that name; null as its name: of the default one. A file that cannot be read has none. */
+/** Returns the address of the named profile, or of the default profile for null. Returns null if the file cannot be read. */
 function profileUrl(name: string | null | undefined, world: World): string | null {
   if (name === undefined || name === "") return null;
   try {
@@ -107,7 +107,7 @@ function readOption(line: readonly string[], name: string): string | undefined {
   return word?.includes("=") ? word.slice(name.length + 3) : line[at + 1 || line.length];
 }
 
-/** The registered code, and the sentence for a person. */
+/** Returns the registered code and the sentence for a person. */
 export function describeError(error: unknown): { code: RefusalCode; message: string } {
   if (error instanceof UsageError) return { code: "usage", message: error.message };
   if (error instanceof CommandFailure || error instanceof Refusal)
@@ -150,24 +150,24 @@ function adviseOnStore(error: Error): string {
   return `To do: ${advice}.`;
 }
 
-/** Said by a PostgreSQL, or of one that does not answer. */
+/** Reports whether the error comes from PostgreSQL, or from a PostgreSQL that does not answer. */
 function isPostgresTrouble(error: unknown): boolean {
   if (error instanceof NotReached || error instanceof ReadOnly) return true;
   return error instanceof Error && (error.name === "PostgresError" || isPostgresTrouble(error.cause));
 }
 
-/** The database's own error, from before there is a store to tell of it. */
+/** Reports whether the error comes from SQLite itself, before a store exists that could wrap it. */
 function isDatabaseTrouble(error: unknown): error is Error {
   return error instanceof Error && "code" in error && /^SQLITE_/.test(String(error.code));
 }
 
-/** SQLite refuses a statement that names a table or column that is not there with this code. No disk is the cause. */
+/** Reports whether a statement names a missing table or column, for which SQLite has this code. The disk is not the cause. */
 function isUnfitStatement(error: Error): boolean {
   if ("code" in error && error.code === "SQLITE_ERROR") return true;
   return error.cause instanceof Error && isUnfitStatement(error.cause);
 }
 
-/** The system refused a file or folder that the person named, or that lies where they said. */
+/** Reports whether the system refused a file or a folder. */
 function isFileTrouble(error: unknown): error is Error & { path: string } {
   const { code, path } = error as { code?: unknown; path?: unknown };
   return (

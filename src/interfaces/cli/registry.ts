@@ -1,4 +1,4 @@
-/** Every command, one line each, in the groups and the order that help shows them. */
+/** Lists every command, in the groups and the order of help. */
 
 import { catalogDelete, catalogList, catalogSet } from "./catalog/catalog.ts";
 import { filesDelete, filesDownload, filesList, filesUpload } from "./catalog/files.ts";
@@ -58,7 +58,7 @@ import { status } from "./sync/status.ts";
 import { sync } from "./sync/sync.ts";
 import { validate } from "./sync/validate.ts";
 
-/** The commands as help lists them, by what one is about to do. */
+/** The groups of commands in help, by purpose. */
 export const GROUPS: readonly Group[] = [
   {
     title: "Get started",

@@ -1,6 +1,6 @@
 /**
- * One command line from its words to its exit code: 0 done, 1 refused or failed, 2 wrongly written. What went wrong is one sentence on
- * standard error; a stack only where RELAY_DEBUG is set.
+ * Runs one command line from its words to its exit code: 0 done, 1 refused or failed, 2 invalid command line. An error is one sentence on
+ * stderr, with a stack only if RELAY_DEBUG is set.
  */
 import { maskPasswords } from "../../base/database-url.ts";
 import { VERSION } from "../../base/release/change.ts";
@@ -15,7 +15,7 @@ import { sayRefusal } from "./refusal-text.ts";
 import { serve } from "./server/serve.ts";
 import { PIPE } from "./terminal/screen.ts";
 
-/** A server runs for months: its process holds the one command that it runs, and none of the others with all that they know. */
+/** A process that runs `serve` for months loads only that command, to save memory. */
 const OF_SERVER = { GROUPS: [{ title: "Operate", commands: [serve] }], COMMANDS: [serve] };
 
 const VERSION_WORDS: readonly (string | undefined)[] = ["--version", "-v", "version"];
@@ -61,7 +61,7 @@ async function run(line: readonly string[], world: World): Promise<number> {
   }
 }
 
-/** `relay keys --help` shows the commands of that word. */
+/** Shows the help of every command in a group, such as `relay keys --help`. */
 async function helpOfGroup(
   line: readonly string[],
   commands: readonly Command[],
@@ -73,7 +73,7 @@ async function helpOfGroup(
   return await show(world, group.map((command) => writeCommandHelp(command, world.screen)).join("\n\n"));
 }
 
-/** Help is shown as long text of every command is. */
+/** Shows help through a pager if it is long, as every command does. */
 async function show(world: World, text: string): Promise<number> {
   if (!(await world.page(text))) world.draw(text);
   return 0;

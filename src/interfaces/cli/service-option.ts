@@ -1,4 +1,4 @@
-/** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
+/** Defines the options of a running service and builds its configuration: flag, then RELAY_… variable, then default. */
 import { isAbsolute, resolve } from "node:path";
 import type { ServiceConfig } from "../../base/config.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../base/database-url.ts";
@@ -29,7 +29,7 @@ export const DATABASE: Option = {
   otherwise: "relay.db in the data directory",
   help: "the PostgreSQL database with the rows, postgres://…; the variable keeps its password out of the list of processes",
 };
-/** Where a server's rows are, and what belongs to them. */
+/** The options that name a server's rows and data directory. */
 export const DATA: readonly Option[] = [DATA_DIR, DATABASE];
 export const SERVICE_DIR: Option = {
   name: "service-dir",
@@ -46,7 +46,7 @@ export const BASE_URL: Option = {
   otherwise: "http://<host>:<port>",
   help: "the public origin, as a proxy or tunnel gives it; receiver URLs begin with it",
 };
-/** How often a server makes backups by itself, in milliseconds. */
+/** The times between a server's automatic backups, in milliseconds. */
 const BACKUP_PERIODS = {
   off: null,
   "1h": HOUR_MS,
@@ -88,7 +88,7 @@ export const PORT: Option = {
   help: "the port to listen on; 0 picks a free one",
 };
 
-/** What `dev` and `serve` share. */
+/** The options that `dev` and `serve` share. */
 export const RUN_OPTIONS: readonly Option[] = [
   PORT,
   DATA_DIR,
@@ -118,7 +118,7 @@ export const RUN_OPTIONS: readonly Option[] = [
   },
 ];
 
-/** What only a server has. */
+/** The options that only a server has. */
 export const SERVER_OPTIONS: readonly Option[] = [
   DATABASE,
   HOST,
@@ -140,7 +140,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
   },
 ];
 
-/** The configuration of a service in this mode. Throws UsageError. */
+/** Builds the configuration of a service in this mode. Throws UsageError. */
 export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, world: World): ServiceConfig {
   return {
     mode,
@@ -162,7 +162,10 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
   };
 }
 
-/** The PostgreSQL database that is meant; null: the data directory's own. Throws UsageError, which holds nothing of a password. */
+/**
+ * Returns the PostgreSQL database that the options name, or null for the data directory's own. Throws UsageError, whose message never
+ * contains a password.
+ */
 export function readDatabase(input: Input): DatabaseUrl | null {
   const text = input.text("database");
   if (text === null) return null;
@@ -179,7 +182,7 @@ function refuseDatabase({ env }: World): null {
   return null;
 }
 
-/** The proxies whose word counts. Throws UsageError. */
+/** Returns the proxies that the server trusts. Throws UsageError. */
 function readProxies(input: Input): string[] {
   const proxies = input.list("trusted-proxy");
   for (const text of proxies) {
@@ -189,7 +192,7 @@ function readProxies(input: Input): string[] {
   return proxies;
 }
 
-/** How often backups are made and how many are kept; null: off. Throws UsageError. */
+/** Returns the time between backups and the number to retain, or null if backups are off. Throws UsageError. */
 function readBackup(input: Input): ServiceConfig["backup"] {
   const everyMs = readBackupPeriod(input);
   const database = readDatabase(input);
@@ -201,7 +204,7 @@ function readBackup(input: Input): ServiceConfig["backup"] {
   return everyMs === null ? null : { everyMs, keep };
 }
 
-/** Milliseconds between backups, or null. Throws UsageError. */
+/** Returns the milliseconds between backups, or null. Throws UsageError. */
 export function readBackupPeriod(input: Input): number | null {
   const periods = Object.keys(BACKUP_PERIODS) as (keyof typeof BACKUP_PERIODS)[];
   return BACKUP_PERIODS[input.choice("backup-every", periods) ?? "off"];
@@ -215,7 +218,7 @@ export function readServiceDir(input: Input, world: World): string {
   return underCwd(input.text("service-dir") ?? "service", world);
 }
 
-/** The public origin, or null where nothing says it. Throws UsageError. */
+/** Returns the public origin, or null if no option names it. Throws UsageError. */
 export function readBaseUrl(input: Input): string | null {
   const url = readOrigin("base-url", input.text("base-url"));
   if (url !== null && new URL(url).pathname !== "/") {
@@ -234,7 +237,7 @@ function readOrigin(name: string, text: string | null): string | null {
   );
 }
 
-/** The limits, raised where a variable raises them; there is no flag for them. Throws UsageError. */
+/** Reads the limits, which only variables can raise. Throws UsageError. */
 function readLimits(env: World["env"]): RaisableLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
@@ -252,7 +255,7 @@ function readLimits(env: World["env"]): RaisableLimits {
   return limits;
 }
 
-/** A path as the person meant it: from where they stand. */
+/** Resolves a path against the current folder. */
 export function underCwd(path: string, world: World): string {
   return isAbsolute(path) ? path : resolve(world.cwd, path);
 }

@@ -21,7 +21,6 @@ export interface Sent {
   mediaType: string;
 }
 
-/** A successful answer. */
 export interface Answered {
   status: number;
   headers: Headers;
@@ -33,11 +32,11 @@ export type Query = Readonly<Record<string, string | number | null | undefined>>
 export abstract class Api {
   readonly app: string;
   readonly environment: string;
-  /** `/api/apps/{appId}/{environment}`: paths are relative to it. */
+  /** The path prefix `/api/apps/{appId}/{environment}`. Other paths are relative to it. */
   readonly place: string;
-  /** Whether the routes run in this process, on a data directory. */
+  /** True if the routes run in this process, on a data directory. */
   abstract readonly isLocal: boolean;
-  /** Names what answers, in an error: the server's origin or the data directory. */
+  /** The server's origin or the data directory, which errors name. */
   abstract readonly url: string;
 
   constructor(app: string, environment: string) {
@@ -49,7 +48,7 @@ export abstract class Api {
   /** Sends one request. Throws the route's refusal. */
   protected abstract send(sent: Sent): Promise<Answered>;
 
-  /** One request and its answer, as the route's schema says; bytes are sent as they are. Throws the route's refusal. */
+  /** Sends one request and returns its answer, typed by the route's schema. It sends bytes unchanged. Throws the route's refusal. */
   async request<Answer>(
     method: Method,
     path: string,
@@ -60,18 +59,18 @@ export abstract class Api {
     return readAnswer(answered, this.url) as Answer;
   }
 
-  /** One request that is answered with no body. */
+  /** Sends one request whose answer has no body. */
   async command(method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> {
     const { status } = await this.#call(method, path, body, JSON_TYPE);
     if (status !== 204) throw refuseMisread(this.url, "is not what this command reads");
   }
 
-  /** The bytes that a GET answers, with its headers. */
+  /** Sends a GET and returns the bytes of the answer with its headers. */
   async download(path: string): Promise<Answered> {
     return await this.#call("GET", path, undefined, JSON_TYPE);
   }
 
-  /** One page of a list. */
+  /** Reads one page of a list. */
   async page<Item>(path: string, query: Query, limit: number, cursor: string | null): Promise<Page<Item>> {
     const asked = writeQuery({ ...query, limit: Math.min(MAX_PAGE, limit), cursor });
     const { items, next } = await this.request<Page<Item>>("GET", `${path}${asked}`);
@@ -81,7 +80,7 @@ export abstract class Api {
     return { items: items.map(withoutDocs), next };
   }
 
-  /** The first `most` items of a list, page by page. */
+  /** Reads the first `most` items of a list, page by page. */
   async list<Item>(
     path: string,
     query: Query = {},
@@ -102,7 +101,7 @@ export abstract class Api {
   }
 }
 
-/** Every method but GET has a body; without one it has no fields. */
+/** Returns the body of a request. A method other than GET always has one, which is `{}` without fields. */
 function writeBody(method: Method, body: unknown): string | Uint8Array | null {
   if (body instanceof Uint8Array) return body;
   if (method === "GET") return null;
@@ -114,13 +113,13 @@ export function readAnswer({ status, bytes }: Answered, url: string): JsonObject
   const text = DECODER.decode(bytes);
   const answer = readObject(text);
   if (status === 204) return answer;
-  // An empty object that was not sent as one is an answer that was cut on the way.
+  // An empty object in any other text shows that the answer is incomplete.
   const isComplete = text.trim() === "{}" || Object.keys(answer).length > 0;
   if (!isComplete) throw refuseOtherServer(url, status);
   return readStrictly(answer, url);
 }
 
-/** The query string with its question mark; empty where no value is given. */
+/** Returns the query string with its question mark, or an empty string if no parameter has a value. */
 export function writeQuery(query: Query): string {
   const said = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -128,7 +127,7 @@ export function writeQuery(query: Query): string {
   return said.size === 0 ? "" : `?${said}`;
 }
 
-/** A server adds the page of each code. A command points to relay help instead. */
+/** Removes the docs link that a server adds for each code. A command points to relay help instead. */
 function withoutDocs<Item>(item: Item): Item {
   const { docs: _, ...rest } = item as Item & { docs?: string };
   return rest as Item;
@@ -141,7 +140,7 @@ export function refuseOtherServer(url: string, status: number): CommandFailure {
   );
 }
 
-/** The object that a text holds; an empty one for any other text. */
+/** Returns the JSON object in a text, or an empty object for any other text. */
 export function readObject(text: string): JsonObject {
   try {
     const value = parseJson(text);

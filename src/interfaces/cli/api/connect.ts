@@ -22,11 +22,11 @@ import {
 } from "./target.ts";
 
 interface Access {
-  /** Whether the command changes anything. */
+  /** True if the command changes anything. */
   writes?: boolean;
 }
 
-/** Calls the API of the target. `access` is `"write"` where the command changes something. */
+/** Calls the API of the target. `access` is `"write"` if the command changes something. */
 export async function withApi<Result>(
   access: "read" | "write",
   input: Input,
@@ -46,7 +46,7 @@ export async function withApi<Result>(
   );
 }
 
-/** The first items of a list, as many as --limit says. `time`: the time that --since compares. */
+/** Reads the first items of a list, as many as --limit says. --since compares the field `time`. */
 export async function listItems<Item>(
   input: Input,
   world: World,
@@ -60,7 +60,7 @@ export async function listItems<Item>(
   );
 }
 
-/** Returns the server that is the target. Throws UsageError where none is named. */
+/** Returns the target server. Throws UsageError if the command names none. */
 export async function requireServer(input: Input, world: World, access: Access = {}): Promise<Remote> {
   const target = chooseTarget(input, world, false);
   if (target.kind === "folder")
@@ -70,7 +70,7 @@ export async function requireServer(input: Input, world: World, access: Access =
   return await connect(target, input, world, access);
 }
 
-/** Returns the server that is the target, or the service that runs on the data directory. `keyName` names the command's key there. */
+/** Returns the target server, or the service that runs on the data directory. `keyName` names the command's key there. */
 export async function requireServerOrService(
   input: Input,
   world: World,
@@ -104,13 +104,13 @@ async function connect(
   return remote;
 }
 
-/** Whether the user may have another target in mind: no flag names this one. */
+/** Reports whether the user may have another target in mind, because no flag names this one. */
 function isUnexpected(by: ServerTarget["by"], input: Input, world: World): boolean {
   if (by === "RELAY_URL") return hasDataDirectory(input, world);
   return by === "default" || by === "RELAY_PROFILE";
 }
 
-/** Refuses with `wrong_environment` where --app or --environment names another one than the key's. */
+/** Refuses with `wrong_environment` if --app or --environment names another one than the key's. */
 function requireNamedEnvironment(remote: Remote, input: Input): void {
   for (const name of ["app", "environment"] as const) {
     const given = input.text(name);
@@ -130,7 +130,10 @@ async function readKey(input: Input, world: World): Promise<string> {
   return (input.on("key-stdin") ? await world.readInput() : (world.env.RELAY_KEY ?? "")).trim();
 }
 
-/** A sentence for a local change: a service reads another process's writes to SQLite once a second. Empty where PostgreSQL tells it at once. */
+/**
+ * Formats the hint about a local change: a service reads another process's writes to SQLite once a second. The text is empty on PostgreSQL,
+ * which notifies the service at once.
+ */
 export function formatPickupDelay({ isLocal }: Api, input: Input, world: World): string {
   if (!isLocal || readDatabase(input) !== null) return "";
   if (readRunningUrl(readDataDir(input, world)) === null) return "";

@@ -22,7 +22,7 @@ import type { World } from "../io.ts";
 import { DEFAULT_PORT, readBaseUrl, readServiceConfig } from "../service-option.ts";
 import { type Answered, Api, type Sent } from "./api.ts";
 
-/** Opens the API of an environment. `writes`: a route that needs the first secret may create the master key. */
+/** Opens the API of an environment. With `writes`, a route that stores the first secret can create the master key. */
 export async function openLocalApi(
   store: Store,
   environment: Environment,
@@ -64,7 +64,7 @@ class LocalApi extends Api {
   }
 }
 
-/** A route needs the master key, and the data directory has none yet. */
+/** The error of a route that needs the master key while the data directory has none. */
 class MissingMasterKey extends Refusal {
   constructor(dataDir: string) {
     super(
@@ -74,7 +74,7 @@ class MissingMasterKey extends Refusal {
   }
 }
 
-/** Limits and allowed private addresses are those of the server that runs here, else the command's own. */
+/** Reads the configuration. The service that runs here sets the limits and the allowed private addresses; otherwise the command's own apply. */
 function readConfig({ name }: Environment, input: Input, world: World): ServiceConfig {
   const config = readServiceConfig(name === "local" ? "local" : "server", input, world);
   const limits = { ...config.limits, ...readRunningLimits(config.dataDir) };
@@ -82,7 +82,7 @@ function readConfig({ name }: Environment, input: Input, world: World): ServiceC
   return { ...config, limits, docsUrl, allowPrivate: readAllowPrivate(input, world) };
 }
 
-/** Why secrets can be neither sealed nor opened. */
+/** The reason why secrets can be neither sealed nor opened. */
 interface NoSealer {
   error: unknown;
 }
@@ -105,7 +105,7 @@ interface Parts {
   writes: boolean;
 }
 
-/** What a command hands to the routes. A part that only a running service has throws when a route reads it. */
+/** Builds the dependencies of the routes. A part that only a running service has throws when a route reads it. */
 function makeDeps({ store, config, input, world }: Parts, opened: Sealer | NoSealer): HttpDeps {
   const { clock } = world;
   const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
@@ -136,9 +136,9 @@ function makeDeps({ store, config, input, world }: Parts, opened: Sealer | NoSea
     bodies: new BodyRoom(clock),
     syncCap: new SyncCap(config.limits.syncChangesPerMinute),
     resolveTxt,
-    // A ticking schedule goes by the clock of this machine, as the server's does.
+    // A local command trusts this machine's clock, as the server does.
     scheduler: { trustsClock: () => true, recordDue },
-    // A server that runs here writes its receiver calls within a second.
+    // A server that runs here writes its recent requests within a second.
     writeRecentRequests: () => Promise.resolve(),
     projectFolder: null,
     readManual: refuseAbsent,

@@ -1,4 +1,4 @@
-/** Connects a command to the service that runs on a data directory, with a key of its own. */
+/** Connects a command to the service that runs on a data directory, with a key that belongs to the command. */
 import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
 import { requireCommandKey } from "../../../platform/account/command-key.ts";
 import { writeAudit } from "../../../platform/audit/audit.ts";
@@ -11,7 +11,7 @@ import type { World } from "../io.ts";
 import { readDataDir } from "../service-option.ts";
 import { Remote } from "./remote.ts";
 
-/** Returns the service, with a key that the command makes for itself under `name`. Fails with `service_not_running`. */
+/** Returns the service, with a key that the command creates under `name`. Fails with `service_not_running`. */
 export async function connectLocalService(input: Input, world: World, name: string): Promise<Remote> {
   const dataDir = readDataDir(input, world);
   const sealer = new Sealer(await loadMasterKey(dataDir, world.env.RELAY_MASTER_KEY || null));
@@ -41,7 +41,10 @@ export async function connectLocalService(input: Input, world: World, name: stri
   });
 }
 
-/** Whether a service holds the data directory. running.json is not enough: a killed service leaves it, and another program may listen there. */
+/**
+ * Reports whether a service holds the lock of the data directory. running.json is not enough: a killed service leaves it, and another
+ * program may listen there.
+ */
 function isServiceRunning(dataDir: string, world: World): boolean {
   try {
     lockDataDirectory(dataDir, "a relay command", world.clock.now()).release();

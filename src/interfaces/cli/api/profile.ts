@@ -1,6 +1,6 @@
 /**
- * Profiles: the servers that `relay login` signed this user in to, each with its key, in one file of the user's own configuration folder that
- * nobody else may read. It never asks a server anything.
+ * Stores profiles: the servers that `relay login` signed this user in to, each with its key. One file in the user's configuration folder
+ * holds them, and no other user can read it. This module sends no request.
  */
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -26,14 +26,14 @@ export interface Profile {
   app: string;
   environment: string;
   key: string;
-  /** Whose key it is. */
+  /** The owner to whom the key belongs. */
   owner: string;
-  /** When the key ends by itself. */
+  /** The time when the key expires. */
   endsAt: string;
 }
 
 interface Profiles {
-  /** The one that is meant where none is named. */
+  /** The name of the profile that a command uses if it names none. */
   default: string | null;
   profiles: Profile[];
 }
@@ -46,7 +46,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const OTHERS = 0o077;
 const FIELDS = ["url", "app", "environment", "key", "owner", "endsAt"] as const;
 
-/** Where they are; null where this user has no folder for configuration. */
+/** Returns the path of the profile file, or null if this user has no configuration folder. */
 export function profilePath({ env }: World, platform: string = process.platform): string | null {
   const home = env.HOME || env.USERPROFILE;
   const usual =
@@ -67,12 +67,12 @@ export function checkProfileName(name: string): string {
   );
 }
 
-/** What may be shown of a key, as the dashboard shows it. */
+/** Returns the part of a key that may be shown, as in the dashboard. */
 export function hintOf(key: string): string {
   return `${/^[a-z]+_[a-z]+_/.exec(key)?.[0] ?? ""}…${key.slice(-4)}`;
 }
 
-/** A file that others can read is made this user's alone, and that is told. */
+/** Reads the profiles. If other users can read the file, it removes their access and reports that. */
 export function readProfiles(world: World): Profiles {
   const path = profilePath(world);
   if (path === null || !isThere(path)) return { default: null, profiles: [] };
@@ -82,7 +82,7 @@ export function readProfiles(world: World): Profiles {
   return { ...held, default: held.profiles.some(({ name }) => name === first) ? first : null };
 }
 
-/** The profile of this name; fails with the ones there are. */
+/** Returns the profile of this name. Fails with the names that exist. */
 export function requireProfile(world: World, name: string): Profile {
   const { profiles } = readProfiles(world);
   const found = profiles.find((one) => one.name === name);
@@ -101,7 +101,7 @@ export function requireProfile(world: World, name: string): Profile {
   );
 }
 
-/** Fails where a profile could not be kept, before there is a key that would be lost. */
+/** Fails if a profile cannot be stored, before the command creates a key that would be lost. */
 export function requireProfileFile(world: World): string {
   const path = profilePath(world);
   if (path === null)
@@ -115,7 +115,7 @@ export function requireProfileFile(world: World): string {
   return path;
 }
 
-/** Keeps the profile, in the place of one of its name; the first one is the default, and any that is told to be. */
+/** Stores the profile and replaces one of the same name. It becomes the default with `isDefault` or if there is none yet. */
 export function saveProfile(world: World, profile: Profile, isDefault = false): void {
   const path = requireProfileFile(world);
   const before = readProfiles(world);
@@ -128,7 +128,7 @@ export function saveProfile(world: World, profile: Profile, isDefault = false): 
   write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
 }
 
-/** Takes the profile away; another one is the default only where it is the only one left. */
+/** Removes the profile. If it was the default, another profile becomes the default only if it is the only one left. */
 export function removeProfile(world: World, name: string): void {
   const path = profilePath(world);
   if (path === null) return;
@@ -149,7 +149,7 @@ function write(path: string, { default: first, profiles }: Profiles): void {
 function isThere(path: string): boolean {
   try {
     const found = lstatSync(path);
-    // A link may lead anywhere, a pipe waits for ever, a device has no end.
+    // A symbolic link may point anywhere, reading a pipe may never return, and a device has no end.
     if (found.isFile() && found.size <= MAX_FILE_BYTES) return true;
   } catch (error) {
     if (fileErrorCode(error) === "ENOENT" || fileErrorCode(error) === "ENOTDIR") return false;
@@ -158,7 +158,7 @@ function isThere(path: string): boolean {
   throw unusable(path, "it is no plain file of at most 1 MiB");
 }
 
-/** Keys in it open servers: a file of somebody else's is not believed, and nobody else reads this one. */
+/** Requires that this user owns the file and its folder, and removes other users' access. The keys in the file give access to servers. */
 function keepOwn(path: string, world: World): void {
   const mine = process.getuid?.();
   for (const [place, kept] of [

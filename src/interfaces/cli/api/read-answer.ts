@@ -27,7 +27,7 @@ export function readStrictly(answer: JsonObject, url: string): JsonObject {
   });
 }
 
-/** The server that answered last. */
+/** The URL of the server that answered last. */
 let answered: string | null = null;
 
 export function noteAnswer(url: string): void {

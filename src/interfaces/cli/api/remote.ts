@@ -1,6 +1,6 @@
 /**
- * A server that a command speaks to over HTTP, with a key of one environment. Which server that is, target.ts says. What it refuses is refused
- * here in its words; a key goes over plain http to this machine alone, and nowhere that an answer points to.
+ * Calls a server over HTTP with a key of one environment. target.ts decides which server. The command reports the server's refusals in the
+ * server's words. It sends a key over plain http only to this machine, and it follows no redirect.
  */
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
 import { type Problem, Refusal } from "../../../base/refusal.ts";
@@ -17,12 +17,12 @@ const DECODER = new TextDecoder();
 
 /** A server and the key for it. */
 interface Asked {
-  /** Its origin, without a trailing slash. */
+  /** The server's origin, without a trailing slash. */
   url: string;
   key: string | null;
-  /** The profile that names it; null where its address was given, or the service runs here. */
+  /** The profile that names the server. It is null if the user gave an address or the service runs here. */
   profile: string | null;
-  /** Milliseconds to wait for an answer; undefined: the usual time. */
+  /** The time to wait for an answer, in milliseconds. Undefined means the usual time. */
   patienceMs?: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export class Remote extends Api {
   }
 }
 
-/** What `/api/key` says of the key that asks. */
+/** The answer of `/api/key` about the key in the request. */
 interface KeyAnswer {
   app: string;
   environment: string;
@@ -58,15 +58,18 @@ interface KeyAnswer {
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * As `fetch`, but a server on this machine is asked itself: a proxy that the environment names (HTTP_PROXY) is another machine, which would read
- * the key, know no way back, and whose own answer would pass for the server's.
+ * Calls `fetch`, but bypasses a proxy (HTTP_PROXY) for a server on this machine. Such a proxy is another machine. It would read the key and
+ * could not reach this server, and its own answer could pass for the server's.
  */
 export function fetchFrom(url: string, init: RequestInit): Promise<Response> {
   const isHere = LOOPBACK.test(URL.parse(url)?.hostname ?? "");
   return fetch(url, { ...init, redirect: "manual", ...(isHere ? { proxy: false } : {}) });
 }
 
-/** The origin of a server as it is written, and where. Throws UsageError for what is none, and for http to another machine. */
+/**
+ * Returns the origin of a server. `where` names its source in errors. Throws UsageError for a text that is no origin, and for http to
+ * another machine.
+ */
 export function readServerUrl(text: string, where = "--url"): string {
   const url = text.replace(/\/+$/, "");
   const parsed = URL.parse(url);
@@ -81,7 +84,7 @@ export function readServerUrl(text: string, where = "--url"): string {
   return parsed.origin;
 }
 
-/** The server at this address, and the environment of the key. */
+/** Finds the server at this address and the environment of the key. */
 export async function findServer(
   text: string,
   key: string,
@@ -101,7 +104,7 @@ export async function findServer(
   return new Remote({ ...bare, app, environment });
 }
 
-/** Whose key it is. Fails with `service_not_running` where what answers is no relay server. */
+/** Asks the server which environment and owner the key belongs to. Fails with `service_not_running` if no relay server answers. */
 export async function askKey(remote: Asked): Promise<KeyAnswer> {
   const known = await askServer<Partial<KeyAnswer>>(remote, "GET", "/api/key");
   const { app, environment, owner, expiresAt } = { ...known };
@@ -109,7 +112,7 @@ export async function askKey(remote: Asked): Promise<KeyAnswer> {
   return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
 }
 
-/** What the server says is said to a program: to a person it is said where the key came from, and how they get another. */
+/** Adds to an `unauthenticated` refusal, which addresses a program, where the key came from and how the user gets another. */
 function sayWhoseKey(error: unknown, url: string): unknown {
   if (!(error instanceof Refusal) || error.code !== "unauthenticated") return error;
   return new Refusal(
@@ -118,7 +121,10 @@ function sayWhoseKey(error: unknown, url: string): unknown {
   );
 }
 
-/** Sends one request, and returns any answer. Fails with `service_not_running` where no answer comes. Follows no redirect, so the key goes nowhere else. */
+/**
+ * Sends one request, and returns any answer. Fails with `service_not_running` if no answer comes. Follows no redirect, so the key goes
+ * nowhere else.
+ */
 async function call(server: Asked, { method, path, body, mediaType }: Sent): Promise<Answered> {
   const { url, key, patienceMs = TIMEOUT_MS } = server;
   try {
@@ -148,13 +154,13 @@ export async function postText(
   return { status, text: DECODER.decode(bytes) };
 }
 
-/** No connection came about, so the server knows nothing of the call. */
+/** An error before a connection exists, so the server knows nothing of the request. */
 export class NothingSent extends CommandFailure {}
 
-/** What no connection is told by; a code that is not here may be of one that broke. */
+/** The error codes of a connection that never opened. Any other code may come from a connection that broke later. */
 const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 
-/** What a certificate that is not believed is told by; every other code is of a connection. */
+/** The error codes of a certificate that this machine does not trust. Every other code is about the connection. */
 const NOT_BELIEVED = /CERT|SIGNATURE|ALTNAME/;
 
 function sayUnreached(url: string, code: string): string {
@@ -163,7 +169,7 @@ function sayUnreached(url: string, code: string): string {
     : `Nothing answered at ${url} (${code}): start the service, or name the right address.`;
 }
 
-/** One request to a server, outside the routes of its environment too. Refuses as the server does. */
+/** Sends one request to a server, also outside the routes of the key's environment. Throws the server's refusal. */
 export async function askServer<Answer>(
   server: Asked,
   method: string,

@@ -37,14 +37,14 @@ export const TARGET: readonly Option[] = [
   { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
 ];
 
-/** `by`: what named the server. */
+/** The kind of server target. `by` is the flag, the variable or the default that names it. */
 export type ServerTarget =
   | { kind: "server"; url: string; by: "--url" | "RELAY_URL" }
   | { kind: "profile"; profile: Profile; by: "--profile" | "RELAY_PROFILE" | "default" };
 
 type Target = { kind: "folder" } | ServerTarget;
 
-/** Chooses the target. Throws UsageError where flags name two. `allowFolder`: whether it can be a data directory. */
+/** Chooses the target. Throws UsageError if flags name two. `allowFolder` allows a data directory. */
 export function chooseTarget(input: Input, world: World, allowFolder = true): Target {
   requireOneTarget(input);
   const [url, profileName] = [input.text("url"), input.text("profile")];
@@ -75,13 +75,13 @@ function findDefaultProfile(world: World): ServerTarget | null {
   return profile === undefined ? null : { kind: "profile", profile, by: "default" };
 }
 
-/** Whether a data directory exists, or an option names one: the command that opens it reports a missing one. */
+/** Reports whether a data directory exists, or an option names one. The command that opens it reports a missing one. */
 export function hasDataDirectory(input: Input, world: World): boolean {
   if (input.text("data-dir") !== null || input.text("database") !== null) return true;
   return existsSync(join(readDataDir(input, world), "relay.db"));
 }
 
-/** Returns the profile that is the target, and in words what named it; null for any other target. */
+/** Returns the profile that is the target, and in words its source. Returns null for any other target. */
 export function findTargetProfile(input: Input, world: World): { profile: Profile; from: string } | null {
   const target = chooseTarget(input, world);
   if (target.kind !== "profile") return null;
@@ -114,13 +114,13 @@ export function formatSource(by: ServerTarget["by"]): string {
   return by === "default" ? "the default profile" : by;
 }
 
-/** Throws UsageError where the profile's address is no origin that a key may be sent to. */
+/** Returns the server of a profile. Throws UsageError if the profile's address is no origin that may receive a key. */
 export function remoteOfProfile({ name, url, app, environment, key }: Profile, patienceMs?: number): Remote {
   const origin = readServerUrl(url, `The address of the profile ${name}`);
   return new Remote({ url: origin, app, environment, key, profile: name, patienceMs });
 }
 
-/** `shop/production at https://relay.example.com (profile shop)`. */
+/** Formats a server, such as `shop/production at https://relay.example.com (profile shop)`. */
 export function formatRemote({
   url,
   app,

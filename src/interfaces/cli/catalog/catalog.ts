@@ -1,4 +1,4 @@
-/** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
+/** Lists, sets and deletes the access slugs, products, plans and collections of an environment (`relay catalog …`). */
 import type { Static } from "typebox";
 import { type Json, type JsonObject, writeJson } from "../../../base/json.ts";
 import { MAX_PAGE_SIZE, type Page } from "../../../base/page.ts";
@@ -115,7 +115,7 @@ function pathOf(kind: Kind, name: string): string {
   return `${PATHS[kind]}/${encodeURIComponent(name)}`;
 }
 
-/** Saves it. A PUT changes an existing collection only, so a new one is posted. */
+/** Stores an item. A PUT changes an existing collection only, so a new one is posted. */
 async function setItem(api: Api, kind: Kind, name: string, value: JsonObject): Promise<Warnings> {
   try {
     return (await api.request<{ warnings: Warnings }>("PUT", pathOf(kind, name), value)).warnings;

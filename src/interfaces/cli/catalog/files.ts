@@ -1,4 +1,7 @@
-/** `relay files …`: the files that records hold, as the dashboard's Records › Files shows them; a file that is written here never takes another's place. */
+/**
+ * Lists, uploads, downloads and deletes the files of records (`relay files …`), as Records › Files does in the dashboard. A download never
+ * overwrites a file.
+ */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { writeJson } from "../../../base/json.ts";
@@ -102,7 +105,6 @@ async function readBytes(world: World, path: string | undefined): Promise<Uint8A
   return await readFile(whole);
 }
 
-/** A file with its bytes. */
 interface Fetched {
   id: string;
   name: string;
@@ -140,7 +142,7 @@ export const filesDownload: Command = {
         content: bytes,
       };
     });
-    // A name holds no slash, and one that only a server says may hold anything.
+    // A file name has no slash, but the name that a server sends may hold anything.
     const to = resolve(world.cwd, input.text("to") ?? basename(file.name));
     await writeFile(to, content, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       throw sayUnwritten(to, error);

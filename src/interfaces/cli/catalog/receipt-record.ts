@@ -1,6 +1,6 @@
 /**
- * `relay receipts record`: a payment that was taken elsewhere, as Record a payment… in the dashboard does it. What the person gets is said before,
- * and a payment is known by its ref: written again, as after an answer that was lost, it is the same receipt.
+ * Records a payment that was taken elsewhere (`relay receipts record`), as Record a payment… does in the dashboard. The command first shows
+ * what the person gets. The ref identifies the payment, so the command can run again after a lost answer and returns the same receipt.
  */
 
 import { isCurrency } from "../../../base/currency.ts";
@@ -26,19 +26,19 @@ const MAX_AMOUNT = 999_999_999_999;
 
 interface Recorded {
   receipt: PurchaseView;
-  /** false: it was recorded before. */
+  /** False if the payment was recorded before. */
   created: boolean;
 }
 
-/** What the payment is for, as the catalog and the person stand now. */
+/** The item that the payment is for and the person who gets it, in their current state. */
 interface Bought {
   person: { id: string; email: string; isSuspended: boolean; plan: string | null };
-  /** The entitlement and the credits of a product; a plan's name is its entitlement. */
+  /** The entitlement and the credits of a product. A plan's name is its entitlement. */
   key: string;
   credits: number;
-  /** The relay that sells it. */
+  /** The relay that sells the item. */
   relay: string | null;
-  /** The receipt that stands under this ref. */
+  /** The stored receipt with this ref. */
   before: PurchaseView | null;
 }
 
@@ -96,7 +96,7 @@ export const receiptsRecord: Command = {
   },
 };
 
-/** Throws UsageError. What the service itself refuses is left to it. */
+/** Reads the payment from the options. Throws UsageError. The service checks the rest. */
 function readPayment(input: Input): Payment {
   const [product, plan, currency] = ["product", "plan", "currency"].map((name) => input.text(name));
   if ((product == null) === (plan == null))
@@ -179,7 +179,7 @@ async function readPlan(api: Api, name: string): Promise<Item> {
   return { ...plan, key: name, credits: 0 };
 }
 
-/** A ref that is there already gives nothing, or is refused: there is nothing to ask. */
+/** Shows what the person gets, and asks. A ref with a receipt gives nothing, so the command then asks nothing. */
 async function askFirst(input: Input, world: World, payment: Payment, bought: Bought): Promise<void> {
   if (bought.before !== null) return;
   const { ref, product, plan, amountMinor = null, currency = null } = payment;
@@ -239,7 +239,7 @@ function sayBefore(receipt: PurchaseView): string {
   return `The payment ${ref} was recorded before, at ${createdAt}, for ${item} of ${whose(receipt)}: nothing changed.${back}`;
 }
 
-/** Fails where the line says another amount than the receipt of its ref: then it may be another payment. */
+/** Fails if the command states another amount than the receipt with this ref, because it may be another payment. */
 function requireAlike({ ref, amountMinor, currency }: Payment, receipt: PurchaseView): void {
   const said = formatAmount(amountMinor ?? null, currency ?? null);
   const stands = formatAmount(receipt.amountMinor, receipt.currency);

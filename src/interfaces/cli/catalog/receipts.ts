@@ -1,4 +1,4 @@
-/** `relay receipts …`: what was paid, and taking back what any purchase gave, as Refund… on the dashboard's Selling page does it. It moves no money. */
+/** Lists payments, and takes back what a purchase gave (`relay receipts …`), as Refund… does on the dashboard's Selling page. It moves no money. */
 
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
@@ -68,13 +68,13 @@ function stateOf({ kind, refundedBy, movedTo }: PurchaseView): string {
   return refundedBy === null ? "paid" : "refunded";
 }
 
-/** A refund of a relay's purchase that names no relay was made by hand. */
+/** Returns who made a receipt. A refund of a relay's purchase that names no relay was made by hand. */
 function fromOf({ relay, origin }: PurchaseView): string {
   return relay ?? (origin === "relay" ? "by hand" : origin);
 }
 
 interface Refunded {
-  /** The refund's, or the receipt's where it was taken back before. */
+  /** The receipt of the refund, or of the purchase if it was already refunded. */
   receipt: PurchaseView;
   created: boolean;
 }
@@ -129,7 +129,7 @@ function requireBought(ref: string, bought: PurchaseView | undefined): PurchaseV
   );
 }
 
-/** Says what is taken back, and asks unless the line confirms it. Of what was taken back before there is nothing to ask. */
+/** Shows what the refund takes back, and asks unless the command confirms it. After an earlier refund there is nothing to ask. */
 async function askFirst(
   input: Input,
   world: World,

@@ -1,4 +1,7 @@
-/** `relay records set` and `relay records delete`, as the dashboard's Records does it; here audited as an owner's edit is, by field names alone. */
+/**
+ * Sets and deletes records (`relay records set`, `relay records delete`), as the dashboard's Records does. On a data directory, the audit
+ * names only the fields that changed, as for an owner's edit.
+ */
 
 import { type JsonObject, writeJson } from "../../../base/json.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
@@ -109,7 +112,7 @@ export const recordsDelete: Command = {
   },
 };
 
-/** Of its data, as much as says which one it is. */
+/** The most characters of a record's data that identify it in the question. */
 const MAX_TOLD_CHARS = 300;
 
 async function askFirst(input: Input, world: World, { id, data }: RecordItem): Promise<void> {

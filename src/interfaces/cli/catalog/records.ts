@@ -1,4 +1,4 @@
-/** `relay records …`: a collection's records, as the dashboard's Records shows and edits them; relays that watch the collection hear of each change. */
+/** Lists and shows a collection's records (`relay records …`), as the dashboard's Records does. Relays that watch the collection get each change. */
 import { writeJson } from "../../../base/json.ts";
 import type { RecordItem } from "../../../shop/records/record.ts";
 import type { Api } from "../api/api.ts";
@@ -72,7 +72,7 @@ export const recordsShow: Command = {
   },
 };
 
-/** Its path there, whole where its ending was written. */
+/** Returns the path of a record. `text` is its id or the ending of its id. */
 export async function findRecordPath(api: Api, name: string, text: string): Promise<string> {
   const path = recordsPath(name);
   const id = await wholeId(text, "records", (most, cursor) => api.page<RecordItem>(path, {}, most, cursor));

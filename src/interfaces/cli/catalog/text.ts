@@ -1,4 +1,4 @@
-/** A thing of the catalog in words, as a list shows it: what a product grants and where it is sold, a collection's fields. */
+/** Describes an item of the catalog for a list: what a product grants and where it is sold, or a collection's fields. */
 import { isJsonObject, type Json, type JsonObject } from "../../../base/json.ts";
 
 export const KINDS = ["access", "product", "plan", "collection"] as const;
@@ -26,7 +26,7 @@ function saySold(soldThrough: Json | undefined): string {
   return kind === "relay" ? `sold${at} through the relay ${relay}` : `sold${at}`;
 }
 
-/** `with order text (required), amount number`. */
+/** Formats fields, such as `with order text (required), amount number`. */
 function sayFields(fields: JsonObject): string {
   const each = Object.entries(fields).map(([name, field]) => {
     const { type, required } = field as JsonObject;

@@ -1,4 +1,4 @@
-/** `relay problems …` and `relay alerts …`: what is wrong now, what the owner was told of, and that it is seen to. */
+/** Lists current problems and sent alerts, and resolves them (`relay problems …`, `relay alerts …`). */
 
 import { writeJson } from "../../../base/json.ts";
 import type { AlertView } from "../../../platform/audit/alert.ts";

@@ -1,4 +1,4 @@
-/** `relay audit …`: who changed what, when, and what it was before. */
+/** Lists who changed what and when, with the value before (`relay audit …`). */
 import { type Json, writeJson } from "../../../base/json.ts";
 import { listDifferences } from "../../../base/json-diff.ts";
 import { type AuditView, listAudit, SERVER_SCOPE } from "../../../platform/audit/audit.ts";
@@ -40,7 +40,7 @@ export const auditList: Command = {
   },
 };
 
-/** What belongs to no environment: owners, their sessions, apps, logins, backups. */
+/** Lists the changes that belong to no environment: owners, their sessions, apps, sign-ins, backups. */
 export const adminAudit: Command = {
   words: ["admin", "audit"],
   summary: "who changed what of the whole server",
@@ -58,7 +58,7 @@ export const adminAudit: Command = {
 };
 
 async function sayAudit(input: Input, world: World, changes: Listing<AuditView>): Promise<void> {
-  // An id says nothing to a reader where a name is known; a script goes on getting the id.
+  // A terminal shows the name of an actor or target instead of its id. A script gets the id.
   const named = (words: string, name: string | null): string =>
     world.screen.columns === null || input.on("whole") || name === null
       ? words
@@ -75,7 +75,7 @@ async function sayAudit(input: Input, world: World, changes: Listing<AuditView>)
   });
 }
 
-/** The fields that differ with both values, in a line. */
+/** Formats the fields that differ, with both values, in one line. */
 function sayChanged({ before, after }: AuditView): string {
   const fields = listDifferences((before ?? {}) as Json, (after ?? {}) as Json);
   const line = fields

@@ -1,4 +1,4 @@
-/** `relay domain …`: the domain that an environment's mail is sent from: shown with its DNS record, set, and verified. */
+/** Shows, sets and verifies the domain that sends an environment's mail, with its DNS record (`relay domain …`). */
 
 import { type Json, writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";

@@ -1,6 +1,6 @@
 /**
- * `relay emails …`: the results of mail, and mail sent manually. On a data directory the command itself sends, with the settings of the environment
- * and next to a running server or without one. A remote server sends its own mail.
+ * Lists sent mail, and sends mail manually (`relay emails …`). On a data directory the command itself sends, with the settings of the
+ * environment, even while a server runs. A remote server sends its own mail.
  */
 
 import { EMAIL_STATES, type EmailView } from "../../../platform/mail/email.ts";
@@ -119,7 +119,7 @@ export const emailsTest: Command = {
   },
 };
 
-/** 0 when the mail was taken, or kept in the mailbox of local development. */
+/** Reports the result. The exit code is 0 if the mail server accepted the mail, or the mailbox of local development stored it. */
 function sayEnd(world: World, { id, to, state, message }: EmailView): number {
   const end = state === "mailbox" ? "kept here, as local development sends nothing" : state;
   world.say(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);

@@ -1,4 +1,4 @@
-/** `relay keys …`: API keys. One is written to standard output once, and stored as a hash alone. */
+/** Manages API keys (`relay keys …`). A new key goes to stdout once, and the store holds only its hash. */
 
 import { writeJson } from "../../../base/json.ts";
 import { MAX_PAGE_SIZE } from "../../../base/page.ts";

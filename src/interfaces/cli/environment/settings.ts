@@ -1,6 +1,6 @@
 /**
- * `relay settings …`: an environment's settings, shown and changed one at a time by their names. A secret is read from
- * standard input alone, so that no list of processes and no shell history holds it.
+ * Shows an environment's settings, and changes one by name (`relay settings …`). It reads a secret only from stdin, so neither the process
+ * list nor the shell history contains it.
  */
 
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
@@ -15,11 +15,11 @@ import { ALLOW_PRIVATE, BASE_URL, readDataDir } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
 
 type Setting = Json | undefined;
-/** A server of 0.10 tells no warnings. */
+/** The answer to a change. A server of version 0.10 sends no warnings. */
 type Changed = { settings: SettingsView; warnings?: Warning[] };
 type Kind = "switch" | "text" | "secret" | "json";
 
-/** What can be set, as `PUT …/settings` names it, but for the alerts' own switches. */
+/** The settings that can be set, with the names of `PUT …/settings`. The switches of alerts are not listed. */
 const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
   held: { kind: "switch", help: "on keeps what arrives and runs nothing; off runs each relay's in order" },
   processorSecret: { kind: "secret", help: "of the scheme processor; none removes it" },
@@ -71,7 +71,7 @@ export const settingsGet: Command = {
   },
 };
 
-/** What is set as `held` is shown as since when. */
+/** Returns the field that shows a setting: `held` is shown as the time since when. */
 function shownAs(name: string): string {
   return name === "held" ? "heldAt" : name;
 }
@@ -111,7 +111,7 @@ export const settingsSet: Command = {
     const change = nest(name.split("."), value);
     let foundSoon = "";
     const { settings, warnings = [] } = await withApi("write", input, world, async (api) => {
-      // A hold holds as soon as it is stored. A server reads its release and a secret once a second.
+      // A hold takes effect at once. A server reads its release and a secret once a second.
       if ((name === "held" && value === false) || kindOf(name) === "secret")
         foundSoon = formatPickupDelay(api, input, world);
       const { version } = (await api.request<{ settings: SettingsView }>("GET", PATH)).settings;
@@ -161,7 +161,7 @@ async function readValue(name: string, text: string | undefined, world: World): 
   return kind === "text" ? text : await readServer(name, text, world);
 }
 
-/** A mail server; what signs in needs its password. */
+/** Reads a mail server. One with a user name needs a password. */
 async function readServer(name: string, text: string, world: World): Promise<Json> {
   let server: unknown;
   try {
@@ -190,7 +190,7 @@ function at(value: JsonObject, name: string): Setting {
   return found;
 }
 
-/** A value as it is set, where it can be: on, off, none. */
+/** Formats a value as `settings set` accepts it, if it can be set: on, off, none. */
 function sayValue(name: string, value: Json): string {
   if (name === "heldAt" || name === "held") return value === null ? "off" : `on since ${value}`;
   if (typeof value === "string") return value;
@@ -200,7 +200,7 @@ function sayValue(name: string, value: Json): string {
   return value ? yes : no;
 }
 
-/** Each value under its dotted name. */
+/** Lists each value under its dotted name. */
 function listValues(name: string, value: Json): string[][] {
   if (!isJsonObject(value)) return [[name === "heldAt" ? "held" : name, sayValue(name, value)]];
   return Object.entries(value).flatMap(([part, one]) =>

@@ -1,4 +1,4 @@
-/** `relay replays …`: replaying every failed or dead event that a filter chooses, or what was done for another person, as a job of the service. */
+/** Replays the failed or dead events that a filter matches, or events of another person, as a job (`relay replays …`). */
 
 import { toIso } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
@@ -29,7 +29,7 @@ const FILTERS: readonly Option[] = [
   { ...UNTIL, help: "that arrived before this time, or so long ago" },
 ];
 
-/** As it is asked for: a person by address or id. Throws UsageError. */
+/** Reads the filter. It names a person by address or id. Throws UsageError. */
 function readFilter(input: Input, world: World): BulkFilter {
   const [relay, reason, trigger, person] = [
     input.text("relay"),
@@ -100,7 +100,7 @@ function writePlan(
   ].join("\n");
 }
 
-/** Events whose work was done for another person than they are about now. */
+/** Describes events whose work was for another person than they are about now. */
 function sayOther(events: number, move: boolean): string[] {
   if (events === 0) return [];
   const start = `${say(events)} did work for another person than they are about now`;

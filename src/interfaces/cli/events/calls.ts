@@ -1,6 +1,6 @@
 /**
- * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
- * with what to do, and a line for each as it comes. A running service writes them within a second.
+ * Lists the requests that created no event (`relay calls …`), each with its cause. The list includes requests to unknown receivers. The
+ * commands show one request with advice, or print each new one. A running service writes them within a second.
  */
 import { toIsoOrNull } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
@@ -27,10 +27,10 @@ import type { Column } from "../terminal/table.ts";
 import { follow } from "../terminal/tail.ts";
 import { sayList, saySheet } from "../terminal/terminal.ts";
 
-/** One page of the API. */
+/** The size of one page of the API. */
 const MAX_TAILED = MAX_PAGE_SIZE;
 
-/** What a call to a name that no receiver has is refused for. */
+/** The refusal code of a request to an unknown receiver. */
 const UNKNOWN = "unknown_receiver";
 
 const CALL_FILTERS: readonly Option[] = [
@@ -60,7 +60,7 @@ export const callsList: Command = {
   async run(input, world) {
     const limit = readLimit(input);
     const filter = readCallFilter(input, world);
-    // All that are kept are few enough to be counted.
+    // The retained requests are few, so the command counts all of them.
     const counts = world.screen.columns !== null && !input.on("json");
     const most = counts ? MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES : limit + 1;
     const calls = await withApi("read", input, world, (api) => listCalls(api, filter, most));
@@ -101,7 +101,7 @@ export const callsTail: Command = {
   async run(input, world) {
     const filter = readCallFilter(input, world);
     await withApi("read", input, world, (api) => {
-      // A data directory is read every half second without a request, so a look can hold every stored call.
+      // A data directory is read every half second without a request, so one read can include every stored request.
       const most = api.isLocal ? MAX_RECENT_CALLS : MAX_TAILED;
       const look = () => listCalls(api, filter, most);
       return follow(api, input, world, { ...TAIL, look });
@@ -109,12 +109,12 @@ export const callsTail: Command = {
   },
 };
 
-/** A name that no receiver has is one row, called again and again. */
+/** Returns the key that identifies a row. All requests to one unknown name share a row, and the row's count grows. */
 function keyOf({ id, count }: RecentRequestView): string {
   return `${id} ${count}`;
 }
 
-/** Recent calls, and calls to names that no receiver has, newest first. */
+/** Lists recent requests, including those to unknown receivers, newest first. */
 async function listCalls(api: Api, filter: RequestFilter, limit: number): Promise<RecentRequestView[]> {
   const { relay, outcome, code, sinceMs = null } = filter;
   const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };
@@ -155,7 +155,7 @@ const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
   { heading: "CAUSE", value: ({ cause }) => cause, cut: 20, keep: 5, raw: true },
 ];
 
-/** `401 bad_signature`, `200 ignored`. */
+/** Formats the answer, such as `401 bad_signature` or `200 ignored`. */
 function answerOf({ outcome, code }: RecentRequestView): string {
   return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
 }

@@ -1,6 +1,4 @@
-/**
- * `relay events …`: what happened, one event with its attempts, taking its payload out, and a line for each as it comes.
- */
+/** Lists events, shows one with its attempts, removes its payload, and prints each new event (`relay events …`). */
 
 import { toIsoOrNull } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
@@ -57,7 +55,7 @@ function readEventFilter(input: Input, world: World): EventFilter {
   };
 }
 
-/** The filter as the API takes it. */
+/** Returns the filter in the form of the API. */
 function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
   return { ...filter, since: toIsoOrNull(sinceMs ?? null), until: toIsoOrNull(untilMs ?? null) };
 }
@@ -95,7 +93,7 @@ export const eventsList: Command = {
   },
 };
 
-/** Events have counts of their own, which reach further than counting them does. */
+/** Adds the total number of events from the event counts, which count further than paging does. */
 async function addCount(
   listed: Listing<EventItem>,
   count: () => Promise<EventCounts>,
@@ -108,12 +106,12 @@ async function addCount(
   return { ...listed, of: { total, atLeast: counted.some(({ isMore }) => isMore) } };
 }
 
-/** The id of the event that is named by its id or by the id's ending. */
+/** Finds an event by its id or by the ending of the id, and returns its id. */
 export function findEventId(api: Api, text: string): Promise<string> {
   return wholeEventId(text, (most, cursor) => api.page<EventItem>("/events", {}, most, cursor));
 }
 
-/** A POST about an event, which answers the event; answers its id. */
+/** Sends a POST about an event and returns the event's id. */
 export async function postEvent(api: Api, path: string, sent: object = {}): Promise<string> {
   const { event } = await api.request<{ event: { id: string } }>("POST", path, sent);
   return event.id;
@@ -136,7 +134,7 @@ export const eventsShow: Command = {
   },
 };
 
-/** A server tells the page of each code too; the terminal has relay help for it. */
+/** Removes the docs link that a server adds for each code. The terminal has relay help for it. */
 function withoutDocs(event: EventView): EventView {
   const runs = event.runs.map((run) => ({
     ...run,
@@ -163,7 +161,7 @@ export const eventsExpunge: Command = {
   },
 };
 
-/** Overwrites the pages that the payload was on. A server does so by itself. */
+/** Overwrites the database pages that contained the payload. A server does that itself. */
 function vacuum(input: Input, world: World): Promise<void> {
   return withStore(input, world, async (store) => {
     while (await store.vacuumStep({ everything: true }));

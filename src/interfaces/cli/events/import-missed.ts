@@ -1,4 +1,7 @@
-/** `relay import-missed`: an export of what a provider lists and never delivered, entered as if received; the plan first, then exactly those lines. */
+/**
+ * Imports events that the provider lists but never delivered (`relay import-missed`), as if they had arrived. It shows the plan first, then
+ * imports exactly those lines.
+ */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { sleep } from "../../../base/clock.ts";
@@ -18,10 +21,10 @@ import { count } from "../sync/plan-lines.ts";
 import { MissedTally as Tally } from "./import-summary.ts";
 
 const MAX_FILE_MB = 256;
-/** Of one request, which is one batch. */
+/** The most bytes of one request, which is one batch. */
 const BATCH_BYTES = 900 * 1024;
 const TELL_EVERY_MS = 500;
-/** Beside the second that each try waits. */
+/** The time between tries, in addition to the second that each try waits for the database. */
 const TRY_AGAIN_MS = 200;
 const MAX_TRIES = 10;
 
@@ -75,7 +78,7 @@ interface Asked {
   version: number | null;
 }
 
-/** Has one batch planned or stored. */
+/** Plans or stores one batch. */
 type Send = (bytes: Uint8Array, asked: Asked) => Promise<ImportView>;
 
 function sendBatches(api: Api, input: Input, world: World): Send {
@@ -88,7 +91,7 @@ function sendBatches(api: Api, input: Input, world: World): Send {
   };
 }
 
-/** Waits for a server that runs what entered: it may hold the database for longer than a write waits. */
+/** Waits while a server runs the imported events, because it may hold the database for longer than a write waits. */
 async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: World): Promise<Result> {
   for (let left = MAX_TRIES; ; left--) {
     try {
@@ -100,7 +103,7 @@ async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: Wo
   }
 }
 
-/** Shows the plan, asks, and carries it out. Answers the exit code. */
+/** Shows the plan, asks, and carries it out. Returns the exit code. */
 async function carry(send: Send, bytes: Uint8Array, input: Input, world: World): Promise<number> {
   const file = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   const plan = await passOver(send, bytes, { dryRun: true, file, version: null }, world);
@@ -145,7 +148,7 @@ async function requireYes({ counts }: Tally, input: Input, world: World): Promis
   );
 }
 
-/** Every batch of the file, one after another. */
+/** Sends every batch of the file in sequence. */
 async function passOver(
   send: Send,
   bytes: Uint8Array,
@@ -180,7 +183,7 @@ async function passOver(
 }
 
 interface Batch {
-  /** null: a line that is too long to be sent. */
+  /** Null for a line that is too long to send. */
   bytes: Uint8Array | null;
   firstLine: number;
   lines: number;
@@ -203,6 +206,6 @@ function* batchesOf(bytes: Uint8Array): Generator<Batch> {
     yield { bytes: null, firstLine, lines };
     [start, firstLine, lines] = [end, firstLine + lines, 0];
   }
-  // A file without lines is sent too: the relay may be none that takes them.
+  // Sends a file without lines too, because the relay may refuse imports.
   if (lines > 0 || firstLine === 1) yield { bytes: bytes.subarray(start, end), firstLine, lines };
 }

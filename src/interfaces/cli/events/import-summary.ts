@@ -1,11 +1,11 @@
-/** What became of the lines of an import, or in a plan would: counts, and the causes of those that do not enter, by the numbers of their lines. */
+/** Summarizes an import or its plan: counts, and the causes of ignored and refused lines with their line numbers. */
 import { plain } from "../../../base/text.ts";
 import type { ImportLineView } from "../../../engine/receiver/import.ts";
 
-/** Causes that are shown of lines that do not enter, and lines of each. */
+/** The most causes that a summary shows for lines that are not imported, and the most lines of each. */
 const SHOWN_CAUSES = 10;
 const SHOWN_LINES = 8;
-/** Lines that --json lists one by one. */
+/** The most lines that --json lists. */
 const LISTED_LINES = 1_000;
 
 interface Cause {
@@ -16,23 +16,23 @@ interface Cause {
   count: number;
 }
 
-/** What became of the lines so far. */
+/** The result of the lines so far. */
 export class MissedTally {
   readonly counts = { new: 0, known: 0, ignored: 0, refused: 0 };
-  /** Of the new ones. */
+  /** The number of new lines with a verified signature. */
   verified = 0;
   unsigned = 0;
   /** The number of the last line. */
   lines = 0;
-  /** The relay's, that judged them. */
+  /** The version of the relay that checked the lines. */
   version: number | null = null;
-  /** The first refused line's. */
+  /** The code of the first refused line. */
   refusedCode: string | null = null;
   readonly #known = new Set<string>();
   readonly #causes = new Map<string, Cause>();
   readonly #listed: ImportLineView[] = [];
 
-  /** `planned`: an event that comes twice is new once. */
+  /** Adds a line. In a plan (`planned`), an event that occurs twice counts as new only once. */
   add(line: ImportLineView, planned: boolean): void {
     const { key, code, message } = line;
     const outcome =
@@ -48,7 +48,7 @@ export class MissedTally {
     const cause = this.#causes.get(name) ?? { outcome, code, message: message ?? "", lines: [], count: 0 };
     cause.count += 1;
     if (cause.lines.length < SHOWN_LINES) cause.lines.push(line.line);
-    // What `when` is compared with may be another in each line.
+    // Each line may have a different cause, because the message names the value that `when` compares.
     if (this.#causes.size < LISTED_LINES) this.#causes.set(name, cause);
   }
 
@@ -58,7 +58,7 @@ export class MissedTally {
     this.add({ line, outcome: "refused", code: "body_too_large", message, ...nothing }, false);
   }
 
-  /** The plan, line by line. */
+  /** Formats the summary, line by line. */
   words(): string[] {
     const { new: made, known, ignored, refused } = this.counts;
     const of = (outcome: Cause["outcome"]) =>

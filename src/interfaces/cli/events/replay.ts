@@ -1,4 +1,4 @@
-/** `relay events replay`: running one event again, or saying first what that would do. The running service takes up by itself what is queued here. */
+/** Replays one event (`relay events replay`), or shows first what that would do. The running service picks up what the command queues. */
 
 import { writeJson } from "../../../base/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../../../base/limit.ts";

@@ -1,4 +1,4 @@
-/** `relay events retry` and `relay relays retry`: trying now what waits for its retry. The running service takes up by itself what is due here. */
+/** Retries waiting events now (`relay events retry`, `relay relays retry`). The running service picks up what becomes due. */
 
 import { writeJson } from "../../../base/json.ts";
 import type { TriedEvents } from "../../../engine/event/retry-now.ts";
@@ -39,7 +39,7 @@ export const relaysRetry: Command = {
     const { tried, stopped } = await withApi("write", input, world, async (api) => {
       const path = `/relays/${encodeURIComponent(name)}/retry`;
       const { tried, stopped } = await api.request<TriedEvents>("POST", path);
-      // A server of an earlier version does not say it.
+      // A server of an earlier version does not send `stopped`.
       return { tried, stopped: stopped ?? null };
     });
     if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));

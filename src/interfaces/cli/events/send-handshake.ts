@@ -1,4 +1,4 @@
-/** `relay send --handshake`: what a relay's sender asks when the URL is registered, asked as it would, and what was answered. */
+/** Sends the handshake that a relay's sender sends when the URL is registered (`relay send --handshake`), and shows the answer. */
 import { randomBytes } from "node:crypto";
 import { writeJson } from "../../../base/json.ts";
 import { requireRelay } from "../../../rules/relay/relay.ts";
@@ -10,17 +10,17 @@ import { openSealerHere, withEnvironment } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { hasDatabase } from "./send-local.ts";
 
-/** A receiver that is sent to, and as whom. */
+/** The receiver to send to, with the secret that signs. */
 export interface SendTarget {
   trigger: ReceiverTrigger;
   url: string;
   /** The receiver secret, or the sender's private key. */
   secret: string;
-  /** Where the relay was found in the data directory; null: it was not. */
+  /** The environment of the relay in the data directory, or null if the relay is not there. */
   environmentId: number | null;
 }
 
-/** The call to make, signed where the sender signs it. */
+/** Builds the request, signed if the sender signs it. */
 export async function makeHandshakeCall(
   name: string,
   { trigger: { verify }, url, secret }: SendTarget,
@@ -43,7 +43,7 @@ export async function makeHandshakeCall(
   return { url, init: { method, headers: signed.headers, body: signed.body as BodyInit } };
 }
 
-/** "" where the handshake needs none. */
+/** Returns the verify token, or an empty string if the handshake needs none. */
 async function findVerifyToken(
   name: string,
   { byToken }: NamedHandshake,

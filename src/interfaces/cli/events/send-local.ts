@@ -1,6 +1,6 @@
 /**
- * `relay send` where no call is posted: an explanation of what the relay would do, with no effect; and in local development a tick by hand, or
- * a record that a record-change relay watches, each marked as what it is.
+ * Runs `relay send` without a request over HTTP. It explains what the relay would do, without any effect. In local development it also
+ * sends a schedule's tick, or writes a record that a record-change relay watches. It marks both as a test.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ import { wholeEventId } from "../terminal/id-suffix.ts";
 import { pagesOf } from "../terminal/listing.ts";
 import { writeOutcome } from "./text.ts";
 
-/** What is sent: the text of `--data`, or null for an example. */
+/** The data to send: the text of `--data`, or null for an example. */
 type Given = Pick<SimulateInput, "body" | "contentType"> | null;
 
 const BY = "relay send";
@@ -41,7 +41,7 @@ function findEventId(store: Store, environmentId: number, text: string): Promise
   return wholeEventId(text, pages);
 }
 
-/** Explains what the relay would do, and shows it. Answers the exit code: 1 where the call would be refused or an action fail. */
+/** Explains what the relay would do, and shows it. Returns exit code 1 if the relay would refuse the request or an action would fail. */
 export async function explainHere(name: string, given: Given, input: Input, world: World): Promise<number> {
   const explanation = await withRelays(input, world, async (house, environment) => {
     const relay = (await house.relays.current()).relays.find(
@@ -77,7 +77,7 @@ function writeExplanation({ steps, would, message, warnings }: Simulation): stri
   ].join("\n");
 }
 
-/** The few lines of a detail that a reader needs; --json has all of it. */
+/** Selects the lines of a detail that a reader needs. --json shows all of it. */
 function showDetail(step: Simulation["steps"][number]["step"], detail: Json): string[] {
   if (step === "signed_text" && isJsonObject(detail)) return [String(detail.text)];
   if ((step === "map" || step === "parts") && Array.isArray(detail)) return detail.map(showPart);
@@ -86,7 +86,7 @@ function showDetail(step: Simulation["steps"][number]["step"], detail: Json): st
   return [rendered, sends].flatMap((one) => (one === null ? [] : [writeJson(one)]));
 }
 
-/** A mapped name and what it is, or where a part stands and how it is written. */
+/** Formats a mapped name with its value, or the place and the form of a part. */
 function showPart(one: Json): string {
   if (!isJsonObject(one)) return writeJson(one);
   const { name, path, found, value = null, part, ...place } = one;
@@ -96,7 +96,7 @@ function showPart(one: Json): string {
   return `${part}: ${where.join(", ")}`;
 }
 
-/** Sends a relay that waits for no call what it waits for, in local development alone. Answers the id of its event. */
+/** Triggers a relay that waits for no request, in local development only. Returns the id of its event. */
 export async function sendHere(
   name: string,
   given: Given,
@@ -153,7 +153,7 @@ async function sendRecord(
   return await awaitEvent(store, relay, recordId, world);
 }
 
-/** The relay's event about the record, once the service has made it. */
+/** Waits for the relay's event about the record, and returns its id. */
 async function awaitEvent(store: Store, relay: LiveRelay, recordId: string, world: World): Promise<string> {
   const begun = world.clock.monotonicMs();
   const { environmentId, name } = relay;
@@ -209,7 +209,7 @@ async function withRelays<Result>(
   });
 }
 
-/** Answers the exit code: 0 when it is done, or still waiting after a while; 1 when it failed. */
+/** Waits for an event and returns the exit code: 1 if it failed, 0 if it is done or still waits. */
 export async function waitForEvent(
   id: string,
   environmentId: number,
@@ -236,7 +236,7 @@ export async function waitForEvent(
   });
 }
 
-/** Whether the data directory can be looked into at all. */
+/** Reports whether the data directory has a SQLite database. */
 export function hasDatabase(input: Input, world: World): boolean {
   return existsSync(join(readDataDir(input, world), "relay.db"));
 }

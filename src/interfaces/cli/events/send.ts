@@ -1,6 +1,6 @@
 /**
- * `relay send`: an event as the provider would send it, signed with the relay's own recipe and secret, posted to the real receiver URL.
- * It goes the whole way over HTTP; nothing is put into the store beside it.
+ * Sends an event as the provider would send it (`relay send`), signed with the relay's own recipe and secret. It posts the event to the
+ * real receiver URL, and writes nothing to the store directly.
  */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -31,7 +31,7 @@ import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-local.t
 
 const TIMEOUT_MS = 15_000;
 
-/** What to do next, by the code of a refusal. */
+/** The next step for each refusal code. */
 const NEXT: Readonly<Record<string, string>> = {
   bad_signature:
     "The secret used is not the relay's: check service/.secrets.json, or give the current one by RELAY_SECRET.",
@@ -103,7 +103,7 @@ export const send: Command = {
   },
 };
 
-/** Where to post to, and as whom. Fails with a sentence where one of them is not to be found. */
+/** Finds the receiver URL and the secret. Fails if one of them cannot be found. */
 async function findSendTarget(name: string, input: Input, world: World): Promise<SendTarget> {
   const stored = await findStored(name, input, world);
   const trigger = stored?.trigger ?? (await readFileTrigger(name, input, world));
@@ -121,7 +121,7 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
   };
 }
 
-/** The relay as the data directory holds it: what the service verifies against. */
+/** Finds the relay in the data directory, which has the definition that the service verifies against. */
 async function findStored(name: string, input: Input, world: World) {
   if (!hasDatabase(input, world)) return null;
   return await withEnvironment(
@@ -190,7 +190,7 @@ async function readSecret(
   );
 }
 
-/** What --data holds; null without it. */
+/** Reads the content of --data. Returns null without the option. */
 async function readGiven(input: Input, world: World): Promise<{ body: string; contentType: string } | null> {
   const data = input.text("data");
   if (data === null) return null;
@@ -226,7 +226,7 @@ async function readDataFile(file: string): Promise<Buffer> {
   });
 }
 
-/** Asks the relay's handshake. Answers the exit code. */
+/** Sends the relay's handshake. Returns the exit code. */
 async function askHere(name: string, input: Input, world: World): Promise<number> {
   const target = await findSendTarget(name, input, world);
   const { url, init } = await makeHandshakeCall(name, target, input, world);
@@ -272,7 +272,7 @@ async function call(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-/** What a receiver refused with, and where that is explained. */
+/** Reads a receiver's refusal, and where its code is explained. */
 function readRefusal(body: Json, input: Input, world: World) {
   const { code: given, message } = isJsonObject(body) ? body : {};
   const code = toRefusalCode(given);
@@ -283,7 +283,7 @@ function readRefusal(body: Json, input: Input, world: World) {
   };
 }
 
-/** Says what the answer means; in the data directory's reach, what became of the event. Answers the exit code. */
+/** Explains the answer. If the data directory has the relay, it also reports the event's result. Returns the exit code. */
 async function explain(
   response: Response,
   body: Json,

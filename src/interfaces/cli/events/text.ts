@@ -1,4 +1,4 @@
-/** An event as the terminal shows it: in a line of the list, and in full, what arrived and what each attempt did. */
+/** Formats an event for the terminal: a line of the list, or in full what arrived and what each attempt did. */
 
 import { writeJson } from "../../../base/json.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
@@ -16,7 +16,7 @@ export const EVENT_COLUMNS: readonly Column<EventItem>[] = [
 ];
 
 function sayAbout({ eventType, preview }: EventItem): string {
-  // On a terminal the table makes it fit; a pipe gets it whole.
+  // The table cuts the text on a terminal. A pipe gets all of it.
   return cutToLine([eventType, preview].filter((one) => one !== null).join(" · "), Number.POSITIVE_INFINITY);
 }
 
@@ -26,7 +26,7 @@ function sayReason({ cameBy, reason, waits }: EventItem): string {
     .join(", ");
 }
 
-/** In a word or two. */
+/** Describes in a few words what the event waits for. */
 function sayWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>): string {
   if (what === "retry") return `next try ${until}`;
   if (what === "hold") return "waits: on hold";
@@ -36,7 +36,10 @@ function sayWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>):
 
 const MAX_SHOWN_CHARS = 400;
 
-/** Several lines; `aside`: the payload is shown by itself. Whole it is either way: who reads a pipe looks for words in it. */
+/**
+ * Formats an event in several lines. With `aside`, the caller shows the payload separately. A pipe gets the whole payload too, because
+ * scripts search it.
+ */
 export function writeEvent(event: EventView, aside: boolean): string[] {
   return [
     `${event.id}  ${event.state}${event.reason === null ? "" : `: ${plain(event.reason)}`}`,
@@ -58,14 +61,14 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
   ];
 }
 
-/** How an event came that its trigger did not bring. */
+/** The words for events that did not come from their trigger. */
 const WAY_WORDS = { import: "imported", test: "a test" } as const;
 
 function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
   return why === "person_erased" ? "expunged: its person was erased" : "expunged by hand";
 }
 
-/** One line without its full stop: how it ended, and what each action of the last attempt said. */
+/** Formats, in one line without a period, how the event ended and the result of each action in the last attempt. */
 export function writeOutcome(event: EventView): string {
   const results = (event.runs.at(-1)?.results ?? []).map(writeResult);
   return [
@@ -91,7 +94,7 @@ function writeTime({ tookMs, beganAt }: ShownResult): string {
   return ` (${tookMs === 0 ? "under 1" : tookMs} ms${beganAt === null ? "" : `, called at ${beganAt}`})`;
 }
 
-/** What left for a called URL and what came back, but for the bodies; all of it is in --json. */
+/** Formats the request to a called URL and its response, without the bodies. --json contains everything. */
 function writeExchange({ request, answer }: ShownResult): string[] {
   const headers = (of: Readonly<Record<string, string>>) =>
     Object.entries(of)
@@ -120,7 +123,7 @@ function cut(text: string): string {
   return line.length > MAX_SHOWN_CHARS ? `${line.slice(0, MAX_SHOWN_CHARS)}…` : line;
 }
 
-/** The whole payload, its numbers exact. */
+/** Formats the whole payload, with exact numbers. */
 export function writePayload({ payload, truncated, preview }: EventView): string {
   return truncated ? `(cut) ${preview ?? ""}` : writeJson(payload, 2);
 }

@@ -1,6 +1,6 @@
 /**
- * Completion for bash, zsh, fish and PowerShell. A shell's script only asks `relay __complete`; what may stand at a place is said here, from the
- * registry of commands and from what there is: relays, profiles, apps. Whatever goes wrong is silent, and nothing is waited for longer than a moment.
+ * Completes command lines for bash, zsh, fish and PowerShell. A shell's script only calls `relay __complete`. The candidates come from the
+ * registry of commands and from existing relays, profiles and apps. Completion reports no error and never waits longer than a second.
  */
 import { type Command, type NameKind, type Option, refuseChoice, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
@@ -9,7 +9,7 @@ import { findCommand, HELP, parseCommand, SHOWING } from "./parse.ts";
 
 const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
 
-/** The word that a shell's script calls, followed by `=` with what is being typed and the words before it. */
+/** The word that a shell's script calls, followed by `=` with the current word and then the words before it. */
 export const COMPLETE_WORD = "__complete";
 
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
@@ -60,7 +60,7 @@ if [ "\${funcstack[1]}" = _relay ]; then _relay "$@"; else compdef _relay relay;
     end
 end
 complete -c relay -f -a "(__relay_complete)"`,
-  // Where a native command's completer says nothing, PowerShell offers files by itself: with their folder, and quoted where they need it.
+  // PowerShell itself offers files, with their folder and quotes, if a native command's completer returns nothing.
   powershell: `Register-ArgumentCompleter -Native -CommandName relay -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
     $before = @($commandAst.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { "$_" })
@@ -101,7 +101,7 @@ interface Candidate {
 
 const FILES: Readonly<Partial<Record<NameKind, string>>> = { file: ":files", folder: ":folders" };
 
-/** Answers a shell: a candidate a line, with a tab and what it is. Never throws. */
+/** Prints the candidates, one per line, each with a tab and its help. Never throws. */
 export async function completeLine(
   asked: readonly string[],
   commands: readonly Command[],
@@ -110,7 +110,7 @@ export async function completeLine(
   const [typed = "", ...before] = asked;
   const current = typed.replace(/^=/, "");
   try {
-    // Some shells make words of their own of an option's equals sign.
+    // Some shells split an option at its equals sign and pass the sign as a separate word.
     const words = before.filter((word, at) => word !== "=" || !before[at - 1]?.startsWith("--"));
     const found = await candidates(words, current === "=" ? "" : current, commands, {
       ...world,
@@ -120,7 +120,7 @@ export async function completeLine(
       if (value.startsWith(":") || value.startsWith(current.replace(/^=/, "")))
         world.say(help === undefined ? value : `${value}\t${help}`);
   } catch {
-    // Nobody asked for an answer in words.
+    // A completion must not print errors.
   }
 }
 
@@ -141,7 +141,7 @@ async function candidates(
   if (name !== undefined && value !== undefined) {
     const option = asked(`--${name}`);
     const values = option === undefined ? [] : await valuesOf(option, rest, command, world);
-    // A shell that keeps the option and its value in one word completes no path in it.
+    // A shell that treats the option and its value as one word cannot complete a path in it.
     return values
       .filter((one) => !one.value.startsWith(":"))
       .map((one) => ({ ...one, value: `--${name}=${one.value}` }));
@@ -158,7 +158,7 @@ async function candidates(
   return place === undefined ? [] : await valuesOf(place, rest, command, world);
 }
 
-/** The next word of a command, each once. */
+/** Lists each possible next word of a command once. */
 function nextWords(before: readonly string[], commands: readonly Command[]): Candidate[] {
   const next = new Map<string, Candidate>();
   for (const { words, summary } of commands) {
@@ -185,7 +185,7 @@ async function valuesOf(
   if (typeof of !== "string") return of.map((value) => ({ value }));
   const files = FILES[of];
   if (files !== undefined) return [{ value: files }];
-  // What is missing yet is being typed.
+  // The line is incomplete while the user types, so no argument is required.
   const bare = { ...command, arguments: [{ name: "any", help: "", many: true, optional: true }] };
   const whole = rest.at(-1)?.startsWith("--") === true ? rest.slice(0, -1) : rest;
   const input = parseCommand(bare, whole, world.env);

@@ -1,17 +1,16 @@
-/** The words of help: the commands in four groups, one command's own page, and what a code means. */
+/** Formats help: the commands in groups, one command's own page, and the meaning of a code. */
 import { explainCode } from "../../../base/result-code.ts";
 import type { Command, Option } from "../command.ts";
 import { paint, type Screen } from "../terminal/screen.ts";
 import { wrapTo } from "../terminal/table.ts";
 import { HELP, SHOWING, showArgument } from "./parse.ts";
 
-/** A group of commands, as help lists them. */
 export interface Group {
   title: string;
   commands: readonly Command[];
 }
 
-/** `relay --help`. */
+/** Formats the page of `relay --help`. */
 export function writeHelp(groups: readonly Group[], version: string, screen: Screen): string {
   const rows = groups.map(({ commands }) =>
     commands.map(({ words, summary }): [string, string] => [["relay", ...words].join(" "), summary]),
@@ -34,7 +33,7 @@ export function writeHelp(groups: readonly Group[], version: string, screen: Scr
   ].join("\n");
 }
 
-/** `relay help <command>`. */
+/** Formats the page of `relay help <command>`. */
 export function writeCommandHelp(command: Command, screen: Screen): string {
   const { summary, details, arguments: wanted = [], options, examples = [] } = command;
   const usage = ["relay", ...command.words, ...wanted.map(showArgument)].join(" ");
@@ -81,7 +80,7 @@ function describe({ help, env, otherwise, list }: Option): string {
   return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
 }
 
-/** Names to the left, words to the right; on a terminal words go on below themselves. */
+/** Formats names on the left and words on the right. On a terminal, long words wrap within their column. */
 function columns(rows: readonly (readonly [string, string])[], screen: Screen, least = 0): string[] {
   const left = Math.max(least, ...rows.map(([name]) => name.length));
   const indent = left + 4;
@@ -96,10 +95,10 @@ function columns(rows: readonly (readonly [string, string])[], screen: Screen, l
 }
 
 const MIN_WORDS = 24;
-/** The list of commands is no wider in a file either. */
+/** The most columns of the list of commands, in a file too. */
 const PAPER = 80;
 
-/** The line in as many as the screen needs, each as far in as it was. */
+/** Wraps a line to the screen's width, and indents each part as the line is indented. */
 function fold(line: string, { columns: width }: Screen): string {
   if (width === null) return line;
   const indent = /^ */.exec(line)?.[0] ?? "";
@@ -113,7 +112,7 @@ function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** What a code of a refusal or an event's result means and what to do, as its page says; null for what is no code. */
+/** Formats the meaning of a code and what to do, as the code's page does. Returns null for any other word. */
 export function writeCodeHelp(word: string, screen: Screen): string | null {
   const entry = explainCode(word);
   return entry === null ? null : [word, "", fold(entry.when, screen), fold(entry.todo, screen)].join("\n");

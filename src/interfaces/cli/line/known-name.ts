@@ -1,6 +1,6 @@
 /**
- * Names of what there is, for completion and for "did you mean": relays, profiles, apps. They are asked for within a moment, and where that fails
- * there are none; nothing is changed for them, and a database of another version stays as it is.
+ * Finds existing names for completion and for "did you mean": relays, profiles, apps. A search waits at most a second and ends without
+ * names after an error. It changes nothing and does not migrate a database of another version.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ import { readDataDir } from "../service-option.ts";
 const MOMENT_MS = 1_000;
 const MAX_NAMES = 200;
 
-/** The names of this kind where the input says; none where they cannot be had at once. */
+/** Returns the names of this kind at the command's target, or none if they are not available at once. */
 export async function findNames(kind: NameKind, input: Input, world: World): Promise<string[]> {
   const silent = { ...world, tell: () => undefined, patienceMs: MOMENT_MS };
   let names: string[] = [];
@@ -47,7 +47,7 @@ async function readNames(kind: NameKind, input: Input, world: World): Promise<st
   );
 }
 
-/** Also where there is no database: then another place may be meant. */
+/** Reports whether the database has this version's schema. A missing database counts too, because the target may be elsewhere. */
 async function isOfThisVersion(input: Input, world: World): Promise<boolean> {
   const file = join(readDataDir(input, world), "relay.db");
   if (!existsSync(file)) return true;
@@ -55,7 +55,7 @@ async function isOfThisVersion(input: Input, world: World): Promise<boolean> {
   return (await readSchemaVersion(database)) === SCHEMA_VERSION;
 }
 
-/** What a filter names that is not there, and the one that was probably meant: "There is no relay chekout: did you mean checkout?" */
+/** Reports a filter's name that does not exist, with the likely one: "There is no relay chekout: did you mean checkout?" */
 export async function tellUnknownName(input: Input, world: World): Promise<void> {
   for (const { kind, name } of input.named()) {
     const near = await findNear(kind, name, input, world);
@@ -63,7 +63,7 @@ export async function tellUnknownName(input: Input, world: World): Promise<void>
   }
 }
 
-/** The error, with the name that was probably meant where it says that there is none of the name that was given. */
+/** Adds the name that the user probably meant to a `not_found` error. */
 export async function withNearName(
   error: unknown,
   { arguments: wanted = [] }: Command,

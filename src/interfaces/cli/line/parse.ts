@@ -1,17 +1,17 @@
-/** Reads a command line: which command, which options, which arguments. A word it does not know is refused with the nearest one it does. */
+/** Reads a command line: the command, its options and its arguments. An error for an unknown word suggests the nearest known one. */
 import { parseArgs } from "node:util";
 import { findNearestName } from "../../../base/text.ts";
 import { type Command, Input, type Option, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 
 export const HELP: Option = { name: "help", help: "show this" };
-/** How what is shown is shown; every command takes them. */
+/** The options that control the display. Every command takes them. */
 export const SHOWING: readonly Option[] = [
   { name: "no-pager", help: "write long output without a pager" },
   { name: "whole", help: "whole times and ids, on a terminal too" },
 ];
 
-/** The command whose words the line begins with, and what follows them; null where it begins with none. */
+/** Finds the command whose words begin the line, and returns it with the remaining words. Returns null if there is none. */
 export function findCommand(
   line: readonly string[],
   commands: readonly Command[],
@@ -24,7 +24,7 @@ export function findCommand(
   return null;
 }
 
-/** The sentence for a line that begins with no command. */
+/** Creates the error for a line that begins with no command. */
 export function rejectUnknownCommand(line: readonly string[], commands: readonly Command[]): UsageError {
   const [first = "", second] = line;
   const meant = findMeant(line, commands);
@@ -53,7 +53,7 @@ export function rejectUnknownCommand(line: readonly string[], commands: readonly
 const ERASE =
   "erasing somebody cannot be undone and an address is soon mistyped, so it is done on the person's page in the dashboard (Erase…), which shows whom it is about and what goes, and asks for the address. Until then relay people suspend lets them use nothing.";
 
-/** What somebody may look for and no command does, by its words: where it is done, and why there. */
+/** The hint for words that look like a command but exist only in the dashboard, with the reason. */
 const IN_DASHBOARD: Readonly<Record<string, string>> = {
   "people erase": ERASE,
   "people delete": ERASE,
@@ -61,7 +61,7 @@ const IN_DASHBOARD: Readonly<Record<string, string>> = {
   "people forget": ERASE,
 };
 
-/** The line of a command of two words that both stand on it, yet not first and in this order; null: there is none. */
+/** Returns a command of two words that the line contains in the wrong place or order, or null. */
 function findMeant(line: readonly string[], commands: readonly Command[]): string | null {
   const begun = line.filter((word) => !word.startsWith("-")).slice(0, 2);
   for (const words of [begun, begun.toReversed()]) {
@@ -70,7 +70,7 @@ function findMeant(line: readonly string[], commands: readonly Command[]): strin
   return null;
 }
 
-/** What the command was given. Throws UsageError. */
+/** Parses the command's input. Throws UsageError. */
 export function parseCommand(command: Command, rest: readonly string[], env: World["env"]): Input {
   const options = [...command.options, HELP, ...SHOWING];
   const { tokens } = parseArgs({
@@ -147,7 +147,7 @@ function checkArguments(command: Command, positionals: readonly string[]): void 
   }
 }
 
-/** An argument as help writes it: `<name>`, `[files]`. */
+/** Formats an argument for help, such as `<name>` or `[files]`. */
 export function showArgument({ name, optional, many }: NonNullable<Command["arguments"]>[number]): string {
   const dots = many === true ? "…" : "";
   return optional === true ? `[${name}${dots}]` : `<${name}${dots}>`;

@@ -1,4 +1,7 @@
-/** `relay people credits`: adds or spends credits by hand, as the dashboard's Credits does; what is sent again under its key applies once. */
+/**
+ * Adds or spends credits manually (`relay people credits`), as the dashboard's Credits does. A change that is sent again with its key
+ * applies once.
+ */
 
 import { writeJson } from "../../../base/json.ts";
 import { MAX_CREDIT_LINE } from "../../../base/limit.ts";
@@ -12,11 +15,11 @@ import { count } from "../sync/plan-lines.ts";
 import { findPerson, PERSON } from "./people.ts";
 
 interface Changed {
-  /** The ledger's line, with the key. */
+  /** The line in the ledger, with the key. */
   credit: CreditView;
-  /** After that line. */
+  /** The balance after that line. */
   balance: number;
-  /** false: the key was used before, and nothing changed. */
+  /** False if the key was used before, so nothing changed. */
   applied: boolean;
 }
 
@@ -40,7 +43,7 @@ export const peopleCredits: Command = {
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
-  // As `-20` is read.
+  // An amount such as `-20` reads as these options.
   refuses: Object.fromEntries([..."0123456789"].map((digit) => [digit, `to spend, ${SPEND_IT}`])),
   examples: [
     "relay people credits ada@example.com 50 --reason welcome",
@@ -74,7 +77,7 @@ export const peopleCredits: Command = {
   },
 };
 
-/** Negative spends. Throws UsageError. */
+/** Reads the amount. A negative amount spends. Throws UsageError. */
 function readAmount(input: Input): number {
   const text = input.positionals[1] ?? "";
   const count = /^\d{1,15}$/.test(text) ? Number(text) : 0;

@@ -1,4 +1,4 @@
-/** `relay people end`: ends by hand what somebody has, as the dashboard's End does: a plan with its grants, or the live grants of an entitlement. */
+/** Ends a person's plan with its grants, or the live grants of an entitlement (`relay people end`), as the dashboard does. */
 
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
@@ -12,12 +12,11 @@ import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { findPerson, PERSON } from "./people.ts";
 
-/** What was ended. */
 interface Ended {
   person: string;
-  /** The subscription; null: what was named is no plan of theirs. */
+  /** The ended subscription, or null if the name is not the person's plan. */
   subscription: { id: string; billedBy: string } | null;
-  /** The grants beside it. */
+  /** The ids of the ended grants. */
   grants: string[];
 }
 
@@ -57,7 +56,7 @@ async function endHolding(api: Api, name: string, what: string): Promise<Ended> 
   if (subscription !== null)
     await api.request("POST", `/subscriptions/${encodeURIComponent(subscription.id)}/end`);
   const grants: string[] = [];
-  // Of very many the newest are shown, so it is asked until there are none; nothing is held under what is no name.
+  // A page shows only the newest grants, so the loop continues until none are left. A text that is no entitlement name has no grants.
   for (let more = ENTITLEMENT_NAME.test(what); more; ) {
     const path = `${of}/access/${encodeURIComponent(what)}`;
     const held = await api.request<{ grants: GrantView[] }>("GET", path);

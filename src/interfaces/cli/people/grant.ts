@@ -1,4 +1,4 @@
-/** `relay people grant`: gives an access by hand, as the dashboard's Grant access does. */
+/** Grants an access manually (`relay people grant`), as the dashboard's Grant access does. */
 
 import { toIsoOrNull } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
@@ -57,7 +57,7 @@ export const peopleGrant: Command = {
   },
 };
 
-/** Throws UsageError for what is no moment to come. */
+/** Reads the end of the grant. Throws UsageError for a text that is not a future time. */
 function readUntil(input: Input, world: World): number | null {
   const text = input.text("until");
   if (text === null) return null;

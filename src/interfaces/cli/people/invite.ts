@@ -1,4 +1,4 @@
-/** `relay people invite`: makes a person by their address, as the dashboard's Add a person does; no mail is sent. */
+/** Creates a person by their address (`relay people invite`), as the dashboard's Add a person does. It sends no mail. */
 
 import { writeJson } from "../../../base/json.ts";
 import type { PersonView } from "../../../shop/people/person.ts";
@@ -9,7 +9,7 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 
 interface Invited {
   person: PersonView;
-  /** false: somebody with this address was here, and stays as they are. */
+  /** False if a person with this address exists already. That person stays unchanged. */
   created: boolean;
 }
 

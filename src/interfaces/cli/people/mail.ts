@@ -1,4 +1,4 @@
-/** `relay people stop-mail` and `allow-mail`: whether mail of kind event goes to somebody, as the person's page in the dashboard does it. */
+/** Stops or allows mail of kind event to a person (`relay people stop-mail`, `allow-mail`), as the dashboard does. */
 
 import { writeJson } from "../../../base/json.ts";
 import { withApi } from "../api/connect.ts";
@@ -10,7 +10,7 @@ import { findPerson, PERSON } from "./people.ts";
 
 interface Turned {
   person: string;
-  /** Since when they take no mail of kind event; null: they take it. */
+  /** The time since when the person takes no mail of kind event, or null if they take it. */
   stoppedAt: string | null;
   changed: boolean;
 }

@@ -1,4 +1,4 @@
-/** `relay people list` and `show`: everyone, or one person with what they have now, why, and their timeline. */
+/** Lists people, or shows one person with their current access, its sources and their timeline (`relay people list`, `show`). */
 
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
@@ -20,12 +20,12 @@ import { LIMIT, readLimit, SINCE, sayMore } from "../terminal/listing.ts";
 import { sayList, saySheet } from "../terminal/terminal.ts";
 
 const LATELY = { limit: 10, after: null };
-/** Who is meant. */
+/** The argument that names a person. */
 export const PERSON = {
   name: "address or id",
   help: "an e-mail address, or an id as relay people list shows it, or its ending",
 };
-/** Of their attributes; --json has them whole. */
+/** The most characters of a person's attributes. --json shows all of them. */
 const MAX_TOLD_CHARS = 300;
 const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
 
@@ -100,7 +100,7 @@ interface Held {
   namesake: string | null;
   tokens: { token: string; createdAt: string }[];
   mailStoppedAt: string | null;
-  /** Live grants. */
+  /** The live grants. */
   access: GrantView[];
   ended: GrantView[];
   plan: { name: string | null; since: string | null };
@@ -111,7 +111,7 @@ interface Held {
 type Shown = Held & {
   events: EventItem[];
   story: TimelineItem[];
-  /** Whether there is more of the story than this. */
+  /** True if the timeline has more entries. */
   goesOn: boolean;
 };
 
@@ -152,7 +152,7 @@ async function readPerson(api: Api, name: string, limit: number): Promise<Shown>
   };
 }
 
-/** An id is taken as it stands, or by its ending. Refuses with `not_found`. */
+/** Finds a person by address, by id, or by the ending of an id. Refuses with `not_found`. */
 export async function findPerson(api: Api, name: string): Promise<{ id: string }> {
   if (!name.includes("@"))
     return {
@@ -216,7 +216,7 @@ function cutAttributes({ attributes }: PersonView): string {
   return told === whole ? told : `${told}… (--json shows them whole)`;
 }
 
-/** Safe for a terminal, its columns kept. */
+/** Makes a line safe for a terminal, and preserves its columns. */
 function plainLine(line: string): string {
   return line
     .split(/( {2,})/)

@@ -1,4 +1,4 @@
-/** `relay people set`: somebody's attributes, as Change… on their page in the dashboard does it; audited by the names alone. */
+/** Sets a person's attributes (`relay people set`), as Change… does on the person's page in the dashboard. The audit contains only their names. */
 
 import { writeJson } from "../../../base/json.ts";
 import type { PersonView } from "../../../shop/people/person.ts";
@@ -11,7 +11,7 @@ import { findPerson, PERSON } from "./people.ts";
 
 interface Noted {
   person: PersonView;
-  /** false: they had exactly that before. */
+  /** False if the attributes had exactly these values before. */
   changed: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
+/** Suspends and activates people (`relay people suspend`, `activate`), as the person's page in the dashboard does. */
 
 import { writeJson } from "../../../base/json.ts";
 import type { PersonStatus, PersonView } from "../../../shop/people/person.ts";
@@ -48,7 +48,10 @@ async function setStatus(input: Input, world: World, status: Wanted): Promise<vo
   world.tell(`${name} is ${SAID[status][made.changed ? "changed" : "same"]}`);
 }
 
-/** Whom nobody suspended is not made active: who is invited becomes that by signing in. */
+/**
+ * Reports whether the person has the wanted state. `activate` changes only a suspended person, because an invited one becomes active by
+ * signing in.
+ */
 function isSo(now: PersonStatus, wanted: Wanted): boolean {
   return (now === "suspended") === (wanted === "suspended");
 }

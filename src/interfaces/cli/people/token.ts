@@ -1,6 +1,7 @@
 /**
- * `relay people file-token` and `remove-token`: the store account tokens that an app store's purchase finds its person by, as on the person's page
- * in the dashboard. A token that is not written on the line is read from standard input, where no shell history keeps it.
+ * Files and removes store account tokens (`relay people file-token`, `remove-token`), as the person's page in the dashboard does. An app
+ * store's purchase finds its person by such a token. The command reads an absent token from stdin, so the shell history does not contain
+ * it.
  */
 
 import { writeJson } from "../../../base/json.ts";
@@ -20,7 +21,7 @@ const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
 interface Filed {
   person: string;
   token: { token: string; createdAt: string };
-  /** false: it was filed for them before. */
+  /** False if the person had this token before. */
   filed: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `relay relays delete`, as the dashboard's Delete does it: what goes is told first, and the name is asked for once more. */
+/** Deletes a relay (`relay relays delete`), as the dashboard's Delete does. It first shows what the deletion removes, and asks for the name again. */
 import { writeJson } from "../../../base/json.ts";
 import type { Warning } from "../../../base/refusal.ts";
 import type { RelayView } from "../../../rules/relay/relay-view.ts";
@@ -67,7 +67,7 @@ function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: 
   return `${stops} ${waits} Its secrets are permanently removed; its events stay for 30 days.${again}`;
 }
 
-/** What makes it again. */
+/** Describes what would create the relay again. */
 function sayAgain({ kind, promotedFrom }: RelayView["origin"]): string {
   if (promotedFrom !== undefined)
     return ` It was promoted from ${promotedFrom}: as long as it is there, the next relay promote makes it again.`;

@@ -1,6 +1,6 @@
 /**
- * `relay relays …`: how each relay stands, and one of them in full: what it waits for, what its last calls came to and what would keep an
- * event from acting, and where its calls stopped. Pausing and resuming. A running service takes up by itself what is changed here.
+ * Lists relays, shows one in full, and pauses or resumes it (`relay relays …`). The full view has the trigger, the latest requests and what
+ * would prevent a run. The funnel shows where requests stopped. A running service picks up the changes.
  */
 
 import { writeJson } from "../../../base/json.ts";
@@ -116,7 +116,7 @@ export const relaysResume: Command = {
 async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
   const { relay, held, foundSoon } = await withApi("write", input, world, async (api) => ({
     ...(await setRelayState(api, input.first(), to)),
-    // A pause holds as soon as it is stored.
+    // A pause takes effect at once.
     foundSoon: to === "paused" ? "" : formatPickupDelay(api, input, world),
   }));
   if (input.on("json")) world.say(writeJson({ relay }, 2));

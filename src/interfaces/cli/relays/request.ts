@@ -62,7 +62,7 @@ export async function rotateSigning(api: Api, name: string): Promise<{ signingSe
   return made;
 }
 
-/** Stores the secret, or with null makes one and returns it. */
+/** Stores the secret. With null it creates one and returns it. */
 export async function changeRelaySecret(
   api: Api,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * `relay relays rotate-secret`, `set-secret` and `end-overlap`: a secret that is minted is written to standard output once, one that the sender
- * made is read from standard input alone. A running service takes up by itself what is changed here.
+ * Rotates or sets a relay's secret and ends an overlap period (`relay relays rotate-secret`, `set-secret`, `end-overlap`). A new secret
+ * goes to stdout once, and the sender's own is read only from stdin. A running service picks up the changes.
  */
 
 import { writeJson } from "../../../base/json.ts";

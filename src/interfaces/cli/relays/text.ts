@@ -1,4 +1,4 @@
-/** A relay as the terminal shows it: in a line of the list, and in full. */
+/** Formats a relay for the terminal: a line of the list, or in full. */
 
 import type { Warning } from "../../../base/refusal.ts";
 import { explainCode } from "../../../base/result-code.ts";
@@ -9,21 +9,24 @@ import type { HealthView, ListedRelayView } from "../../../insight/overview/heal
 import type { RelayItem, RelayView } from "../../../rules/relay/relay-view.ts";
 import { type Tone, toneOf } from "../terminal/screen.ts";
 
-/** As the list has it. */
+/** The relay in a list. */
 export type ListedRelay = ListedRelayView & Pick<RelayView, "problems">;
 
-/** One in full. `warnings`: of the definition, as the catalog stands now; `calls`: the last that became no event, newest first. */
+/**
+ * The relay in full. `warnings` are about the definition with the current catalog. `calls` are the latest requests that created no event,
+ * newest first.
+ */
 export interface RelayStory {
   relay: RelayView;
   health: HealthView;
-  /** Its calls' signatures, where many are remembered. */
+  /** The note about the relay's remembered signatures, if there are many. */
   remembered?: { message: string } | null | undefined;
   heldAt: string | null;
   warnings: Warning[];
   calls: RecentRequestView[];
 }
 
-/** Calls of it that are shown. */
+/** The most requests that the full view shows. */
 export const MAX_SHOWN_CALLS = 5;
 
 export function writeStory({ relay, health, remembered, heldAt, warnings, calls }: RelayStory): string[] {
@@ -71,13 +74,13 @@ function sayOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
   return kind === "file" ? "from its file" : "saved";
 }
 
-/** A word, and where something is wrong the reason and the way out. */
+/** Formats the health word, and for a problem the reason and the advice. */
 function sayHealth({ word, message, todo, code }: HealthView): string {
   if (todo === null) return `${word}: ${message}`;
   return code === null ? `${word}: ${message} ${todo}` : `${word} (${code}): ${message} ${todo}`;
 }
 
-/** The way of a relay's calls, a line a box, with what stopped there below it. */
+/** Formats the funnel of a relay: a line for each step, with the requests that stopped there below it. */
 export function writeFunnel({ relay, boxes, approximate, callsSince, message }: FunnelView): string[] {
   const about = approximate ? "about " : "";
   const lines = boxes.flatMap(({ step, title, passed, waits, waitsFor, stops }) => {
@@ -85,7 +88,7 @@ export function writeFunnel({ relay, boxes, approximate, callsSince, message }: 
     const waiting = waits === 0 ? "" : `, ${waits} waiting`;
     return [
       `${String(passed).padStart(8)}${least ? "+" : " "} ${plain(title)}${waiting}`,
-      // A server of a version before says no cause.
+      // A server of an earlier version sends no cause.
       ...(waitsFor === null || waitsFor === undefined
         ? []
         : [`          - ${sayRetries(waits, waitsFor.count)} ${sayStop(waitsFor)}`]),
@@ -101,7 +104,7 @@ export function writeFunnel({ relay, boxes, approximate, callsSince, message }: 
 
 type Stop = FunnelView["boxes"][number]["stops"][number];
 
-/** What it came of, and the command that lists them. */
+/** Formats the cause of a stop, and the command that lists its events or requests. */
 function sayStop({ code, message, see }: Stop): string {
   if (see === null) return `${code}: ${plain(message)}`;
   const query = Object.entries(see.query).filter(([name]) => name !== "since");
@@ -109,7 +112,7 @@ function sayStop({ code, message, see }: Stop): string {
   return `${code}: ${plain(message)} (relay ${see.room} list${words})`;
 }
 
-/** How many of those that wait do so after what most failed with. */
+/** Formats how many of the waiting events wait after their most frequent failure. */
 function sayRetries(waits: number, count: number): string {
   const verb = count === 1 ? "waits" : "wait";
   return waits > count ? `${count} of them ${verb} after` : `${count} ${verb} after`;
@@ -124,7 +127,7 @@ export function stateOf({ state }: Pick<RelayItem, "state">, held: boolean): str
   return held ? "on hold" : "active";
 }
 
-/** A relay that stands still is no trouble by itself. */
+/** Returns the tone of a relay's state. A hold of the environment does not change it. */
 export function toneOfState({ state }: Pick<RelayItem, "state">): Tone | null {
   return toneOf(state);
 }

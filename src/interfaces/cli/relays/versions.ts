@@ -1,4 +1,4 @@
-/** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
+/** Lists the versions of a relay's definition, and restores an earlier one (`relay relays history`, `restore`). */
 import { writeJson } from "../../../base/json.ts";
 import { tellWarnings } from "../../../base/refusal.ts";
 import type { RelayVersion } from "../../../rules/relay/relay-version.ts";

@@ -1,6 +1,6 @@
 /**
- * `relay admin …`: owners of the dashboard. A password comes from standard input, or else the owner sets one under a one-time link; it never
- * stands on a command line.
+ * Manages the owners of the dashboard (`relay admin …`). A password comes from stdin, or the owner sets one through a one-time link. It
+ * never appears on a command line.
  */
 
 import { toIso } from "../../../base/clock.ts";
@@ -52,18 +52,18 @@ const END_OWNERS: Option = { name: "end-owners", help: "also remove every other 
 
 interface GivenOwner {
   email: string;
-  /** null: the owner sets a password under a one-time link. */
+  /** Null if the owner sets a password through a one-time link. */
   passwordHash: string | null;
   nowMs: number;
 }
 
-/** Settles an owner and audits it in one transaction, and writes what a script needs: the link, or the address that can sign in now. */
+/** Creates or resets an owner and audits it in one transaction. It writes what a script needs: the link, or the address that can sign in now. */
 async function settleOwner(
   input: Input,
   world: World,
   action: "owner.created" | "owner.reset",
   settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
-  /** Runs in the same transaction; its lines are printed after the link. */
+  /** Runs in the same transaction. Its lines are printed after the link. */
   andThen: (tx: Writer, owner: Owner, nowMs: number) => Promise<AlsoSaid> = async () => NOTHING_ELSE,
 ): Promise<void> {
   const email = input.text("email");
@@ -235,7 +235,7 @@ export const adminList: Command = {
 
 const EMAIL = { name: "e-mail", help: "the owner's address" } as const;
 
-/** Does something to the owner that the line names, and audits it in the same transaction. */
+/** Performs an action on the owner that the command names, and audits it in the same transaction. */
 async function actOn<Result>(
   input: Input,
   world: World,

@@ -1,4 +1,4 @@
-/** `relay apps …`: apps with their environments. */
+/** Lists, creates, renames and deletes apps with their environments (`relay apps …`). */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ function refuseLocal(folder: string): CommandFailure {
   );
 }
 
-/** An app or an owner made in a project's folder by mistake would leave a server's database where relay dev looks for its own. */
+/** Refuses a project's folder. An app or an owner made there by mistake would leave a server's database for relay dev to find. */
 export function refuseProjectFolder(input: Input, world: World): void {
   const folder = readDataDir(input, world);
   if (input.text("data-dir") !== null || existsSync(join(folder, "relay.db"))) return;
@@ -203,13 +203,13 @@ export const appsDelete: Command = {
   },
 };
 
-/** A line an environment. */
+/** Formats the contents of an app, with a line for each environment. */
 function tellContents({ app, environments }: AppContents): string {
   const lines = environments.map(({ name, words }) => `  ${name}: ${words}`);
   return [`The app ${app.id} (${app.name}) holds:`, ...lines].join("\n");
 }
 
-/** Answers the app's id where the person says yes. */
+/** Asks before the deletion, and returns the app's id after a yes. */
 async function askToDelete({ app, standsAgainst }: AppContents, world: World): Promise<string> {
   if (standsAgainst !== null) throw new CommandFailure("in_use", standsAgainst);
   await requireYes(world, {
@@ -220,7 +220,7 @@ async function askToDelete({ app, standsAgainst }: AppContents, world: World): P
   return app.id;
 }
 
-/** Empties the app where no server runs that would; answers whether it did. */
+/** Empties the app if no server runs that would do it. Returns true if it did. */
 async function emptyHere(store: Store, appId: string, input: Input, world: World): Promise<boolean> {
   let lock: DirectoryLock;
   try {

@@ -1,6 +1,6 @@
 /**
- * `relay backup` copies the whole database into one checked file while the server runs; `relay restore` puts one in the place of a stopped
- * server's database and keeps what was there.
+ * Copies the whole database into one checked file while the server runs (`relay backup`). `relay restore` replaces a stopped server's
+ * database with such a file and saves the previous database.
  */
 
 import { type DatabaseUrl, sayHowBack, sayHowElse } from "../../../base/database-url.ts";
@@ -15,7 +15,7 @@ import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
 import { CopyProgress } from "../terminal/progress.ts";
 
-/** Runs `work`, telling how far it is; what it refuses in a sentence becomes the command's. */
+/** Runs `work` and shows its progress. It turns a refusal into the command's error. */
 async function explained<Result>(
   world: World,
   work: (onStep: (step: CopyStep) => void) => Promise<Result>,
@@ -36,7 +36,7 @@ function refuseShared(input: Input, say: (database: DatabaseUrl) => string): voi
   if (database !== null) throw new CommandFailure("backup_refused", say(database));
 }
 
-/** `1 event`, `12 events`. */
+/** Formats a count, such as `1 event` or `12 events`. */
 function countEvents(rows: Readonly<Record<string, number>>): string {
   const count = rows.event ?? 0;
   return count === 1 ? "1 event" : `${count} events`;

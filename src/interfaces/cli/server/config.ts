@@ -1,4 +1,4 @@
-/** `relay config`: every value that commands and the service go by, and where each comes from. No secret is shown. */
+/** Shows every value that commands and the service use, and its source (`relay config`). It shows no secret. */
 import { existsSync } from "node:fs";
 import { DEFAULT_LIMITS, type RaisableLimits } from "../../../base/limit.ts";
 import { LIMIT_WORDS } from "../../../base/limit-text.ts";
@@ -21,7 +21,7 @@ import {
 import { findPager } from "../terminal/pager.ts";
 import { sayList } from "../terminal/terminal.ts";
 
-/** Each option that a variable may give as well, once. */
+/** The options that can have a variable, each once. */
 const OPTIONS: readonly Option[] = [
   ...new Map(
     [...ANYWHERE, SERVICE_DIR, ...RUN_OPTIONS, ...SERVER_OPTIONS].map((option) => [option.name, option]),
@@ -32,7 +32,7 @@ const MASK = "••••";
 interface Value {
   name: string;
   value: string;
-  /** A flag, a variable, `profile <name>`, a file, or `default`. */
+  /** The source: a flag, a variable, `profile <name>`, a file, or `default`. */
   from: string;
 }
 
@@ -86,7 +86,7 @@ function readOptions(input: Input, world: World): Value[] {
     const { name, env, otherwise = "none" } = option;
     const text = input.text(name);
     const from = input.given(name) ? `--${name}` : (env ?? "");
-    // A folder stands as it is found, from where one is.
+    // The table shows the absolute path of a folder.
     const value = name.endsWith("-dir") ? (known[name]?.value ?? text) : text;
     if (name === DATABASE.name && text !== null) return { name, value: String(readDatabase(input)), from };
     if (text !== null) return { name, value: value ?? text, from };
@@ -118,7 +118,7 @@ function readSecrets(input: Input, world: World): Value[] {
   ];
 }
 
-/** As the server here was started with, else as this command's variables would raise them. */
+/** Reads the limits of the server that runs here, otherwise the limits with this command's variables. */
 function readCaps(input: Input, world: World): Value[] {
   const dataDir = readDataDir(input, world);
   const running = readRunningLimits(dataDir);

@@ -1,4 +1,4 @@
-/** `relay dev`: local development. One app with the environment `local`, its relays and catalog from files, a line for each run. */
+/** Runs local development (`relay dev`): the environment `local`, its relays and catalog from files, and a line for each run. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -65,7 +65,7 @@ export const dev: Command = {
   },
 };
 
-/** A data directory of local development is nobody's business but this machine's. */
+/** Keeps the data directory of local development out of Git, because it belongs to this machine only. */
 async function addToGitignore(dataDir: string): Promise<void> {
   if (existsSync(dataDir)) return;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -83,7 +83,7 @@ async function readLocalEnvironment({ store }: RunningService) {
   });
 }
 
-/** The receiver URLs, and the one command that sends a signed event to the first. */
+/** Prints the receiver URLs, and the command that sends a signed event to the first. */
 async function sayWhere(
   service: RunningService,
   environment: { id: number; appId: string },

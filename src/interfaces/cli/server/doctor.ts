@@ -1,4 +1,4 @@
-/** `relay doctor`: looks a data directory over and says what to do about what it finds. It changes nothing. */
+/** Checks a data directory and advises how to fix what it finds (`relay doctor`). It changes nothing. */
 import { examine } from "../../../operator/doctor/examine.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT, readRunningUrl } from "../data-directory.ts";
@@ -45,7 +45,7 @@ export const doctor: Command = {
           heading: "FOUND",
           value: ({ message, todo }) => (todo === null ? message : `${message} To do: ${todo}.`),
           wrap: true,
-          // A check names times as they were found.
+          // Leaves the times and ids in a check's message unchanged.
           raw: true,
         },
       ],

@@ -1,30 +1,36 @@
 /**
- * What a server's process does so that its memory stays small: under load it collects its garbage before the runtime would, and what only its start
- * needed it gives back once.
+ * Limits the memory of a server's process. Under load it collects garbage before the runtime would. Once after the start it frees what only
+ * the start needed.
  */
 import { edenGC, fullGC } from "bun:jsc";
 import { type Clock, Loop } from "../../../base/clock.ts";
 
 const LOOK_EVERY_MS = 250;
-/** While it works, and for a while after: a thousand events make the garbage between two looks. */
+/** The time between checks under load and shortly after. Between two checks a thousand events can make garbage. */
 const LOOK_LOUD_MS = 50;
 const LOUD_FOR_MS = 10_000;
-/** CPU of a millisecond from which on it works. */
+/** The CPU time per millisecond above which the process counts as under load, in microseconds. */
 const LOUD_US = 300;
 
-/** Resident memory from which on it is looked after. */
+/** The resident memory above which the process collects garbage. */
 const LARGE_FROM = 160 * 2 ** 20;
-/** CPU after which what was made since is collected, one or two milliseconds: that of two thousand events. */
+/** The CPU time between collections of new objects, which take one or two milliseconds. It equals the work of two thousand events. */
 const YOUNG_AFTER_US = 80_000;
-/** After which everything is, some ten milliseconds: what was alive for a moment while the young was collected counts as old. */
+/**
+ * The CPU time between full collections, which take about ten milliseconds. They also free objects that were in use during a collection of
+ * new objects and so count as old.
+ */
 const ALL_AFTER_US = 400_000;
-/** Of what has much alive it takes longer, whatever little is garbage: so many times of what the last one cost pass before the next. */
+/**
+ * The time before the next full collection, as a multiple of the last one's cost. With much live memory a collection is slow, even if
+ * little is garbage.
+ */
 const ALL_AFTER_TIMES = 30;
 
-/** What is asked and told of the process; a test stands in for it. */
+/** The functions of the process that a test can replace. */
 interface Heap {
   resident(): number;
-  /** Of all threads since it began. */
+  /** Returns the CPU time of all threads since the process began. */
   cpuUs(): number;
   collectYoung(): void;
   collectAll(): void;
@@ -41,8 +47,9 @@ const OWN: Heap = {
 };
 
 /**
- * The runtime lets the garbage grow to twice of what is alive, filters of keys included: beside ten million events that was a hundred MiB.
- * What is freed goes back to the system late, so how large the process is says whether it is looked after, and its work how often.
+ * Collects garbage under load. The runtime lets the heap grow to twice the live memory. That costs a hundred MiB with the key filters of
+ * ten million events. Freed memory returns to the system late. So the process's size decides if collections run, and its CPU time decides
+ * how often.
  */
 export function collectUnderLoad(clock: Clock, heap: Heap = OWN): AsyncDisposable {
   let [lastMs, lastUs] = [clock.monotonicMs(), heap.cpuUs()];
@@ -72,12 +79,12 @@ export function collectUnderLoad(clock: Clock, heap: Heap = OWN): AsyncDisposabl
 }
 
 const LOOK_QUIET_MS = 1_000;
-/** CPU of a second in which there was next to nothing to do. */
+/** The CPU time of a second that counts as idle, in microseconds. */
 const QUIET_US = 50_000;
 
 /**
- * Gives back, once, the code and the garbage that only the start needed, in the first quiet second: it holds the loop for some milliseconds, and
- * code that ran often has to be made quick anew.
+ * Frees, once, the code and the garbage that only the start needed, in the first idle second. That blocks the event loop for some
+ * milliseconds, and frequently used code must be optimized again.
  */
 export function giveBackOnceQuiet(clock: Clock): AsyncDisposable {
   let before = process.cpuUsage();

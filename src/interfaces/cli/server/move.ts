@@ -1,6 +1,6 @@
 /**
- * `relay move`: every row of a stopped service from SQLite to PostgreSQL or back, whole or not at all. What it was moved from stays as it was, and
- * says from then on where the rows are; `--undo` takes that back.
+ * Moves every row of a stopped service from SQLite to PostgreSQL or back, atomically (`relay move`). The source keeps its rows and records
+ * where they are now. `--undo` removes that record.
  */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -58,11 +58,11 @@ export const move: Command = {
 
 interface Done {
   answer: { from: string; to: string } & Moved;
-  /** What is to be started, and how one goes back. */
+  /** The lines about what to start next, and how to go back. */
   next: readonly string[];
 }
 
-/** A database, or where a file is to be. Throws UsageError. */
+/** Reads the target: a database, or the path of a file. Throws UsageError. */
 function readTarget(input: Input, world: World): DatabaseUrl | string {
   const text = input.text("to");
   if (text === null)
@@ -109,7 +109,7 @@ async function toPostgres(to: DatabaseUrl | string, input: Input, world: World):
   }
 }
 
-/** Of this version's schema, a server's, and nobody runs on it. */
+/** Requires that the database belongs to a server that does not run, and migrates it to this version's schema. */
 async function prepare(dataDir: string, lock: DirectoryLock, world: World): Promise<void> {
   const file = databaseFile(dataDir);
   const store = await openAlone(dataDir, file, world, null);
@@ -172,7 +172,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
   }
 }
 
-/** The file whose rows were moved away before makes room. */
+/** Renames the file whose rows were moved away before, so that the new file can take its path. */
 function keepOld(dataDir: string, file: string, world: World): void {
   const kept = backupFile(dataDir, "before-move", world.clock.now());
   mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
@@ -180,7 +180,7 @@ function keepOld(dataDir: string, file: string, world: World): void {
   world.tell(`The database from before is kept in ${kept}: remove it when you no longer need it.`);
 }
 
-/** Whatever ends it, it is said that nothing was moved. */
+/** Shows the progress, and after any error reports that nothing was moved. */
 async function watched(
   world: World,
   work: (onStep: (step: MoveStep) => void) => Promise<Moved>,

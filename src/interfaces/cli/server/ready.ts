@@ -1,4 +1,4 @@
-/** `relay ready`: whether the server beside it is ready, by its exit code: what a container's health check and a script that waits ask. */
+/** Reports by its exit code whether the server on this machine is ready (`relay ready`). Health checks of containers and scripts that wait use it. */
 import { isJsonObject, parseJson } from "../../../base/json.ts";
 import { nearHost, originOf } from "../../../base/listening.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
@@ -43,7 +43,7 @@ export const ready: Command = {
   },
 };
 
-/** What is named; else what the service of the data directory noted; else where a server listens that nothing was said to. */
+/** Finds the address: from the options, otherwise from the note of the data directory's service, otherwise the default. */
 function findAddress(input: Input, world: World): { url: string; by: string } {
   const port = input.number("port", { from: 1, to: 65_535 });
   const host = input.text("host");
@@ -55,7 +55,7 @@ function findAddress(input: Input, world: World): { url: string; by: string } {
 
 async function ask(url: string): Promise<{ ok: boolean; problem: string } | null> {
   try {
-    // It is on this machine, whatever its address: a proxy of the environment's (HTTP_PROXY) would answer for itself.
+    // The server is on this machine, whatever its address. A proxy from the environment (HTTP_PROXY) would answer for itself.
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(url, { signal, redirect: "manual", proxy: false });
     const text = await response.text();

@@ -1,6 +1,6 @@
 /**
- * `relay serve`: the server, for any number of apps with their development and production environments; and what `dev` shares with it, running
- * a service until it is told to stop. A server tells its start and end in its log; in local development they are said to the person.
+ * Runs the server, with any number of apps and their development and production environments (`relay serve`). `dev` shares the code that
+ * runs a service until a signal. A server logs its start and end, and local development prints them for the user.
  */
 
 import { type ServiceConfig, servesCookies } from "../../../base/config.ts";
@@ -45,7 +45,7 @@ export const serve: Command = {
   },
 };
 
-/** A database that cannot be written for the moment costs the link alone: the server listens already, and goes on. */
+/** Prints the setup link. If the database cannot be written now, only the link is missing: the server already listens and continues. */
 async function saySetUp(service: RunningService, world: World): Promise<void> {
   try {
     const link = await service.makeSigninLink();
@@ -58,9 +58,12 @@ async function saySetUp(service: RunningService, world: World): Promise<void> {
   }
 }
 
-/** What a start has begun needs no end of its own. Where nobody says more, Docker waits for ten seconds. */
+/** The time that a start may take to end after a signal, because it has nothing to complete. Docker waits ten seconds by default. */
 export const START_ENDS_WITHIN_MS = 6_000;
-/** Longer than whatever it calls may take; a database that is cut off says nothing for longer. Who started it may kill it after half a minute. */
+/**
+ * The time that the service may take to end. It is longer than any of its calls and any wait for a lost database. Process managers may kill
+ * it after half a minute.
+ */
 export const END_WITHIN_MS = 18_000;
 
 /** Starts the service, calls `started` with it, and resolves once it has stopped after a signal. */
@@ -87,7 +90,7 @@ export async function runService(
     hasStarted = true;
     goOn();
   } catch (error) {
-    // Whoever stops a start that still waits for its disk or its database is not told that it failed.
+    // A user who stops a start while it waits for its disk or its database gets no error.
     if (stopping) return;
     throw error;
   }
@@ -115,7 +118,7 @@ export async function runService(
   }
 }
 
-/** The server's own log; null where a person reads along. */
+/** Creates the server's log. Returns null if local development prints for a person instead. */
 function logOf({ mode, logFormat, clock }: ServiceConfig, world: World): Log | null {
   if (mode === "local" && logFormat === "text") return null;
   return createLog({ clock, format: logFormat, sink: (line) => world.tell(line) });
@@ -141,7 +144,7 @@ async function start(
   }
 }
 
-/** The line of a run, with how it ended as every state is painted. */
+/** Paints the result in the line of a run, with the colors of states. */
 function paintRun(line: string, screen: Screen): string {
   return line.replace(
     /^(RELAY · .* · )(ok|failed)$/m,

@@ -1,6 +1,6 @@
 /**
- * Why a service could not start, where the machine stands against it: its data directory, a file there, or the address to listen on. It looks at
- * what is there after something failed, so a start that goes well looks at nothing twice.
+ * Explains why a service could not start: its data directory, a file there, or the address to listen on. It checks the machine only after a
+ * failure, so a successful start pays nothing.
  */
 import { closeSync, lstatSync, openSync, rmSync, type Stats, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,10 +8,10 @@ import { fileErrorCode } from "../../../base/durable-file.ts";
 import { CommandFailure } from "../command.ts";
 import type { World } from "../io.ts";
 
-/** Files that a start opens for reading and writing. */
+/** The files that a start opens for reading and writing. */
 const OPENED = ["runner.lock", "relay.db", "relay.db-wal", "relay.db-shm"];
 
-/** What stands in the way of using the data directory, or null where the error is of another kind. */
+/** Explains why the data directory cannot be used. Returns null for any other error. */
 export function explainDirectory(error: unknown, folder: string, world: World): CommandFailure | null {
   if (isListening(error)) return null;
   const code = codeOf(error);
@@ -35,14 +35,14 @@ export function explainDirectory(error: unknown, folder: string, world: World): 
 
 const ANOTHER = "name another folder with --data-dir";
 
-/** The directory has to be made, and cannot be. */
+/** Explains why the data directory cannot be created. */
 function explainMissing(folder: string, world: World): string {
   const above = nearest(dirname(folder));
   const me = account(world);
   return `The data directory ${folder} is not there, and ${me} may not make it: ${above} belongs to ${ownerOf(statSync(above))}. Make it once with sudo install -d -m 700 -o ${me} ${quote(folder)}, or ${ANOTHER}.`;
 }
 
-/** The directory is there: it, or a file in it, cannot be used. */
+/** Explains why an existing data directory, or a file in it, cannot be used. */
 function explainStanding(folder: string, world: World): string | null {
   const me = account(world);
   const stats = statSync(folder);
@@ -67,7 +67,7 @@ function explainStanding(folder: string, world: World): string | null {
     : `The data directory ${folder} belongs to ${ownerOf(stats)}, and ${me} may not write there: give it to ${me} with ${give}, or ${ANOTHER}.`;
 }
 
-/** Something else stands where a folder has to be. */
+/** Explains that the path contains a file or a broken link instead of a folder. */
 function explainNoFolder(folder: string): string | null {
   for (let path = folder; ; path = dirname(path)) {
     if (isThere(path) && statOf(path) === null)
@@ -84,7 +84,7 @@ function explainNoFolder(folder: string): string | null {
 const readOnly = (folder: string): string =>
   `The data directory ${folder} is on a file system that takes no writing: in a container put a volume there, under systemd name it in StateDirectory= or ReadWritePaths=, elsewhere mount it for writing, or ${ANOTHER}.`;
 
-/** What stands in the way of the address and port; null where the error is of another kind. */
+/** Explains why the address and port cannot be used. Returns null for any other error. */
 export function explainListening(
   error: unknown,
   { host, port }: { host: string; port: number },
@@ -117,14 +117,14 @@ export function isPortTaken(error: unknown): boolean {
   return fileErrorCode(error) === "EADDRINUSE";
 }
 
-/** What it or what caused it was refused with. */
+/** Returns the code of the error or of its cause. */
 function codeOf(error: unknown): string {
   return (
     fileErrorCode(error) || (error instanceof Error && error.cause !== undefined ? codeOf(error.cause) : "")
   );
 }
 
-/** Files are refused with the same codes. */
+/** Reports whether the error is about listening. Files fail with the same codes. */
 function isListening(error: unknown): boolean {
   return isPortTaken(error) || (error as { syscall?: unknown } | null)?.syscall === "listen";
 }
@@ -146,14 +146,14 @@ function statOf(path: string): Stats | null {
   }
 }
 
-/** The folder that is there, the path itself or the next above it. */
+/** Returns the nearest existing folder: the path itself or one above it. */
 function nearest(path: string): string {
   let found = path;
   while (statOf(found) === null && found !== dirname(found)) found = dirname(found);
   return found;
 }
 
-/** The code that opening it for reading and writing fails with; "" where it does not. */
+/** Returns the code of the error when it opens the file for reading and writing, or an empty string. */
 function tryToOpen(file: string): string {
   try {
     closeSync(openSync(file, "r+"));
@@ -163,7 +163,7 @@ function tryToOpen(file: string): string {
   }
 }
 
-/** The code that making a file there fails with; "" where it does not. */
+/** Returns the code of the error when it creates a file in the folder, or an empty string. */
 function tryToWrite(folder: string): string {
   const file = join(folder, `.relay-look-${process.pid}`);
   try {
@@ -179,12 +179,12 @@ function isMine({ uid }: Stats): boolean {
   return uid === process.geteuid?.();
 }
 
-/** No table of names is at hand but for two of them. */
+/** Formats the owner of a file. It knows only root by name, because the process has no table of user names. */
 function ownerOf({ uid }: Stats): string {
   return uid === 0 ? "root" : `user ${uid}`;
 }
 
-/** Who runs this, as chown takes it. */
+/** Returns the user who runs this command, in the form that chown accepts. */
 function account({ machine }: World): string {
   const id = process.geteuid?.();
   return id === process.getuid?.() && !/^(unknown)?$/.test(machine.account)
@@ -192,7 +192,7 @@ function account({ machine }: World): string {
     : String(id ?? "this user");
 }
 
-/** A path as a shell takes it. */
+/** Quotes a path for a shell. */
 function quote(path: string): string {
   return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

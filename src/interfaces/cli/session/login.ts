@@ -1,6 +1,6 @@
 /**
- * `relay login`, `relay whoami`, `relay logout`: signing this user in to a server through its dashboard, in the manner of RFC 8628. The command shows
- * an address and a code, an owner types the code there and says for which environment; the key that comes of it is kept in a profile.
+ * Signs this user in to a server through its dashboard (`relay login`), as RFC 8628 describes, and out again (`relay logout`). The command
+ * shows an address and a code. An owner types the code there and chooses the environment. A profile stores the resulting key.
  */
 import { sleep } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
@@ -109,7 +109,7 @@ export const login: Command = {
       await revoke(profile).catch(() => undefined);
       throw error;
     }
-    // The key that it takes the place of would live on, known to nobody.
+    // Revokes the replaced key, because it would stay valid although no profile has it.
     if (before !== undefined) await revoke(before).catch(() => undefined);
     const isDefault = readProfiles(world).default === profile.name;
     const { key: _, ...shown } = profile;
@@ -125,7 +125,7 @@ export const login: Command = {
   },
 };
 
-/** The answer, of which these are texts: a profile is made of them. */
+/** Checks that these fields of an answer are texts, because a profile consists of them. */
 function requireTexts<Answer extends object>(
   answer: Answer,
   names: readonly (keyof Answer & string)[],
@@ -148,7 +148,7 @@ function findUrl(wanted: string | null, input: Input, world: World): string {
   );
 }
 
-/** Polls until an owner allowed it, as RFC 8628 asks: at the interval, and five seconds slower each time it was too often. */
+/** Polls until an owner allows the sign-in, as RFC 8628 requires: at the interval, and five seconds slower after each `slow_down`. */
 async function fetchKey(
   bare: { url: string; key: null; profile: null },
   { deviceCode, expiresAt, interval }: Begun,
@@ -173,7 +173,7 @@ async function fetchKey(
   }
 }
 
-/** A profile of the same place is signed in again; one of another server keeps its name. */
+/** Chooses the profile's name. A profile of the same environment is replaced, and one of another server keeps its name. */
 function chooseName(url: string, { app, environment }: Fetched, world: World): string {
   const { profiles } = readProfiles(world);
   const same = (one: Profile) => one.url === url && one.app === app && one.environment === environment;

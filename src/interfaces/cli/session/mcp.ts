@@ -1,6 +1,6 @@
 /**
- * `relay mcp`: the connector on standard input and output, one message a line. Each is passed on to the service's own `{E}/mcp`, which knows the
- * tools; so a tool does the same here as over HTTP, and is as new as the service.
+ * Runs the connector on stdin and stdout, one message per line (`relay mcp`). It forwards each message to the service's own `{E}/mcp`, so a
+ * tool works as it does over HTTP.
  */
 import { type Json, writeJson } from "../../../base/json.ts";
 import { readObject } from "../api/api.ts";
@@ -11,7 +11,7 @@ import type { Command, Input } from "../command.ts";
 import type { World } from "../io.ts";
 import { describeError, docsOf, pointersOf } from "../refusal-text.ts";
 
-/** As JSON-RPC numbers what the server itself refuses. */
+/** The JSON-RPC code for a refusal of the server itself. */
 const REFUSED = -32_000;
 const NOT_JSON = -32_700;
 
@@ -48,7 +48,7 @@ function find(input: Input, world: World): Promise<Remote> {
   return requireServerOrService(input, world, "relay mcp", { writes: !input.on("read-only") });
 }
 
-/** Answers one message; never throws. Answers the service to ask next: one that was started anew may stand elsewhere. */
+/** Answers one message and never throws. Returns the service for the next message, because a restarted one may have another address. */
 async function passOn(line: string, remote: Remote, input: Input, world: World): Promise<Remote> {
   const { id, method } = readObject(line);
   const refuse = (code: number, message: string, data: Json): void => {

@@ -1,4 +1,4 @@
-/** `relay whoami`: the profiles of this user, each asked of its server, and where commands that name nothing look. */
+/** Lists this user's profiles and asks each server whether its key works (`relay whoami`). It also shows the target of a command without flags. */
 
 import { plain } from "../../../base/text.ts";
 import { hintOf, type Profile, readProfiles, requireProfile } from "../api/profile.ts";
@@ -61,7 +61,7 @@ export const whoami: Command = {
 };
 
 interface Look {
-  /** Its hint, as the dashboard shows it. */
+  /** The hint of the key, as in the dashboard. */
   key: string;
   owner: string | null;
   endsAt: string | null;
@@ -92,7 +92,7 @@ async function lookByVariables(url: string, key: string) {
   }
 }
 
-/** The server's sentence where it refused the key; what to do stands in it, or is added. */
+/** Formats the server's sentence about a rejected key, and adds what to do if the sentence does not say it. */
 function sayStale(error: unknown, todo: string): string {
   const { code, message } = describeError(error);
   if (code !== "unauthenticated") return message;

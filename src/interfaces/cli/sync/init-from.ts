@@ -1,4 +1,7 @@
-/** `relay init --from <sender>`: the relay's file with the sender's recipe, its collection in catalog.json, and what is left to do there and here. */
+/**
+ * Writes a relay's file with a sender's recipe and adds its collection to catalog.json (`relay init --from <sender>`). Then it lists the
+ * remaining steps.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json.ts";
@@ -21,7 +24,7 @@ interface FromSender {
   name: string;
 }
 
-/** Throws where there is no such sender, or the name is none. */
+/** Reads the sender and the name. Throws if there is no such sender, or the name is invalid. */
 export function readFrom(from: string, name: string | null, world: World): FromSender {
   const sender = findSender(from.toLowerCase());
   if (sender === null) throw new CommandFailure("not_found", tellUnknown(from, programWord(world)));
@@ -32,7 +35,7 @@ export function readFrom(from: string, name: string | null, world: World): FromS
   return { sender, name: name ?? sender.name };
 }
 
-/** Writes the relay and what it names; answers the files written. A relay of that name is left as it is and refused. */
+/** Writes the relay and the collection that it names, and returns the written files. It refuses if a relay of that name exists. */
 export function writeFrom(serviceDir: string, { sender, name }: FromSender, world: World): string[] {
   const path = definitionPath(serviceDir, name);
   if (existsSync(path))
@@ -48,7 +51,7 @@ export function writeFrom(serviceDir: string, { sender, name }: FromSender, worl
   return [path, catalog];
 }
 
-/** The catalog's text, and its value with the sender's collection; null: it has one of that name. */
+/** Returns the catalog's text, and its value with the sender's collection. The value is null if the catalog has a collection of that name. */
 function readCatalog(path: string, sender: Sender): [read: string | null, wanted: JsonObject | null] {
   const { collections } = startCatalog(sender);
   const read = existsSync(path) ? readFileSync(path, "utf8") : null;
@@ -72,7 +75,7 @@ function parseCatalog(path: string, text: string): JsonObject {
     const value = parseJson(text.replace(/^\uFEFF/, ""));
     if (isJsonObject(value)) return value;
   } catch {
-    // Told below.
+    // The code below reports it.
   }
   throw new CommandFailure(
     "invalid_definition",
@@ -80,7 +83,7 @@ function parseCatalog(path: string, text: string): JsonObject {
   );
 }
 
-/** What is left to do, in order. */
+/** Prints the remaining steps, in order. */
 export function tellFrom({ sender, name }: FromSender, world: World): void {
   const relay = programWord(world);
   const secret =

@@ -1,6 +1,6 @@
 /**
- * `relay init`: a service folder with one working example, and editor settings that check definitions and the catalog while they are written, by the schemas
- * that `relay schema` shows. The example is a receiver for a payment provider's signed event, and the collection it writes to.
+ * Writes a service folder with one working example (`relay init`), and editor settings that check definitions and the catalog. The schemas
+ * are those of `relay schema`. The example is a receiver for a payment provider's signed event, and the collection that it writes to.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ const CATALOG_SCHEMA_FILE = "catalog.schema.json";
 
 const EXAMPLE_NAME = "checkout-completed";
 
-/** The recipe is Stripe's, so that pasting a real endpoint's secret is all that is left to do. */
+/** The example definition. It uses Stripe's recipe, so only a real endpoint's secret is missing. */
 export const EXAMPLE_DEFINITION = {
   name: EXAMPLE_NAME,
   trigger: {
@@ -64,7 +64,7 @@ export const EXAMPLE_CATALOG = {
   },
 };
 
-/** Writes the example where the service directory has no relay yet; answers the files written. */
+/** Writes the example if the service directory has no relay yet. Returns the written files. */
 export async function writeExample(serviceDir: string): Promise<string[]> {
   if ((await listDefinitionFiles(serviceDir)).length > 0) return [];
   await mkdir(relaysFolder(serviceDir), { recursive: true });
@@ -127,7 +127,7 @@ export const init: Command = {
   },
 };
 
-/** Binds the schema to the definition files in the editor; tells how to, where settings exist already that name none. */
+/** Binds the schemas to the files in the editor. If other settings exist already, it prints how to add the binding. */
 async function writeEditorSettings(serviceDir: string, world: World): Promise<string | null> {
   const folder = relative(world.cwd, serviceDir).replaceAll("\\", "/");
   if (folder.startsWith("..")) return null;

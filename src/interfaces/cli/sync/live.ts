@@ -1,6 +1,6 @@
 /**
- * A change of production from the command line: an owner is asked for approval in the browser, this command waits for it and carries the plan
- * out by itself, once. Whatever ends the waiting leaves nothing behind: who does not wait any more withdraws what they asked for.
+ * Changes production from the command line. An owner approves the plan in the browser. The command waits for the approval and carries the
+ * plan out once. A command that stops waiting withdraws its request.
  */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ import { count } from "./plan-lines.ts";
 
 export const OPEN: Option = { name: "open", help: "open the approval's page in the browser" };
 
-/** For the help of the commands that ask. */
+/** The exit codes in the help of commands that ask for approval. */
 export const LIVE_EXIT_CODES =
   "Exit codes: 0 done, nothing to do, or a plan that could be carried out (--dry-run); 1 refused or failed; 2 wrongly written; 3 an owner refused it; 4 nobody approved it within 10 minutes; 5 it is void, because a side changed meanwhile. With --json one line tells the approval with its url, and a last one what came of it.";
 
@@ -38,18 +38,18 @@ const ENDS: Readonly<Partial<Record<State, { code: number; refusal: RefusalCode;
 
 const LOOK_EVERY_MS = 1_000;
 
-/** What is to be carried into production, as it was planned and shown. */
+/** The change of production, as planned and shown. */
 interface LiveChange {
-  /** What is sent: the files, or where they stand. */
+  /** The body of the request: the files, or the environment that has the items. */
   sent: object;
   decided: Decided;
-  /** Where secrets that are made are written to. */
+  /** The folder for the file with new secrets. */
   serviceDir: string;
-  /** Fails where what is here is not what was shown any more. */
+  /** Fails if the local state differs from the shown plan. */
   requireSame(): Promise<void>;
 }
 
-/** Asks, waits, carries it out. Answers what was carried, or the exit code of what came of it. */
+/** Asks for approval, waits, and carries the plan out. Returns the result, or the exit code if the plan was not carried out. */
 export async function carryLive(
   remote: Remote,
   change: LiveChange,
@@ -60,7 +60,7 @@ export async function carryLive(
   await requireSecretsFile(change);
   await change.requireSame();
   const asked = { ...change.sent, replaceEdited, plan: plan.plan };
-  // From here on a stop withdraws what was asked for.
+  // A stop of the command withdraws the request from here on.
   using stop = new Stop(world);
   const { approval } = await remote.request<{ approval: ApprovalView }>("POST", "/approvals", asked);
   const waiting = new Waiting(remote, change, approval, world, stop);
@@ -100,7 +100,7 @@ function tellEnd({ state, why }: ApprovalView, { url }: Remote, world: World): n
   return end.code;
 }
 
-/** A file that could not take the secrets is found before any is made. */
+/** Finds a secrets file that cannot be written before the server creates a secret. */
 async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<void> {
   await readLocalSecrets(serviceDir);
   const mayMake = decided.plan.entries.some(({ kind, state }) => kind === "relay" && state !== "unchanged");
@@ -111,7 +111,10 @@ async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<
   );
 }
 
-/** Answers the folder of the page that leads there. What a server names may be anything, and a browser runs what is no web address. */
+/**
+ * Opens the approval's page and returns the folder of the redirecting page. It checks the scheme, because a server can send any text and a
+ * browser may run some schemes.
+ */
 async function openApproval(url: string, world: World): Promise<string | null> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
     world.tell("That is no web address, so it is not opened: find the approval in the server's dashboard.");
@@ -125,11 +128,11 @@ async function openApproval(url: string, world: World): Promise<string | null> {
 
 interface Waited {
   approval: ApprovalView;
-  /** null: nothing was carried out. */
+  /** Null if nothing was carried out. */
   done: PlanResult | null;
 }
 
-/** Whether the person stopped the command, as long as it is looked at. */
+/** The signal of a user who stops the command. It listens until it is disposed. */
 class Stop implements Disposable {
   readonly stopped: Promise<void>;
   readonly #over = new AbortController();
@@ -188,7 +191,7 @@ class Waiting {
     }
   }
 
-  /** A server that restarts is waited for: what was asked outlives that. */
+  /** Reads the approval. It waits while a server restarts, because the approval survives a restart. */
   async #look(): Promise<void> {
     try {
       const { approval } = await askServer<{ approval: ApprovalView }>(this.#remote, "GET", this.#path);
@@ -209,7 +212,7 @@ class Waiting {
     return Math.ceil((this.#now.secondsLeft * 1_000) / MINUTE_MS);
   }
 
-  /** Applies the plan once, however often it is asked for: an answer that was lost is asked about. */
+  /** Carries the plan out. After a lost answer it sends the request again, and the server accepts it only once. */
   async #apply(): Promise<Waited> {
     for (;;) {
       try {
@@ -233,7 +236,7 @@ class Waiting {
     }
   }
 
-  /** The secrets were in that answer alone. */
+  /** Describes the loss of the only answer that contained the secrets. */
   async #tellLost(): Promise<CommandFailure> {
     await this.#look().catch(() => undefined);
     const { secretsOf } = this.#now;
@@ -249,7 +252,7 @@ class Waiting {
     );
   }
 
-  /** What was shown is of the files that stood here then. */
+  /** Withdraws the request if the local files differ from those of the shown plan. */
   async #findMoved(): Promise<Waited | null> {
     try {
       await this.#change.requireSame();

@@ -1,4 +1,4 @@
-/** What a sync, a live sync and a promote have in common in the terminal: the plan in lines, what is asked before it, what is kept after it. */
+/** Shows the plan of a sync, a live sync and a promote. It asks before the change and stores new secrets after it. */
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import {
@@ -20,20 +20,20 @@ export const REPLACE: Option = {
   help: "replace what was edited in the dashboard without asking; deletes nothing",
 };
 
-/** `https://relay.example.com/shop/development`: what the environment of a key is called in files and lines. */
+/** Returns the name of a key's environment in files and output, such as `https://relay.example.com/shop/development`. */
 export function placeOf({ url, place }: Remote): string {
   return `${url}${place.replace("/api/apps", "")}`;
 }
 
-/** A plan that is to be carried out as it was shown. */
+/** The plan to carry out, as shown. */
 export interface Decided {
   plan: PlanPreview;
   replaceEdited: boolean;
 }
 
 /**
- * Reads and shows the plan of what is sent. Answers the exit code where nothing is to be carried out: it would be refused, nothing differs, or
- * it is a dry run. Fails where something edited would be replaced and nobody is there to be asked.
+ * Reads and shows the plan. Returns the exit code if there is nothing to carry out: a refusal, no difference, or a dry run. Fails if it
+ * would replace something edited and there is no terminal to ask at.
  */
 export async function decidePlan(
   remote: Remote,
@@ -68,7 +68,7 @@ export async function decidePlan(
   return end(0);
 }
 
-/** Whether what was edited in the dashboard is replaced; only a person at a terminal is asked. */
+/** Asks whether to replace what was edited in the dashboard. It asks only at a terminal. */
 async function asksToReplace(
   edited: readonly EntryView[],
   source: string,
@@ -104,7 +104,7 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
   not_carried: "not carried",
 };
 
-/** One line each thing that differs, with the fields that do; whatever stands in a file stays on its line. */
+/** Prints each item that differs, with the fields that differ. A value from a file cannot break its line. */
 function formatPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
   for (const entry of entries) {
     const { state, diff } = entry;
@@ -121,7 +121,7 @@ function formatPlan({ entries, warnings, refusal }: PlanPreview, replaces: boole
   if (refusal !== null) world.tell(`  refused: ${plain(refusal.message)}`);
 }
 
-/** Writes what the server made into the local secrets file; the secrets themselves are never printed. */
+/** Writes new secrets of the server into the local secrets file. It never prints a secret. */
 export async function keepSecrets(
   secrets: PlanResult["secrets"],
   serviceDir: string,

@@ -1,4 +1,4 @@
-/** The lines of a plan, of a sync, a promote and a pull: a sign and a thing, what differs in it, and what stays as it is. */
+/** Formats the lines of a plan: a sign and an item, its differences, and the number of unchanged items. */
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import type { World } from "../io.ts";
@@ -17,7 +17,7 @@ const TONES = {
 } as const satisfies Record<string, Tone>;
 export type Sign = keyof typeof TONES;
 
-/** `+ relay orders  created`. */
+/** Prints a line such as `+ relay orders  created`. */
 export function sayThing(world: World, sign: Sign, words: string): void {
   world.draw(`${paint(sign, TONES[sign], world.screen)} ${words}`);
 }
@@ -26,7 +26,7 @@ export function sayUnchanged(world: World, things: number): void {
   if (things > 0) sayThing(world, "=", `${count(things, "thing")} unchanged`);
 }
 
-/** A line for what each field was, and one for what it is to be. */
+/** Prints a line for each field's value before, and one for the value after. */
 export function sayDiff(
   world: World,
   diff: readonly { field: string; before?: unknown; after?: unknown }[],
@@ -37,18 +37,18 @@ export function sayDiff(
   }
 }
 
-/** Whatever stands in a file stays on its line. */
+/** Formats a value on one line, without control characters. */
 export function showValue(value: unknown): string {
   const text = plain(writeJson(value));
   return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
 }
 
-/** `relay orders`. */
+/** Formats an item, such as `relay orders`. */
 export function nameThing({ kind, name }: { kind: string; name: string }): string {
   return `${plain(kind)} ${plain(name)}`;
 }
 
-/** `1 thing`, `12 things`. */
+/** Formats a count, such as `1 thing` or `12 things`. */
 export function count(many: number, what: string): string {
   return `${many} ${what}${many === 1 ? "" : "s"}`;
 }

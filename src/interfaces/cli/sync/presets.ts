@@ -1,4 +1,7 @@
-/** `relay presets`: the senders whose recipe is known, and one of them whole: its recipe, its secret's place, an example, its pitfalls. */
+/**
+ * Lists the senders with a known recipe (`relay presets`). For one sender it shows the recipe, the place of its secret, an example and its
+ * pitfalls.
+ */
 import { writeJson } from "../../../base/json.ts";
 import { findNearestName } from "../../../base/text.ts";
 import { findSender, SENDERS, searchSenders } from "../../../rules/senders/registry.ts";
@@ -50,7 +53,7 @@ export const presets: Command = {
   },
 };
 
-/** What is said where no sender is called so. */
+/** Formats the error for an unknown sender. */
 export function tellUnknown(word: string, relay: string): string {
   const names = SENDERS.map(({ name }) => name);
   const near = findNearestName(word.toLowerCase(), names);
@@ -82,7 +85,7 @@ function writeSender(sender: SenderView): string {
   ].join("\n");
 }
 
-/** JSON indented, a form a field a line. */
+/** Formats a body: JSON with indentation, or a form with one field per line. */
 function pretty(body: string): string {
   if (/^[[{]/.test(body)) return writeJson(JSON.parse(body), 2);
   return [...new URLSearchParams(body)].map(([name, value]) => `${name}=${value}`).join("\n");

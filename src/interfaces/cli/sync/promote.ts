@@ -1,4 +1,4 @@
-/** `relay promote`: what stands in a server's development environment, carried into production when an owner approved it. */
+/** Carries a server's development environment into production after an owner approves it (`relay promote`). */
 
 import { requireServer } from "../api/connect.ts";
 import { TARGET } from "../api/target.ts";

@@ -1,4 +1,4 @@
-/** `relay pull`: dashboard edits of a server's environment brought back to the files; the plan first, then exactly that. */
+/** Writes dashboard edits of a server's environment to the files (`relay pull`). It shows the plan first, then carries out exactly that. */
 import { isJsonObject, type Json, writeJson } from "../../../base/json.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../../../base/shape.ts";
 import { plain } from "../../../base/text.ts";
@@ -23,7 +23,7 @@ import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { placeOf } from "./plan-decision.ts";
 import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
 
-/** Something waits for a person to decide. */
+/** The exit code if a person must decide something. */
 const UNDECIDED = 3;
 
 export const pull: Command = {
@@ -126,13 +126,13 @@ function readWish(input: Input): PullOptions {
   return { side, prune: input.on("prune") };
 }
 
-/** All that stands in the environment, page by page. */
+/** Reads everything in the environment, page by page. */
 export async function readStanding(remote: Remote): Promise<DeployedState[]> {
   const { items } = await remote.list<DeployedState>("/sync/items");
   return items.map(checkStanding);
 }
 
-/** What a server names becomes a file's name here, so it must be one of ours. */
+/** Checks an item of the server. Its name becomes a file's name here, so the name must be valid. */
 function checkStanding(one: DeployedState): DeployedState {
   if (!isJsonObject(one as Json)) throw refuseStanding(one);
   const pattern = one.kind === "relay" ? RELAY_NAME : CATALOG_NAME;
@@ -166,7 +166,7 @@ function selectEntries(entries: readonly PullEntry[], names: readonly string[]):
   return [...chosen];
 }
 
-/** Whether both sides are the same now, or count as that. */
+/** Reports whether both sides are the same now, or count as the same. */
 function holds(entry: PullEntry, wish: PullOptions): boolean {
   const deed = pullActionOf(entry, wish);
   return entry.state === "unchanged" || deed === "write" || deed === "remove" || deed === "settle";
@@ -187,7 +187,7 @@ async function remember(
 
 const MAX_TOLD = 100;
 
-/** What the files hold now is no edit any more that a sync asks about. */
+/** Informs the server which items the files now contain, so that a sync does not ask about them as edits. */
 async function tellServer(
   remote: Remote,
   standing: readonly DeployedState[],

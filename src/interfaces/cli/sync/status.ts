@@ -1,4 +1,4 @@
-/** `relay status`: what differs between the files, development and production, one line a thing. It reads, and changes nothing. */
+/** Shows the differences between the files, development and production, one line for each item (`relay status`). It changes nothing. */
 import { existsSync } from "node:fs";
 import { type Json, writeJson } from "../../../base/json.ts";
 import { listDifferences } from "../../../base/json-diff.ts";
@@ -20,7 +20,7 @@ import { placeOf } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
 import { readStanding } from "./pull.ts";
 
-/** Something differs. */
+/** The exit code if something differs. */
 const DRIFT = 3;
 
 export const status: Command = {
@@ -46,7 +46,7 @@ export const status: Command = {
     const first = await requireServer(input, world);
     const second = findSecond(first, input, world);
     const remotes = second === null ? [first] : [first, second];
-    // Development before production: what is carried goes that way.
+    // Development comes before production, which is the direction of a promotion.
     remotes.sort((one, other) => one.environment.localeCompare(other.environment));
     const folder = existsSync(serviceDir) ? await readFolder(serviceDir) : null;
     const sides: Side[] = [];
@@ -87,7 +87,7 @@ interface Side {
   standing: readonly DeployedState[];
 }
 
-/** A thing with what each place has of it, in words, and between which places it differs in what. */
+/** An item with its state in each place, and the fields that differ between each two places. */
 interface Line {
   kind: string;
   name: string;
@@ -115,7 +115,7 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
   return remoteOfProfile(profile);
 }
 
-/** That all is the same says nothing of where nobody looked. */
+/** Reports the environment that was not compared, because "all the same" does not include it. */
 function tellUnseen({ url, environment }: Remote, world: World): void {
   const other = environment === "production" ? "development" : "production";
   const dry =
@@ -184,7 +184,7 @@ const FILE_WORDS: Readonly<Record<string, string>> = {
   unchanged: "same",
 };
 
-/** What the environment's own memory says: `as synced`, or edited there since. */
+/** Describes an item by the environment's own record: `as synced`, or edited there since. */
 function tellStanding({ content, brought }: DeployedState): string {
   if (brought === null) return "made there";
   return writeJson(brought.content) === writeJson(content) ? "as synced" : "edited there";

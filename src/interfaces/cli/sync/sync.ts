@@ -1,4 +1,7 @@
-/** `relay sync`: the definition files and the catalog carried to a server's development environment; the plan first, then exactly that. */
+/**
+ * Carries the definition files and the catalog to a server's development environment (`relay sync`). It shows the plan first, then carries
+ * out exactly that.
+ */
 import { existsSync } from "node:fs";
 import { isJsonObject, type Json, writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
@@ -62,7 +65,7 @@ export const sync: Command = {
     const decided = await decidePlan(remote, set, { source: "the files", into: "" }, input, world);
     if (typeof decided === "number") return decided;
     const { plan, replaceEdited } = decided;
-    // A file that could not take the secrets is found before any is made.
+    // Finds a secrets file that cannot be written before the server creates a secret.
     await readLocalSecrets(serviceDir);
     await requireSameFiles(files, serviceDir);
     const { secrets, ...done } = await remote
@@ -113,7 +116,7 @@ interface Sent {
   catalog: Json;
 }
 
-/** The files as they are sent. Refuses with `invalid_definition` files that a save would refuse, having told each problem. */
+/** Reads the files for the request. It prints each problem that a save would find, then refuses with `invalid_definition`. */
 async function readFiles(serviceDir: string, remote: Remote, input: Input, world: World): Promise<Sent> {
   const paths = await listDefinitionFiles(serviceDir);
   const catalog = catalogPath(serviceDir);
@@ -153,7 +156,7 @@ async function readSent(serviceDir: string): Promise<Sent> {
   return { relays, catalog: existsSync(catalog) ? await read(catalog) : null };
 }
 
-/** The plan that was shown is of these files: others are not sent under its name, and neither are the old ones. */
+/** Fails if the files changed since the plan was shown, because the plan describes the files as shown. */
 async function requireSameFiles(sent: Sent, serviceDir: string): Promise<void> {
   if (writeJson(await readSent(serviceDir)) === writeJson(sent)) return;
   throw new CommandFailure(
@@ -162,7 +165,7 @@ async function requireSameFiles(sent: Sent, serviceDir: string): Promise<void> {
   );
 }
 
-/** The files and the server have this in common now: `relay pull` knows by it which side moved. */
+/** Records what the files and the server have in common. `relay pull` derives from it which side changed. */
 async function rememberSynced(
   entries: readonly EntryView[],
   { relays, catalog }: Sent,

@@ -1,4 +1,4 @@
-/** `relay validate`: everything that a save would find in the definition files and the catalog, as one whole, each with its line. */
+/** Checks the definition files and the catalog together, as a save would (`relay validate`), and reports each problem with its line. */
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { writeJson } from "../../../base/json.ts";

@@ -1,8 +1,11 @@
-/** A yes before something goes for good: from whoever sits at the terminal; where nobody does, the line says it with --confirm. */
+/** Asks for a yes before a permanent change. --confirm gives the yes if there is no terminal. */
 import { CommandFailure, type Input, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 
-/** Fails with `not_confirmed`. `undone`: what did not happen then, `Nothing was deleted`; `line`: what says it without being asked. */
+/**
+ * Fails with `not_confirmed` without a yes. `undone` says what did not happen, such as `Nothing was deleted`. `line` is the command that
+ * needs no question.
+ */
 export async function requireYes(
   world: World,
   { question, undone, line }: { question: string; undone: string; line: string },
@@ -17,7 +20,7 @@ export async function requireYes(
   );
 }
 
-/** Throws UsageError where something else than `meant` stands behind --confirm; `what`: of which kind it is, `relay`. */
+/** Checks --confirm. Throws UsageError for a value other than `meant`. `what` is the kind of the item, such as `relay`. */
 export function requireSame(input: Input, what: string, meant: string): void {
   const confirm = input.text("confirm");
   if (confirm !== null && confirm !== meant)

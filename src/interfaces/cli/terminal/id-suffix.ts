@@ -1,20 +1,20 @@
 /**
- * Ids as a person types them: an ending that only one thing has stands for its whole id, in every command that takes one. Where several have it
- * they are told, and nothing is guessed.
+ * Resolves a shortened id: every command that takes an id also takes an ending that only one item has. For an ending of several ids it
+ * lists them and does not guess.
  */
 import { readNumberedId } from "../../../base/id.ts";
 import { makeCursor } from "../../../base/page.ts";
 import { CommandFailure } from "../command.ts";
 import type { ReadPage } from "./listing.ts";
 
-/** What a person may type of an id: its ending, with or without the … that a list showed before it. */
+/** The pattern of an id's ending, with or without the … that a list shows before it. */
 const ENDING = /^…?([0-9a-f]{4,31})$/i;
 const PAGE = 200;
-/** Of lists whose ids are no numbers, so many of the newest are looked through. */
+/** The most items to search in a list whose ids contain no number. */
 const MAX_LOOKED_AT = 10_000;
-/** Events that an ending of few signs could mean. */
+/** The most events that a short ending may match. */
 const MAX_CANDIDATES = 40;
-/** Of events that came before their ids were numbers. */
+/** The most events to search whose ids contain no number. */
 const FORMER = 1_000;
 const MAX_TOLD = 5;
 
@@ -22,7 +22,7 @@ interface Named {
   id: string;
 }
 
-/** The whole id of what is meant among those of a list; the text itself where it is none's ending. Fails where several have it. */
+/** Returns the whole id of the listed item with this ending, or the text itself if no item has it. Fails if several items have it. */
 export async function wholeId(
   text: string,
   what: string,
@@ -35,7 +35,7 @@ export async function wholeId(
   return found.length === 0 ? text : only(found, text, what);
 }
 
-/** As `wholeId`, of events: their ids end in a number, so that none has to be looked for. */
+/** Resolves as `wholeId` does, for events. Their ids end in a number, so it computes the candidates and needs no search. */
 export async function wholeEventId(text: string, read: ReadPage<Named>): Promise<string> {
   const ending = ENDING.exec(text)?.[1]?.toLowerCase();
   if (ending === undefined) return text;

@@ -1,4 +1,4 @@
-/** A list as a command reads it: the newest, as many as are asked for, not before a time, and how many there are where a person reads along. */
+/** Reads a list for a command: the newest items up to --limit and not before --since. On a terminal it also counts the others. */
 import { type Page, type PageRequest, readCursor } from "../../../base/page.ts";
 import { readPage } from "../../../store/index-scan.ts";
 import type { Reader, Store } from "../../../store/port.ts";
@@ -8,9 +8,9 @@ import { readMoment } from "./time-text.ts";
 
 const SHOWN = 20;
 const MAX_LISTED = 10_000;
-/** What one page holds at most. */
+/** The most items of one page. */
 const PAGE = 200;
-/** More than so many beside those shown are not counted. */
+/** The most items to count in addition to those shown. */
 const MAX_COUNTED = 1_000;
 
 export const LIMIT: Option = {
@@ -26,12 +26,12 @@ export const SINCE: Option = {
 };
 export const UNTIL: Option = { name: "until", value: "<time>", help: "before this time, or so long ago" };
 
-/** How many of a list are meant. Throws UsageError. */
+/** Reads the most items that the command shows. Throws UsageError. */
 export function readLimit(input: Input, otherwise = SHOWN): number {
   return input.number(LIMIT.name, { from: 1, to: MAX_LISTED }) ?? otherwise;
 }
 
-/** The time that an option names, milliseconds since the epoch. Throws UsageError. */
+/** Reads the time in an option, in milliseconds since the epoch. Throws UsageError. */
 export function readTime(input: Input, name: string, { clock }: World): number | undefined {
   const text = input.text(name);
   if (text === null) return undefined;
@@ -42,7 +42,7 @@ export function readTime(input: Input, name: string, { clock }: World): number |
   );
 }
 
-/** How many there are, those shown among them; `atLeast`: more were not counted. */
+/** The number of items, including those shown. `atLeast` means that more were not counted. */
 export interface Count {
   total: number;
   atLeast: boolean;
@@ -50,35 +50,35 @@ export interface Count {
 
 export interface Listing<Item> {
   items: Item[];
-  /** null: these are all, or nobody is to be told. */
+  /** Null if the list is complete, or no person sees the count. */
   of: Count | null;
-  /** Whether there are more than these. */
+  /** True if there are more items. */
   isCut: boolean;
-  /** Whether somebody reads along who wants to know how many more. */
+  /** True if a person reads the output, so the command should count the rest. */
   wantsCount: boolean;
 }
 
-/** What to ask for where as many as were shown are not enough; `total`: so many there are. */
+/** Returns the next value for --limit if the items shown are not enough. `total` is the number of items, if known. */
 export function nextLimit(shown: number, total = MAX_LISTED): number {
   return Math.min(Math.max(shown * 10, 200), total);
 }
 
-/** Said to a pipe too, whose reader would take what was cut for all. */
+/** Formats the note that the list is cut. A pipe gets it too, because its reader could think that the list is complete. */
 export function sayMore(shown: number): string {
   const next = nextLimit(shown);
   return `There are more than ${shown === 1 ? "this one" : `these ${shown}`}${next > shown ? `: --limit ${next} shows more` : ", the most that --limit takes"}.`;
 }
 
-/** A page of a list; `after`: the cursor of the page before. */
+/** Reads a page of a list. `after` is the cursor of the page before. */
 export type ReadPage<Item> = (limit: number, after: string | null) => Promise<Page<Item>>;
 
-/** When an item was, and whether the list is ordered by that. */
+/** The time of an item. `ordered` is true if the list is in the order of that time. */
 export interface TimeOf<Item> {
   of(item: Item): string;
   ordered: boolean;
 }
 
-/** The first of a list, as many as --limit says and not before --since. `counted`: whoever asks counts them in another way. */
+/** Reads the first items of a list, as many as --limit says and not before --since. With `counted`, the caller counts them in another way. */
 export async function gather<Item>(
   input: Input,
   world: World,
@@ -109,7 +109,7 @@ export async function gather<Item>(
   };
 }
 
-/** A list of the data directory, page by page. */
+/** Reads a list of the data directory, page by page. */
 export function pagesOf<Item>(
   store: Store,
   step: (tx: Reader, part: PageRequest) => Promise<Page<Item>>,
@@ -117,7 +117,7 @@ export function pagesOf<Item>(
   return (limit, cursor) => readPage(store, { limit, after: keyOf(cursor) }, step);
 }
 
-/** What a page comes after: the key that its cursor holds. */
+/** Returns the key in a cursor, after which the page begins. */
 function keyOf(cursor: string | null): string | null {
   return cursor === null ? null : readCursor(cursor);
 }

@@ -1,8 +1,8 @@
-/** Long output goes through a pager on a terminal: PAGER's, else less where it is there, else none. */
+/** Shows long output through a pager on a terminal: the one in PAGER, otherwise less if it is installed, otherwise none. */
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The pager's command; null: there is none, or none is wanted. */
+/** Returns the pager's command, or null if there is none or the user wants none. */
 export function findPager(env: Env): string[] | null {
   const named = env.PAGER?.trim();
   if (named === undefined) return Bun.which("less") === null ? null : ["less", "-R"];
@@ -10,7 +10,7 @@ export function findPager(env: Env): string[] | null {
   return command.length === 0 || command[0] === "cat" ? null : command;
 }
 
-/** Whether the text is longer than the screen is high, its lines as wide as they are. */
+/** Reports whether the text needs more lines than the screen has, including wrapped lines. */
 export function isLong(text: string, columns: number, rows: number): boolean {
   let lines = 0;
   for (const line of text.split("\n")) {
@@ -20,9 +20,9 @@ export function isLong(text: string, columns: number, rows: number): boolean {
   return false;
 }
 
-/** Shows the text in the pager, and answers when it is left; false: it could not be started. */
+/** Shows the text in the pager, and resolves when the user leaves it. Resolves to false if it could not start. */
 export async function runPager(command: readonly string[], text: string, env: Env): Promise<boolean> {
-  // Ctrl+C belongs to the pager while it is there.
+  // Ctrl+C belongs to the pager while it runs.
   const ignore = (): void => undefined;
   process.on("SIGINT", ignore);
   try {
@@ -36,7 +36,7 @@ export async function runPager(command: readonly string[], text: string, env: En
       child.stdin.write(`${text}\n`);
       await child.stdin.end();
     } catch {
-      // It was left before it had read everything.
+      // The user left the pager before it read everything.
     }
     return (await child.exited) !== 127;
   } catch {

@@ -1,6 +1,6 @@
 /**
- * How far something long is, on one line of standard error that is drawn again; only where somebody looks at it. SQLite copies and checks a database
- * in one call, so a thread of its own looks at the file that grows.
+ * Draws the progress of a long operation on one line of stderr, if stderr is a terminal. SQLite copies and checks a database in one call,
+ * so a separate thread checks the size of the growing file.
  */
 import type { CopyStep } from "../../../store/sqlite/database-copy.ts";
 import type { World } from "../io.ts";
@@ -8,7 +8,7 @@ import thread from "./progress-thread.txt" with { type: "text" };
 
 const WORDS = { copying: "Copying the database", checking: "Checking the copy" } as const;
 
-/** Draws the steps of a copy until it is disposed of; where nobody looks it does nothing. */
+/** Draws the steps of a copy until it is disposed. It does nothing if stderr is no terminal. */
 export class CopyProgress implements AsyncDisposable {
   readonly #world: World;
   #thread: Worker | null = null;
@@ -26,13 +26,13 @@ export class CopyProgress implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#thread === null) return;
     await this.#thread.terminate();
-    // What the thread drew is nobody's but its own.
+    // The main thread does not know what the worker drew, so it draws an empty line before it clears the line.
     this.#world.redraw("");
     this.#world.redraw(null);
   }
 }
 
-/** `12,000 of 400,000 rows (3 %)`. */
+/** Formats progress, such as `12,000 of 400,000 rows (3 %)`. */
 export function sayFar(done: number, of: number, what: string): string {
   const share = of === 0 ? 100 : Math.floor((done / of) * 100);
   return `${done.toLocaleString("en")} of ${of.toLocaleString("en")} ${what} (${share} %)`;

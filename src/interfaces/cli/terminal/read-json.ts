@@ -1,8 +1,8 @@
-/** What a person wrote as JSON on the line or on standard input. */
+/** Reads the JSON that a user gives as an argument or on stdin. */
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../../../base/json.ts";
 import { UsageError } from "../command.ts";
 
-/** Throws UsageError for what is no object. */
+/** Throws UsageError for a text that is not a JSON object. */
 export function readJsonObject(text: string): JsonObject {
   let value: Json | undefined;
   try {

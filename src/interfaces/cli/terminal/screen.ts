@@ -1,28 +1,28 @@
 /**
- * What standard output can show, and words painted for it. A colour says what the dashboard's says: red is trouble and nothing else. What others
- * wrote is made plain before it is painted, so that the escapes that reach a terminal are the few of this file.
+ * Reads the abilities of standard output, and paints words for it. Colors have the same meaning as in the dashboard: red means trouble
+ * only. Foreign text loses its control characters before it is painted, so only this file's escapes reach a terminal.
  */
 import { showControls } from "../../../base/log.ts";
 
 export interface Screen {
-  /** Its width; null: it is no terminal, so nothing is cut, and times and ids are whole. */
+  /** The width, or null if there is no terminal. Null also means that nothing is cut, and times and ids stay whole. */
   columns: number | null;
   rows: number | null;
   colour: boolean;
-  /** Whether it takes more than one line after another: a pager, a line that is drawn again. */
+  /** True if it can do more than append lines: run a pager, or redraw a line. */
   clever: boolean;
 }
 
-/** Everything stands as it is. */
+/** The screen of a pipe, where all text stays unchanged. */
 export const PIPE: Screen = { columns: null, rows: null, colour: false, clever: false };
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 const USUAL_COLUMNS = 80;
-/** Narrower is a terminal that does not know its width. */
+/** The least width. A terminal that reports less does not know its width. */
 const LEAST_COLUMNS = 20;
 
-/** NO_COLOR wins over FORCE_COLOR and CLICOLOR_FORCE, and both over what the terminal is. */
+/** Reads the screen. NO_COLOR takes precedence over FORCE_COLOR and CLICOLOR_FORCE, and all of them over the terminal's abilities. */
 export function readScreen(
   stream: { isTTY?: boolean | undefined; columns?: number | undefined; rows?: number | undefined },
   env: Env,
@@ -59,14 +59,14 @@ const CODES = {
 } as const;
 export type Tone = keyof typeof CODES;
 
-/** The text in this tone, where colours are shown. It is made plain by whoever calls. */
+/** Paints the text in this tone if colors are on. The caller removes control characters from the text. */
 export function paint(text: string, tone: Tone | null, { colour }: Screen): string {
   return !colour || tone === null || text === "" ? text : `\u001b[${CODES[tone]}m${text}\u001b[0m`;
 }
 
 const OWN = new RegExp(`(\u001b\\[(?:0|${Object.values(CODES).join("|")})m)`);
 
-/** What was painted here goes to the terminal as it is, and no other control character does. */
+/** Escapes every control character except the paint of this file. */
 export function keepPaint(text: string): string {
   return text
     .split(OWN)
@@ -109,7 +109,7 @@ const TONE_OF = new Map(
   (Object.keys(TONES) as Tone[]).flatMap((tone) => TONES[tone].map((word): [string, Tone] => [word, tone])),
 );
 
-/** What a word of a state means; null: nothing that has a colour. */
+/** Returns the tone of a state's word, or null if the word has no color. */
 export function toneOf(word: string): Tone | null {
   return TONE_OF.get(word) ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * Lists in columns. In a pipe every value stands whole, under its heading, as scripts have it; on a terminal the columns that say most stay, what
- * is long is cut with …, times say how long ago, and an id is its ending, which every command takes.
+ * Formats lists in columns. A pipe gets every value whole, under its heading, for scripts. A terminal shows the most important columns and
+ * cuts long values with …. It shows how long ago a time was, and the ending of an id, which every command accepts.
  */
 import { plain } from "../../../base/text.ts";
 import { NAMED_COMMAND } from "../named-command.ts";
@@ -9,36 +9,36 @@ import { sayClocks, sayTimes } from "./time-text.ts";
 
 export interface Column<Item> {
   heading: string;
-  /** Whole, as a pipe gets it. */
+  /** Returns the whole value, as a pipe gets it. */
   value(item: Item): string;
-  /** The lower, the longer it stays where the terminal is narrow; its place where absent, from 1 on. */
+  /** The priority of the column on a narrow terminal: a lower number stays longer. Default: its position, starting with 1. */
   keep?: number;
-  /** A state, painted as what its word means, or in this tone. */
+  /** The tone of a state: `true` paints its word's own tone, and a function chooses one. */
   tone?: true | ((item: Item) => Tone | null);
-  /** A count. */
+  /** True for a count, which is aligned right. */
   right?: true;
-  /** It may be cut to so many columns where there is no room, so that others stay. */
+  /** The least width to which the column may be cut, so that others stay. */
   cut?: number;
-  /** A sentence that is read whole, the last column: it goes on below itself where there is no room. */
+  /** True for the last column if it is a sentence that must stay whole. It wraps within its column. */
   wrap?: true;
-  /** Written by others: a time or an id in it is theirs. */
+  /** True for foreign text, whose times and ids stay unchanged. */
   raw?: true;
 }
 
 const GAP = "  ";
-/** With less room beside the others, a sentence stands below them. */
+/** The least width of a sentence in its column. On a narrower screen it moves below the row. */
 const LEAST_WRAPPED = 36;
 
-/** How much of an id says which one is meant. */
+/** The number of characters that identify an id. */
 const SHOWN_ENDING = 8;
 const ID = /\b[a-z]{3}_[0-9a-f]{32}\b/g;
 
-/** The text with each of its ids as its ending. */
+/** Replaces each id in the text with its ending. */
 function shortenIds(text: string): string {
   return text.replace(ID, (id) => id.slice(-SHOWN_ENDING));
 }
 
-/** As in a pipe: every value whole. */
+/** Formats the table for a pipe, with every value whole. */
 function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map(plain));
   const widths = headings.map((_, column) =>
@@ -56,11 +56,11 @@ function writeTable(headings: readonly string[], rows: readonly (readonly string
 
 interface Drawn {
   text: string;
-  /** The headings that found no room. */
+  /** The headings of the columns that did not fit. */
   left: string[];
 }
 
-/** `whole`: times and ids are not shortened. */
+/** Draws the table. With `whole`, times and ids are not shortened. */
 export function drawTable<Item>(
   columns: readonly Column<Item>[],
   items: readonly Item[],
@@ -79,7 +79,7 @@ export function drawTable<Item>(
   const cells = columns.map((column) =>
     items.map((item) => plain(sayCell(column, item, isShort ? nowMs : null))),
   );
-  // A column that says nothing takes no room from those that do.
+  // Empty columns are left out, so the others get their width.
   const full = columns.map((_, at) => width === null || (cells[at] ?? []).some((cell) => cell !== ""));
   const natural = columns.map(({ heading }, at) =>
     Math.max(Bun.stringWidth(heading), ...(cells[at] ?? []).map((cell) => Bun.stringWidth(cell))),
@@ -129,7 +129,7 @@ export function drawTable<Item>(
   };
 }
 
-/** One item by itself, as it comes: its values as the screen says them, none cut; a time is that of the day. */
+/** Draws one item as it arrives. Its values are not cut, and a time shows only the time of day. */
 export function drawLine<Item>(
   columns: readonly Column<Item>[],
   item: Item,
@@ -148,7 +148,7 @@ export function drawLine<Item>(
     .trimEnd();
 }
 
-/** `nowMs`: times and ids are shortened; null: they stand whole. */
+/** Formats a cell. With `nowMs`, times and ids are shortened. With null they stay whole. */
 function sayCell<Item>({ value, raw }: Column<Item>, item: Item, nowMs: number | null): string {
   const text = value(item);
   return nowMs === null || raw === true ? text : shortenIds(sayTimes(text, nowMs));
@@ -177,10 +177,10 @@ function padEnd(line: string, columns: number): string {
 }
 
 const COMMAND = new RegExp(NAMED_COMMAND, "g");
-/** Stands for a space within a command while lines are made. */
+/** The placeholder for a space within a command while the text wraps. */
 const GLUE = "\uE000";
 
-/** The text in lines of at most so many columns, broken between words where it can be; a command that has room on a line stays on one. */
+/** Wraps the text to this width, between words if possible. A command stays on one line if it fits. */
 export function wrapTo(text: string, columns: number): string {
   const glued = text.replaceAll(COMMAND, (command) =>
     Bun.stringWidth(command) > columns ? command : command.replaceAll(" ", GLUE),
@@ -188,12 +188,15 @@ export function wrapTo(text: string, columns: number): string {
   return Bun.wrapAnsi(glued, columns, { hard: true, trim: true }).replaceAll(GLUE, " ");
 }
 
-/** The beginning of the text that this many columns hold, with … where it was cut. */
+/** Cuts the text to this width, and marks the cut with …. */
 export function cutTo(text: string, columns: number): string {
   return Bun.stringWidth(text) <= columns ? text : Bun.sliceAnsi(text, 0, columns, "…");
 }
 
-/** How wide each column is; null: it is left out. The most telling ones come first, and each has at least what it may be cut to. */
+/**
+ * Chooses the width of each column, or null for a column that is left out. Columns of high priority come first, and each gets at least its
+ * minimal width.
+ */
 function chooseWidths<Item>(
   columns: readonly Column<Item>[],
   natural: readonly number[],
@@ -218,7 +221,7 @@ function chooseWidths<Item>(
     widths[at] = room;
     left -= room + GAP.length;
   }
-  // What is left goes to whoever is cut most, a column at a time.
+  // The remaining width goes to the narrowest cut column, one character at a time.
   for (; left > 0; left--) {
     let next: number | null = null;
     for (const { at } of byTelling) {

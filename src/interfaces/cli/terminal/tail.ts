@@ -1,4 +1,4 @@
-/** `relay … tail`: a line for each thing as it comes, until the command is stopped. */
+/** Prints a line for each new item until the command stops (`relay … tail`). */
 import { sleep } from "../../../base/clock.ts";
 import type { Api } from "../api/api.ts";
 import type { Input } from "../command.ts";
@@ -6,17 +6,17 @@ import type { World } from "../io.ts";
 import type { Column } from "./table.ts";
 import { sayLine } from "./terminal.ts";
 
-/** A data directory is read more often than a server is asked. */
+/** The time between reads. A command reads a data directory more often than it asks a server. */
 const LOCAL_PERIOD_MS = 500;
 const REMOTE_PERIOD_MS = 2_000;
 
 interface Followed<Item> {
-  /** What there is now, the newest first. */
+  /** Reads the current items, newest first. */
   look(): Promise<readonly Item[]>;
-  /** What is another line when it changes. */
+  /** Returns the key of an item's line. An item with a new key gets a new line. */
   keyOf(item: Item): string;
   columns: readonly Column<Item>[];
-  /** What is said before the first. */
+  /** The message before the first line. */
   waiting: string;
 }
 

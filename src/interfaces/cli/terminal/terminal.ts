@@ -1,6 +1,6 @@
 /**
- * What every command shows by: a list in columns, a line of one that goes on, one thing in full; each as JSON, as a pipe gets it, or drawn for a
- * terminal. Values come from payloads too, so every one is made plain first.
+ * Prints what commands show: a list in columns, a line of a running list, or one item in full. Each is JSON, text for a pipe, or drawn for
+ * a terminal. It removes control characters from every value, because values also come from payloads.
  */
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
@@ -14,11 +14,11 @@ import { addAgo } from "./time-text.ts";
 
 interface Shown<Item> {
   columns: readonly Column<Item>[];
-  /** What to tell when there is nothing. */
+  /** The message for an empty list. */
   none: string;
 }
 
-/** Writes the items in columns, or says `none` on standard error; with --json, the items as they are. */
+/** Writes the items in columns, or `none` on stderr. With --json it writes the items unchanged. */
 export async function sayList<Item>(
   input: Input,
   world: World,
@@ -51,7 +51,7 @@ export async function sayList<Item>(
   await show(input, world, [drawn.text, ...(below.length === 0 ? [] : ["", ...below])].join("\n"));
 }
 
-/** `20 of 6,063: --limit 200 shows more.` */
+/** Formats the count, such as `20 of 6,063: --limit 200 shows more.` */
 function sayCut(shown: number, { total, atLeast }: Count): string {
   const next = nextLimit(shown, atLeast ? undefined : total);
   return `${say(shown)} of ${atLeast ? "more than " : ""}${say(total)}: --limit ${next} shows ${!atLeast && next >= total ? "them all" : "more"}.`;
@@ -61,17 +61,17 @@ function say(count: number): string {
   return count.toLocaleString("en");
 }
 
-/** Writes what was drawn, on a terminal that it is too long for through the pager. */
+/** Writes drawn text, through the pager if it is too long for the terminal. */
 export async function show(input: Input, world: World, text: string): Promise<void> {
   if (input.on("no-pager") || !(await world.page(text))) world.draw(text);
 }
 
-/** Whether everything stands as in a pipe. */
+/** Reports whether output is formatted as for a pipe. */
 function isPlain({ columns, colour }: Screen): boolean {
   return columns === null && !colour;
 }
 
-/** One item as a line of its own, its values in the order of the columns. */
+/** Writes one item on one line, with its values in the order of the columns. */
 export function sayLine<Item>(
   input: Input,
   world: World,
@@ -91,8 +91,8 @@ export function sayLine<Item>(
 }
 
 /**
- * Shows one thing: its title, then what is known of it, a name, two spaces or more, and the words. On a terminal names are quiet, words go on below
- * themselves, and a time says how long ago it was. `payload`: what is shown whole, below.
+ * Shows one item: its title, then a line for each fact: a name, two spaces or more, and the words. On a terminal, names are dim, words wrap
+ * within their column, and a time also shows how long ago it was. `payload` follows in full.
  */
 export async function saySheet(
   input: Input,
@@ -111,7 +111,7 @@ export async function saySheet(
 }
 
 const FACT = /^( +)(\S(?:.*?\S)??)( {2,})(.*)$/;
-/** A state at the end of a line, or behind the first word of an action's. */
+/** A state at the end of a line, or after the first word of an action's line. */
 const ENDS_IN_STATE = /^(.*: )(\w+)$/;
 const ACTION = /^( {4}\w+ )(\w+)(.*)$/;
 
@@ -140,7 +140,7 @@ function drawFact(line: string, isTitle: boolean, screen: Screen): string[] {
   ];
 }
 
-/** The state that words begin with. */
+/** Paints the state at the beginning of the words. */
 function paintWord(words: string, screen: Screen): string {
   const word = /^[\w ]+(?=[:,·]|$)/.exec(words)?.[0] ?? "";
   return paint(word, toneOf(word.trim().toLowerCase()), screen) + words.slice(word.length);

@@ -1,13 +1,13 @@
-/** Times: as a person writes them on the command line, and as a terminal says them. A pipe gets them whole. */
+/** Parses times on the command line and formats times for a terminal. A pipe gets them whole. */
 import { parseIso } from "../../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../base/limit.ts";
 
 const SECOND_MS = 1_000;
 const NOW_MS = 5 * SECOND_MS;
-/** From then on a date says more. */
+/** The age from which a date is clearer. */
 const LONG_AGO_MS = 28 * DAY_MS;
 
-/** The last year that a time is written of. */
+/** The last time that a command accepts. */
 const LAST_MS = Date.UTC(9999, 11, 31);
 
 const ISO = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
@@ -21,7 +21,7 @@ const UNITS: Readonly<Record<string, number>> = {
   w: 7 * DAY_MS,
 };
 
-/** `2 min ago`, `in 3 h`, `just now`; a date from four weeks on. */
+/** Formats a time, such as `2 min ago`, `in 3 h` or `just now`. A time more than four weeks away becomes a date. */
 function sayAgo(iso: string, nowMs: number): string {
   const ms = Date.parse(iso) - nowMs;
   const span = Math.abs(ms);
@@ -31,7 +31,7 @@ function sayAgo(iso: string, nowMs: number): string {
   return ms < 0 ? `${saySpan(span)} ago` : `in ${saySpan(span)}`;
 }
 
-/** `12 s`, `5 min`, `3 h`, `2 days`. */
+/** Formats a time span, such as `12 s`, `5 min`, `3 h` or `2 days`. */
 function saySpan(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
@@ -40,17 +40,17 @@ function saySpan(ms: number): string {
   return days === 1 ? "1 day" : `${days} days`;
 }
 
-/** The text with each of its whole times as a person says it. */
+/** Replaces each whole time in the text with how long ago it was. */
 export function sayTimes(text: string, nowMs: number): string {
   return text.replace(ISO, (iso) => sayAgo(iso, nowMs));
 }
 
-/** The text with each of its whole times as the time of the day: `14:02:07Z`. */
+/** Replaces each whole time in the text with its time of day, such as `14:02:07Z`. */
 export function sayClocks(text: string): string {
   return text.replace(ISO, (iso) => `${iso.slice(11, 19)}Z`);
 }
 
-/** The text with each of its whole times, and how long ago that was. */
+/** Adds to each whole time in the text how long ago it was. */
 export function addAgo(text: string, nowMs: number): string {
   return text.replace(ISO, (iso) => {
     const ago = sayAgo(iso, nowMs);
@@ -58,7 +58,7 @@ export function addAgo(text: string, nowMs: number): string {
   });
 }
 
-/** As `readMoment`, of what is to come: `30d` is so far ahead. */
+/** Parses as `readMoment` does, but for the future: `30d` is 30 days ahead. */
 export function readMomentAhead(text: string, nowMs: number): number | null {
   const moment = readMoment(text, nowMs);
   if (moment === null || !SPAN.test(text)) return moment;
@@ -66,7 +66,7 @@ export function readMomentAhead(text: string, nowMs: number): number | null {
   return ahead > LAST_MS ? null : ahead;
 }
 
-/** Milliseconds since the epoch of `24h`, `90m`, `7d` (so long ago) or of a date or a time with its zone; null for what is neither. */
+/** Parses `24h`, `90m` or `7d` (that long ago), a date, or a time with its zone, to milliseconds since the epoch. Returns null for any other text. */
 export function readMoment(text: string, nowMs: number): number | null {
   const [, count, unit = ""] = SPAN.exec(text) ?? [];
   if (count !== undefined) return nowMs - Number(count) * (UNITS[unit] ?? 0);
