@@ -23,9 +23,9 @@ import { findNearestName } from "./text.ts";
 const compiled = new WeakMap<TSchema, Validator>();
 
 interface ShapeCheck {
-  /** Whether a text may contain `{{` in a field that takes no template. Default: false. */
+  /** True if a text may contain `{{` in a field that takes no template. Default: false. */
   braces?: boolean;
-  /** Whether an integer beyond a double's safe range is accepted. Default: true. */
+  /** True if an integer beyond a double's safe range is accepted. Default: true. */
   long?: boolean;
   /** The number of problems after which the check stops. Default: no limit. */
   most?: number;

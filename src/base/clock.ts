@@ -144,7 +144,7 @@ export class Loop {
     this.#options = options;
   }
 
-  /** Whether the loop is between start and stop. A long turn checks it to end early. */
+  /** Reports whether the loop is between start and stop. A long turn checks it to end early. */
   get running(): boolean {
     return this.#running;
   }

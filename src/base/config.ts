@@ -7,11 +7,12 @@ export interface ServiceConfig {
   /** `local`: one app, one environment `local`, files watched, http to localhost allowed. `server`: `relay serve`. */
   mode: "local" | "server";
   host: string;
-  /** 0 picks a free port. */
+  /** The port. 0 picks a free one. */
   port: number;
   dataDir: string;
   /**
-   * The PostgreSQL database with the rows. Null for relay.db in the data directory. That directory has the master key and the backups in either case.
+   * The PostgreSQL database with the rows. Null for relay.db in the data directory. The data directory has the master key and the backups in either
+   * case.
    */
   database: DatabaseUrl | null;
   /** Public origin without a trailing slash, for receiver URLs. Null to build it from host and port. */

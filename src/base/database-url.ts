@@ -1,4 +1,4 @@
-/** Parses the URL of a PostgreSQL database and hides its password. As text, as JSON and in inspection, the password is masked. */
+/** Parses the URL of a PostgreSQL database and hides its password. The password is masked as text, as JSON and in inspection. */
 import { inspect } from "node:util";
 
 const SSL_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;

@@ -3,9 +3,9 @@ import type { RaisableLimits } from "./limit.ts";
 
 interface LimitWords {
   variable: string;
-  /** What the limit counts, and for whom. */
+  /** The thing that the limit counts, and its scope. */
   counts: string;
-  /** What happens above the limit. */
+  /** The effect above the limit. */
   hit: string;
 }
 

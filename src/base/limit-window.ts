@@ -2,7 +2,7 @@
 import type { Limiter } from "./limiter.ts";
 import { sharingNetworksOf, wideNetworkOf } from "./network.ts";
 
-/** A window that must have room for a request. */
+/** A window that must have a place for a request. */
 interface Need {
   limiter: Limiter;
   name: string;

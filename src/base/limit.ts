@@ -9,13 +9,13 @@ export const DAY_MS = 24 * HOUR_MS;
 
 export const MAX_ACTIONS_PER_RELAY = 10;
 export const MAX_MAP_NAMES = 20;
-/** Alternative texts of one name in `when`. */
+/** The most alternative texts of one name in `when`. */
 export const MAX_WHEN_VALUES = 20;
 export const MAX_RECEIVER_BODY_BYTES = 256 * 1024;
 /** The most memory of bodies that are still arriving: altogether, and from one address. */
 export const MAX_BODIES_BYTES = 64 * 1024 * 1024;
 export const MAX_BODIES_PER_ADDRESS_BYTES = 16 * 1024 * 1024;
-/** How long a body may take to arrive: this time, plus its bytes at MIN_BODY_BYTES_PER_SECOND. */
+/** The base time that a body may take to arrive. Its bytes at MIN_BODY_BYTES_PER_SECOND add more time. */
 export const BODY_PATIENCE_MS = 30_000;
 export const MIN_BODY_BYTES_PER_SECOND = 16 * 1024;
 /** The most fields of a form that a receiver reads, because each field takes time. */
@@ -56,9 +56,9 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 export const EVENT_RETENTION_MS = 30 * DAY_MS;
-/** How long audit rows of management changes stay, and resolved alerts and problems. */
+/** The time that audit rows of management changes stay, and resolved alerts and problems. */
 export const AUDIT_RETENTION_MS = 400 * DAY_MS;
-/** How long audit rows of runs stay. They are most of the audit, so they stay longer than events but less than a year. */
+/** The time that audit rows of runs stay. They are most of the audit, so they stay longer than events but less than a year. */
 export const RUN_AUDIT_RETENTION_MS = 90 * DAY_MS;
 export const EMAIL_RETENTION_MS = 90 * DAY_MS;
 export const SIGNATURE_MEMORY_AFTER_DELETE_MS = DAY_MS;
@@ -115,16 +115,16 @@ export const MAX_PASSWORDS_PER_ADDRESS = 30;
 export const MAX_PASSWORDS_PER_NETWORK = 60;
 export const MAX_LINK_TRIES_PER_ADDRESS = 10;
 export const MAX_LINK_TRIES_PER_NETWORK = 30;
-/** Passwords of unknown devices that wait to be hashed. As many may wait from known devices, sessions and one-time links. */
+/** The most passwords of unknown devices that wait to be hashed. The same number may wait from known devices, sessions and one-time links. */
 export const MAX_WAITING_PASSWORDS = 16;
-/** How long a browser or a network stays known to the account that signed in from it. */
+/** The time that a browser or a network stays known to the account that signed in from it. */
 export const KNOWN_DEVICE_LIFE_MS = 400 * DAY_MS;
 /** The most known networks of an account. A new one replaces the least recently used. */
 export const MAX_NETWORKS_PER_OWNER = 20;
-/** How long a change of production waits for an owner's approval in the browser, and how many approvals can be requested in a minute. */
+/** The time that a change of production waits for an owner's approval in the browser. Then the most approvals that can be requested in a minute. */
 export const APPROVAL_LIFE_MS = 10 * MINUTE_MS;
 export const APPROVALS_PER_MINUTE = 10;
-/** How long an approval's page is available after the approval ended. Its audit rows stay longer. */
+/** The time that an approval's page is available after the approval ended. Its audit rows stay longer. */
 export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
 /** Sign-in of a command through the dashboard (platform/account/login.ts). */
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
@@ -144,11 +144,11 @@ export const MAX_LOGIN_KEY_DAYS = 365;
 /** Sign-in to an app with an emailed code. shop/portal/person-code.ts shows what guessing a code costs. */
 export const CODE_DIGITS = 6;
 export const CODE_LIFE_MS = 10 * MINUTE_MS;
-/** Wrong attempts that a code allows: from the network that requested it, and from all others together. */
+/** The most wrong attempts that a code allows: from the network that requested it, and from all others together. */
 export const MAX_CODE_TRIES = 5;
 export const MAX_FOREIGN_CODE_TRIES = 3;
 export const SIGNIN_WINDOW_MS = HOUR_MS;
-/** Codes in an hour for one email address: from one network, and from all networks from which its person never signed in. */
+/** The most codes in an hour for one email address: from one network, and from all networks from which its person never signed in. */
 export const MAX_CODES_PER_EMAIL_AND_NETWORK = 5;
 export const MAX_CODES_PER_EMAIL = 10;
 export const MAX_CODES_PER_ADDRESS = 30;

@@ -1,8 +1,8 @@
 /**
  * Counts calls, sign-in attempts or writes of a name within a window of time, in memory. A window begins with its first count, and a full window
- * stays until it ends, however many names follow. If there is no room for a new name, it is refused, or (`lets in`) replaces the oldest name. If
- * several nodes serve one database, a window holds the places that this node drew from those of all nodes (platform/account/shared-limit.ts).
- * Together the nodes then never exceed the limit.
+ * stays until it ends, however many names follow. If no window can be freed for a new name, the name is refused, or (`lets in`) replaces the
+ * oldest name. If several nodes serve one database, a window holds the places that this node drew from those of all nodes
+ * (platform/account/shared-limit.ts). Together the nodes then never exceed the limit.
  */
 import type { Clock } from "./clock.ts";
 
@@ -24,7 +24,7 @@ interface Draw {
   drawn: number;
   left: number;
   endsInMs: number;
-  /** Whether a place was requested and none was left. */
+  /** True if a place was requested and none was left. */
   isUsedUp: boolean;
 }
 
@@ -40,21 +40,22 @@ export interface Places {
 
 /** The most windows of one limiter, which bounds its memory. */
 const MAX_WINDOWS = 20_000;
-/** The part of all windows that is forgotten at once to make room. The search visits every window, so it does not run for every new name. */
+/** The part of all windows that is forgotten at once for new names. The search visits every window, so it does not run for every new name. */
 const ROOM_PART = 1 / 16;
 
-/** How long a node assumes that a limit is used up. Other nodes may have returned places since. */
+/** The time that a node assumes that a limit is used up. Other nodes may have returned places since. */
 const USED_UP_MS = 1_000;
 /**
- * A block, or what a node has without drawing, is the node's even share divided by this. Other nodes cannot use the rest of it until the window ends.
+ * The divisor of a node's even share. It gives the size of a block, or the places without drawing. Other nodes cannot use the rest of the share until
+ * the window ends.
  */
 const PARTS = 4;
 
 interface Window {
   count: number;
-  /** In monotonic time, so that setting the wall clock does not end the window. */
+  /** The end in monotonic time, so that setting the wall clock does not end the window. */
   endsAtMonotonicMs: number;
-  /** With several nodes, the places that this node drew. `usedUpAtMs` is when the node learned that none are left. */
+  /** The places that this node drew, with several nodes. `usedUpAtMs` is when the node learned that none are left. */
   drawn: number;
   /** The places left for all nodes when this node last drew. */
   left: number;
@@ -62,12 +63,13 @@ interface Window {
 }
 
 /**
- * How several nodes draw the places of a window. `each`: one by one, so that the count is exact. `blocks`: many at once, so that most calls draw
- * nothing. `above`: each node has a few places without drawing, so that the first calls, which anyone can send, cost the database nothing.
+ * The ways in which several nodes draw the places of a window. `each`: one by one, so that the count is exact. `blocks`: many at once, so that
+ * most calls draw nothing. `above`: each node has a few places without drawing, so that the first calls, which anyone can send, cost the
+ * database nothing.
  */
 type Drawing = "each" | "blocks" | "above" | "blocks above";
 
-/** What happens to a new name if there is no room for another window and all windows are full. */
+/** The rule for a new name if no window can be freed, because all windows are full. */
 type Crowd = "refuses" | "lets in";
 
 interface LimiterOptions {
@@ -120,8 +122,8 @@ export class Limiter {
   }
 
   /**
-   * Returns when the name has room for one more, in milliseconds since the epoch, or null if it has room now. Opens no window. `atMost` bounds the
-   * window further than the limit does.
+   * Returns when the name has a place for one more, in milliseconds since the epoch, or null if it has one now. Opens no window. `atMost` bounds
+   * the window further than the limit does.
    */
   fullUntil(name: string, atMost = Number.POSITIVE_INFINITY): number | null {
     const nowMs = this.#clock.monotonicMs();
@@ -131,13 +133,13 @@ export class Limiter {
     return blocking === null ? null : Math.ceil(this.#clock.now() + blocking.endsAtMonotonicMs - nowMs);
   }
 
-  /** Returns how many more of the name there is room for. With several nodes, this is as of the last draw. */
+  /** Returns how many more of the name fit. With several nodes, this is as of the last draw. */
   left(name: string): number {
     const window = this.#find(name, this.#clock.monotonicMs());
     return window === undefined ? this.limit : Math.max(0, this.limit - this.#countOf(window));
   }
 
-  /** Counts one and returns null if there is room. Otherwise counts nothing and returns as `fullUntil` does. */
+  /** Counts one and returns null if it fits. Otherwise counts nothing and returns as `fullUntil` does. */
   take(name: string): number | null {
     const resetAtMs = this.fullUntil(name);
     if (resetAtMs === null) this.count(name);

@@ -18,7 +18,7 @@ export interface Failure {
   outcome: "failed";
   code: ResultCode;
   message: string;
-  /** Whether the failure is permanent, so that the event is dead at once. */
+  /** True if the failure is permanent, so that the event is dead at once. */
   final: boolean;
 }
 

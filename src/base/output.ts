@@ -59,7 +59,7 @@ export class LineOutput {
   }
 
   #listenTo(stream: OutputStream): OutputStream {
-    // Without a listener, the error of a write would end the process. `done` receives the error too.
+    // The error of a write would end the process if there were no listener. `done` receives the error too.
     stream.on("error", () => undefined);
     return stream;
   }

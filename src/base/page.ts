@@ -5,7 +5,7 @@ const DEFAULT_PAGE_SIZE = 50;
 export const MAX_PAGE_SIZE = 200;
 
 export interface PageRequest {
-  /** 1 to 200. */
+  /** The number of items, 1 to 200. */
   limit: number;
   /** The sort key of the last item seen, after which the page begins. Null to begin with the newest item. */
   after: string | null;

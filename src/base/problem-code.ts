@@ -1,7 +1,7 @@
 /**
- * The registry of codes that an owner sees without a refused request: problems and alerts, why a request created no event, why an event waits, and
- * why a mail was not sent. `relay help` and the pages under /docs/errors describe each one. A problem's own sentence names the affected object and
- * what to do about it.
+ * The registry of codes that an owner sees without a refused request. They are problems and alerts, and the reasons why a request created no
+ * event, an event waits, or a mail was not sent. `relay help` and the pages under /docs/errors describe each one. A problem's own sentence names
+ * the affected object and what to do about it.
  */
 
 export const TROUBLES = {

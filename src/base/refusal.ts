@@ -26,7 +26,7 @@ export function tellWarnings(warnings: readonly Warning[]): string[] {
 interface RefusalExtra {
   /** Every problem, not only the first, for `invalid_definition` and `invalid_input`. */
   problems?: readonly Problem[];
-  /** When the window of a cap ends, in milliseconds since the epoch. */
+  /** The time when the window of a cap ends, in milliseconds since the epoch. */
   resetAtMs?: number;
   /** Further fields of the response's body, such as the `version` that caused a conflict. */
   details?: Readonly<Record<string, unknown>>;

@@ -9,11 +9,11 @@ import { countChars } from "./text.ts";
 interface ShapeWords {
   /** One sentence for editors and the dashboard. */
   description: string;
-  /** What the value must be, completing "it must be …": "an integer from 1 to 10,000". */
+  /** The requirement on the value, completing "it must be …": "an integer from 1 to 10,000". */
   expects: string;
-  /** Whether {{paths}} are filled in at run time. */
+  /** True if {{paths}} are filled in at run time. */
   templated?: boolean;
-  /** What the value is a name of, or what the names of an object's fields are names of, if that is known. */
+  /** The kind of thing that the value names, or that the names of an object's fields name, if that is known. */
   names?: NameSource;
 }
 
@@ -35,7 +35,7 @@ interface ObjectWords extends ShapeWords {
 
 /** Words of an object with free names (a record). */
 interface RecordWords extends ShapeWords {
-  /** What a name must be, completing "the name must be …". */
+  /** The requirement on a name, completing "the name must be …". */
   expectsName: string;
   /** Names with a known meaning here, each with its meaning. */
   knownNames?: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 /**
  * Delays writes that may follow what they describe. A write runs a moment after the first call of `arm`, one write at a time, and a last one at the
- * stop. What a write cannot store waits for the next one.
+ * stop. Data that a write cannot store waits for the next one.
  */
 import type { Clock } from "./clock.ts";
 import type { Log } from "./log.ts";
@@ -9,7 +9,7 @@ interface WriteBehindOptions {
   clock: Clock;
   log: Log;
   afterMs: number;
-  /** What is written, in the words of the log: `recent calls`. */
+  /** The thing that is written, in the words of the log: `recent calls`. */
   what: string;
   /** Writes everything that waits, if anything does. If it throws, everything must wait again. */
   write(): Promise<void>;

@@ -2,7 +2,7 @@
 import { RELEASES } from "./change.ts";
 import type { Release } from "./release.ts";
 
-/** Lists the releases newer than `since` (such as `1.2.3`), newest first, or all without `since`. null: `since` is not a version. */
+/** Lists the releases newer than `since` (such as `1.2.3`), newest first, or all without `since`. Returns null if `since` is not a version. */
 export function listChanges(since?: string): readonly Release[] | null {
   if (since === undefined) return RELEASES;
   const from = readVersion(since);

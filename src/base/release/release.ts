@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 
 const changeView = Type.Object({
-  /** What the change is about, in a few words. */
+  /** The subject of the change, in a few words. */
   subject: Type.String(),
   /** The behavior before; null for something new. */
   was: Type.Union([Type.String(), Type.Null()]),

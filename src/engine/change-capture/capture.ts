@@ -1,6 +1,6 @@
 /**
- * Turns record changes of the change log into events: one for each relay that watched the collection at the time of the change and still does, and
- * whose `where` matches. Runs when it is woken, and polls for changes of other processes and of plain SQL.
+ * Turns record changes of the change log into events: one for each relay that watched the collection at the time of the change. The relay must
+ * still watch it, and its `where` must match. Runs when it is woken, and polls for changes of other processes and of plain SQL.
  * A transaction takes a bounded step, so that a change with many watchers takes several. A step's events and its progress in the log commit
  * together, so that a crash neither loses nor repeats an event. Capture never asks who wrote a record: writes that must not start a relay are not
  * in the log.
@@ -46,7 +46,7 @@ export class Capture {
       clock: deps.clock,
       everyMs: POLL_MS,
       turn: () => this.#drain(),
-      // The next poll tries again.
+      // The next poll retries.
       onError: (error) =>
         deps.log.warn("record changes cannot be captured now", { cause: (error as Error).message }),
     });
@@ -157,7 +157,7 @@ function hasEventBudget({ watchers, events, written }: Budget): boolean {
 interface Views {
   record: RecordView;
   previous: RecordView | null;
-  /** Whether nothing differs. The log omits writes of the same text, but the same data can be written with its fields in another order. */
+  /** True if nothing differs. The log omits writes of the same text, but the same data can be written with its fields in another order. */
   isUnchanged: boolean;
 }
 

@@ -28,7 +28,7 @@ export const RECORD_CHANGE = defineTable({
     recipientId: orNull(text()),
     writtenBy: text(),
     updatedAt: integer(),
-    /** What an update replaced; null for other changes. */
+    /** The data that an update replaced; null for other changes. */
     previousData: orNull(text()),
     previousOwnerId: orNull(text()),
     previousRecipientId: orNull(text()),
@@ -78,7 +78,7 @@ export async function listWatchers(
   }));
 }
 
-/** Whether any change waits. */
+/** Reports whether any change waits. */
 export async function hasChanges(tx: Reader): Promise<boolean> {
   return (await tx.get("SELECT 1 FROM record_change LIMIT 1")) !== null;
 }
@@ -90,15 +90,15 @@ export async function trimChanges(tx: Writer, seq: number): Promise<void> {
 }
 
 /**
- * The record after the change, or the last version of a deleted record, as the API shows it. Throws where the data of a written record is not JSON.
- * A deleted record may hold any text.
+ * Returns the record after the change, or the last version of a deleted record, as the API shows it. Throws where the data of a written record is
+ * not JSON. A deleted record may hold any text.
  */
 export function viewAfter(row: ChangeRow): RecordView {
   const data = row.change === "deleted" ? readStored(row.data) : (parseJson(row.data) as JsonObject);
   return viewRecord({ ...row, id: row.recordId, data });
 }
 
-/** What an update replaced; null for other changes. */
+/** Returns the record that an update replaced; null for other changes. */
 export function viewBefore(row: ChangeRow): RecordView | null {
   if (row.previousData === null) return null;
   return viewRecord({
@@ -121,15 +121,15 @@ const MAX_WARNED_FIELDS = 20;
 /**
  * Makes the payload `{ record, previous }`, both as the API shows a record:
  *
- * | change  | record               | previous             |
- * |---------|----------------------|----------------------|
- * | created | the new record       | null                 |
- * | updated | the record as it is  | the record as it was |
- * | deleted | the record as it was | the same             |
+ * | change  | record           | previous        |
+ * |---------|------------------|-----------------|
+ * | created | the new record   | null            |
+ * | updated | the new version  | the old version |
+ * | deleted | the last version | the same        |
  *
  * A deleted record is also `record`, because {{record.data.<field>}} reads that. Equal sides mean a deletion, because an update that changes
- * nothing is no change. Above 32 KB both records keep the fields that fit, each value cut at 2 KB, with a warning for each cut field of the record;
- * `preview` is then the beginning of its data. Source: decisions, "truncation".
+ * nothing is no change. Above 32 KB both records keep the fields that fit, each value cut at 2 KB. Each cut field of the record has a warning, and
+ * `preview` is the beginning of its data. Source: decisions, "truncation".
  */
 export function makeChangePayload(record: RecordView, previous: RecordView | null): StoredPayload {
   const whole = makeWholePayload({

@@ -21,7 +21,8 @@ function alertOwner(
 }
 
 /**
- * Alerts about dead events; the message names the newest of them. `why` follows "… of <relay> is dead". `count`: how many died together, by default 1.
+ * Alerts about dead events; the message names the newest of them. `why` follows "… of <relay> is dead". `count`: how many died together, by default
+ * 1.
  * Source: the specification's "States and transitions".
  */
 export function alertDead(
@@ -74,8 +75,8 @@ export interface Missed {
 }
 
 /**
- * Alerts once about all missed ticks of a relay. They are dead events, so the code is `relay_failed`. `missed`: when their periods began. `before`: the
- * ticks of earlier steps. Returns the sum of both.
+ * Alerts once about all missed ticks of a relay. They are dead events, so the code is `relay_failed`. `missed`: when their periods began. `before`:
+ * the ticks of earlier steps. Returns the sum of both.
  */
 export async function alertMissed(
   tx: Writer,

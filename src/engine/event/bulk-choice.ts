@@ -1,6 +1,6 @@
 /**
- * Selects the events of a bulk replay, and plans what the replay would do with them. It reads the oldest first, a bounded number of rows at a step, so
- * that no other work waits for it.
+ * Selects the events of a bulk replay, and plans what the replay would do with them. It reads the oldest first, a bounded number of rows at a step,
+ * so that no other work waits for it.
  */
 import { type Static, Type } from "typebox";
 import { oneOf, time } from "../../base/schema.ts";
@@ -13,14 +13,14 @@ import { ANY_REASON, findNameKey } from "./list.ts";
 import { outlineReplay } from "./replay.ts";
 import { WILL } from "./replay-plan.ts";
 
-/** Of done events a bulk replay takes only those whose work was done for another person. */
+/** The states of events that a bulk replay takes. It takes only the done events whose work was done for another person. */
 export const BULK_STATES = ["dead", "failed", "done"] as const;
-/** Events that one step reads. */
+/** The most events that one step reads. */
 export const STEP = 250;
-/** Events that one step counts. */
+/** The most events that one step counts. */
 const COUNT_STEP = 1_000;
 
-/** The filter, as it is shown and stored. */
+/** The shown and stored form of the filter. */
 export const bulkFilter = {
   state: oneOf(BULK_STATES),
   relay: Type.Optional(Type.String()),
@@ -52,7 +52,7 @@ interface Selection {
   untilSeq: number;
 }
 
-/** Resolves a filter; null: no event can match, because no relay ever had the name. */
+/** Resolves a filter; null if no event can match, because no relay ever had the name. */
 export async function resolveFilter(
   tx: Reader,
   environmentId: number,
@@ -149,18 +149,18 @@ interface CountedPart {
   ended: number | null;
 }
 
-/** Events whose replays are planned; the rest are only counted. */
+/** The most events whose replays are planned. The rest are only counted. */
 const MAX_PLANNED = 2_000;
-/** Events planned between two turns of the event loop: each may have a large payload and a large definition. */
+/** The most events planned between two turns of the event loop: each may have a large payload and a large definition. */
 const PLAN_STEP = 3;
 
 export const bulkPlan = Type.Object({
   /** Events that match. */
   matched: Type.Integer(),
-  /** How many of them, the oldest, were planned. */
+  /** The number of them that were planned, the oldest first. */
   planned: Type.Integer(),
   relays: Type.Array(Type.Object({ relay: Type.String(), events: Type.Integer() })),
-  /** What the actions of the planned events would do, by type. */
+  /** The effects of the planned events' actions, by type. */
   actions: Type.Array(Type.Object({ type: Type.String(), will: oneOf(WILL), events: Type.Integer() })),
   /** Planned events with work that was done for another person. It is skipped unless the replay moves it. */
   otherPerson: Type.Integer(),

@@ -1,6 +1,7 @@
 /**
- * A bulk replay: replays every matching event once, the oldest first, and no faster than requested. Its row has a cursor that moves in the transaction
- * that queues the events. So no event is replayed twice or left out, whenever the service stops. An event that fails again is behind the cursor.
+ * A bulk replay: replays every matching event once, the oldest first, and no faster than requested. Its row has a cursor that moves in the
+ * transaction that queues the events. So no event is replayed twice or left out, whenever the service stops. An event that fails again is behind the
+ * cursor.
  * The maintenance jobs run its steps.
  */
 import { type Static, Type } from "typebox";
@@ -47,9 +48,9 @@ const BULK_REPLAY = defineTable({
     state: text<(typeof RUN_STATES)[number]>(),
     chosen: json<StoredFilter>(),
     perSecond: integer(),
-    /** Whether it also runs work that was done for another person than the event's current one. */
+    /** True if it also runs work that was done for another person than the event's current one. */
     move: flag(),
-    /** How many events matched at its start. */
+    /** The number of events that matched at its start. */
     matched: integer(),
     replayed: integer(),
     /** Events that were left out, by reason. */
@@ -71,7 +72,7 @@ export const bulkReplayView = Type.Object({
   state: oneOf(RUN_STATES),
   filter: Type.Object(bulkFilter),
   perSecond: Type.Integer(),
-  /** Whether it also runs work that was done for another person than the event's current one: purchases move. */
+  /** True if it also runs work that was done for another person than the event's current one: purchases move. */
   move: Type.Boolean(),
   matched: Type.Integer(),
   replayed: Type.Integer(),
@@ -88,7 +89,7 @@ interface NewBulkReplay extends Change, Counted {
   move: boolean;
 }
 
-/** Starts a bulk replay. Without a match it is done at once. Refuses with `replay_running` while another one of the environment runs. */
+/** Starts a bulk replay. It is done at once if no event matches. Refuses with `replay_running` while another one of the environment runs. */
 export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promise<BulkReplayView> {
   const { environmentId, by, nowMs, filter, perSecond, move, matched, endedUntil } = wanted;
   const other = await findRunning(tx, environmentId);

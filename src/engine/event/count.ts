@@ -29,7 +29,7 @@ const STEP = MAX_SPAN;
 
 const stateCount = Type.Object({
   count: Type.Integer(),
-  /** Whether there may be more: a count ends at 10,000, and earlier for a text search. */
+  /** True if there may be more: a count ends at 10,000, and earlier for a text search. */
   isMore: Type.Boolean(),
 });
 export const eventCounts = Type.Object({
@@ -84,7 +84,7 @@ async function countStates(count: (state: EventState) => Promise<StateCount>): P
   return { queued: NONE, running: NONE, done: NONE, failed: NONE, dead: NONE, ...counted };
 }
 
-/** null: no relay ever had the name. */
+/** Resolves the filter to a range; null if no relay ever had the name. */
 async function resolveRange(
   tx: Reader,
   environmentId: number,
@@ -103,7 +103,7 @@ async function resolveRange(
   };
 }
 
-/** `last`: the lowest number that the step read; null: it was the last step. */
+/** The result of a step. `last` is the lowest number that the step read; null if it was the last step. */
 interface Step {
   looked: number;
   found: number;

@@ -9,7 +9,7 @@ import type { EventState } from "./event.ts";
 import { ANY_REASON, type EventFilter, leadOfTrigger, listEvents } from "./list.ts";
 import type { ListedEvent } from "./view.ts";
 
-/** The columns of a filter; null: any value. */
+/** The columns of a filter; null for any value. */
 export interface CountFilter {
   environmentId: number;
   nameKey: number | null;
@@ -24,7 +24,7 @@ export interface IndexPath {
   holds: readonly ("nameKey" | "trigger")[];
 }
 
-/** The partial indexes of events that are not done. Each repeats the condition of its index word for word. */
+/** Returns the path through the partial index of events that are not done. It repeats the condition of the index word for word. */
 export function pathOfState(state: Exclude<EventState, "done">): IndexPath {
   if (state === "failed" || state === "dead")
     return {
@@ -46,7 +46,7 @@ const PATH_OF_ENVIRONMENT: IndexPath = {
   holds: [],
 };
 
-/** The path to events of every state: of a relay name, of a rare trigger, or of the environment. */
+/** Returns the path to events of every state: of a relay name, of a rare trigger, or of the environment. */
 export function pathOfAll({ nameKey, trigger }: Pick<CountFilter, "nameKey" | "trigger">): IndexPath {
   if (nameKey !== null)
     return { from: "event INDEXED BY event_of_relay", lead: "name_key = $nameKey", holds: ["nameKey"] };
@@ -59,7 +59,7 @@ export function pathOfAll({ nameKey, trigger }: Pick<CountFilter, "nameKey" | "t
   };
 }
 
-/** The filter's conditions on a row. A column without a filter is left out, so that an index can answer by itself. */
+/** Returns the filter's conditions on a row. A column without a filter is left out, so that an index can answer by itself. */
 export function conditionsOf({ nameKey, trigger, reason }: Omit<CountFilter, "environmentId">): string[] {
   return [
     ...(nameKey === null ? [] : ["name_key = $nameKey"]),
@@ -79,12 +79,12 @@ export function walkSql(
   return `SELECT seq, ${fits} AS fits FROM ${from} WHERE ${lead} AND seq >= ${low} AND seq < ${high} ${sort} LIMIT $limit`;
 }
 
-/** The values that a statement names. */
+/** Returns the values that a statement names. */
 export function valuesOf(sql: string, values: SqlNames): SqlNames {
   return Object.fromEntries(Object.entries(values).filter(([name]) => new RegExp(`\\$${name}\\b`).test(sql)));
 }
 
-/** The first matches of a filter that must read payloads. `next` is not null if there are more. */
+/** Finds the first matches of a filter that must read payloads. `next` is not null if there are more. */
 export function findFirstMatches(
   store: Store,
   environmentId: number,

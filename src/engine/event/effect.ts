@@ -30,17 +30,17 @@ export interface Work {
   key: string;
   type: string;
   target: string;
-  /** The fingerprint of the action's text; null: an earlier version did it, and the text is unknown. */
+  /** The fingerprint of the action's text; null if an earlier version did it, and the text is unknown. */
   fingerprint: string | null;
-  /** Among equal actions, from 1. */
+  /** The place among equal actions, from 1. */
   ordinal: number;
   /** `intended`: its send began, and how it ended was not recorded. */
   state: "intended" | "done";
   /** The `after` of its outcome, which a later run that skips the work shows again; of intended work, its mark. */
   after: Json | undefined;
-  /** When the attempt that did it began, in milliseconds since the epoch; null: unknown, or not done. */
+  /** The time when the attempt that did it began, in milliseconds since the epoch; null if unknown, or not done. */
   doneAt: number | null;
-  /** The person of that attempt; null: none, or an earlier version did not store it. */
+  /** The person of that attempt; null if there is none, or if an earlier version did not store it. */
   personId: string | null;
 }
 
@@ -54,7 +54,7 @@ export interface Slot extends LiveAction {
   over?: string;
 }
 
-/** Resolves the work that an action stands for, given the work that was done. */
+/** Resolves the key of an action's work, given the work that was done. */
 export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick<Slot, "key" | "over"> {
   if (typeof bound === "string") return { key: bound };
   const [chosen, over] = bound;
@@ -66,13 +66,13 @@ export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick
 /** All that earlier attempts of an event did. */
 export interface PriorWork {
   works: ReadonlyMap<string, Work>;
-  /** Of the last attempt that reached its actions; empty if none did. */
+  /** The slots of the last attempt that reached its actions; empty if none did. */
   slots: readonly Slot[];
   /** The action texts of every attempt, by fingerprint. */
   actions: ReadonlyMap<string, unknown>;
 }
 
-/** The place of each action among those of its type and target, from 1. Earlier versions identified work by it. */
+/** Counts the place of each action among those of its type and target, from 1. Earlier versions identified work by it. */
 export function countPlaces(actions: readonly Pick<LiveAction, "type" | "target">[]): number[] {
   const seen = new Map<string, number>();
   return actions.map(({ type, target }) => {

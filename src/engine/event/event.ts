@@ -1,6 +1,6 @@
 /**
- * The event row, its states, and the queries for due events. A `queued` event without `nextAttemptAt` is due now; with it, the event waits for its retry.
- * Other files store, run, show and end events.
+ * The event row, its states, and the queries for due events. A `queued` event without `nextAttemptAt` is due now; with it, the event waits for its
+ * retry. Other files store, run, show and end events.
  */
 import { numberedId, readNumberedId } from "../../base/id.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../../base/json.ts";
@@ -14,7 +14,7 @@ export type EventState = (typeof EVENT_STATES)[number];
 export const EVENT_TRIGGERS = ["receiver", "schedule", "data_change"] as const;
 export type EventTrigger = (typeof EVENT_TRIGGERS)[number];
 
-/** How an event was created other than by its trigger: from an import of missed deliveries, or as a test. */
+/** The ways in which an event is created other than by its trigger: from an import of missed deliveries, or as a test. */
 export const EVENT_WAYS = ["import", "test"] as const;
 export type EventWay = (typeof EVENT_WAYS)[number];
 
@@ -22,8 +22,8 @@ export type EventWay = (typeof EVENT_WAYS)[number];
 export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", "dead"]);
 
 /**
- * Why an event failed without running an action, or died without a failed action. If an action failed, the event's reason is the code of that failure
- * instead, also while it waits for its retry.
+ * The reason why an event failed without running an action, or died without a failed action. If an action failed, the event's reason is the code of
+ * that failure instead, also while it waits for its retry.
  */
 export type EventReason = Extract<
   ResultCode,
@@ -43,7 +43,7 @@ export const EVENT = defineTable({
   columns: {
     /** Increases, and is never reused. */
     seq: integer(),
-    /** The id from an earlier version; null: the id is derived from the time and the number. */
+    /** The id from an earlier version; null if the id is derived from the time and the number. */
     formerId: orNull(text()),
     environmentId: integer(),
     /** The relay's name, by its key in `relay_name`. */
@@ -52,11 +52,11 @@ export const EVENT = defineTable({
     relayKey: integer(),
     trigger: text<EventTrigger>(),
     state: text<EventState>(),
-    /** Of the last attempt; null for a first run and for a replay. */
+    /** The reason of the last attempt; null for a first run and for a replay. */
     reason: orNull(text()),
     /** Attempts since the arrival or the last replay, the current one included. */
     attempts: integer(),
-    /** null: it is due now, or does not wait. */
+    /** The time of its retry; null if it is due now, or does not wait. */
     nextAttemptAt: orNull(integer()),
     /** All runs, replays included. */
     runs: integer(),
@@ -65,25 +65,25 @@ export const EVENT = defineTable({
     payload: text(),
     truncated: flag(),
     preview: orNull(text()),
-    /** Whether the sender did not sign the event itself. */
+    /** True if the sender did not sign the event itself. */
     unsigned: flag(),
     dedupeHash: orNull(bytes()),
     /** The person that an earlier attempt found, or null. */
     personId: orNull(text()),
-    /** Of all attempts so far. */
+    /** The warnings of all attempts so far. */
     warnings: orNull(json<string[]>()),
     createdAt: integer(),
-    /** When the current or last attempt began. */
+    /** The time when the current or last attempt began. */
     startedAt: orNull(integer()),
     finishedAt: orNull(integer()),
-    /** Whether its body was a form; null: unknown. */
+    /** True if its body was a form; null if unknown. */
     form: orNull(flag()),
-    /** The relay's version whose map made `mapped`; null: unknown. */
+    /** The relay's version whose map made `mapped`; null if unknown. */
     mapVersion: orNull(integer()),
     mappedAgain: flag(),
     /** Keys of work that the last replay chose to do again. */
     chosen: orNull(json<string[]>()),
-    /** null: its trigger created it. */
+    /** The way in which it was created; null if its trigger created it. */
     cameBy: orNull(text<EventWay>()),
   },
 });
@@ -113,7 +113,7 @@ export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {
   chosen: string | null;
 };
 
-/** A new event in memory, on its way to its run. `payload`: the parsed text; null: not parsed. */
+/** A new event in memory, on its way to its run. `payload`: the parsed text; null if not parsed. */
 export interface BufferedEvent {
   relayId: string;
   event: EventToRun;
@@ -124,12 +124,12 @@ export interface BufferedEvent {
 export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key) AS relayName";
 export const RELAY_ID = "(SELECT relay_id FROM relay_key WHERE key = event.relay_key) AS relayId";
 
-/** The public id of an event. Rows of earlier versions keep the id that they had. */
+/** Returns the public id of an event. Rows of earlier versions keep the id that they had. */
 export function eventIdOf(event: Pick<RowOf<typeof EVENT>, "seq" | "createdAt" | "formerId">): string {
   return event.formerId ?? numberedId("evt", event.createdAt, event.seq);
 }
 
-/** The number of the event with this id in this environment, or null. */
+/** Finds the number of the event with this id in this environment, or null. */
 export async function findEventSeq(tx: Reader, environmentId: number, id: string): Promise<number | null> {
   const made = readNumberedId("evt", id);
   const found =
@@ -192,7 +192,7 @@ const DUE = `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FRO
   WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL AND seq > $after
   ORDER BY seq LIMIT $limit`;
 
-/** A copy of the event with its next attempt counted. */
+/** Returns a copy of the event with its next attempt counted. */
 export function countAttempt(event: EventToRun): EventToRun {
   return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
 }
@@ -205,7 +205,7 @@ export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Pr
   return event;
 }
 
-/** The refusal for an event that does not exist in the environment. */
+/** Returns the refusal for an event that does not exist in the environment. */
 export function refuseUnknownEvent(id: string): Refusal {
   return new Refusal(
     "not_found",
@@ -217,12 +217,12 @@ export function refuseUnknownEvent(id: string): Refusal {
 export const EXPUNGED = ["person_erased", "payload_expunged"] as const satisfies EventReason[];
 export type Expunged = (typeof EXPUNGED)[number];
 
-/** Why a stored payload was expunged, or null. A sender cannot fake this, because its data is nested below the service's own names. */
+/** Returns why a stored payload was expunged, or null. A sender cannot fake this, because its data is nested below the service's own names. */
 export function readExpunged(payload: Json): Expunged | null {
   return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
 }
 
-/** The owner of the record in the payload of a data change, otherwise its recipient; null: neither, or another trigger's payload. */
+/** Returns the owner of the record in the payload of a data change, otherwise its recipient; null if it has neither, or another trigger's payload. */
 export function readRecordPerson(payload: JsonObject): string | null {
   const record = isJsonObject(payload.record) ? payload.record : payload.previous;
   return isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;

@@ -1,6 +1,6 @@
 /**
- * Removes personal data from an event: its payload, and what its results quote. The row, its state and the outcomes stay. An expunged event never runs
- * again. The erasure of a person expunges the events about them. In other earlier events it redacts the address, and those events still run. The
+ * Removes personal data from an event: its payload, and what its results quote. The row, its state and the outcomes stay. An expunged event never
+ * runs again. The erasure of a person expunges the events about them. In other earlier events it redacts the address, and those events still run. The
  * maintenance jobs walk through the events.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -20,7 +20,7 @@ import {
 } from "./event.ts";
 import { OF_ENVIRONMENT, oldestSpan } from "./number-range.ts";
 
-/** Runs that one step rewrites. A run with ten called URLs that answered 4 KB takes about 50 KB. */
+/** The most runs that one step rewrites. A run with ten called URLs that answered 4 KB takes about 50 KB. */
 const STEP_RUNS = 25;
 
 /** Removes the payload, its preview, the warnings, and what the runs quote. */
@@ -62,14 +62,14 @@ function bareResults(results: Json): Json {
 interface ExpungeRequest {
   environmentId: number;
   id: string;
-  /** Who asks, in the form of the audit log. */
+  /** The actor that asks, in the form of the audit log. */
   actor: string;
   nowMs: number;
 }
 
 /**
- * Expunges one event for a user, and audits it. A queued event fails with `payload_expunged`. An expunged event stays as it is, and so do the mails
- * that the event caused. Runs are rewritten in steps; after an interruption the same call continues. Refuses with `not_found`, and with
+ * Expunges one event for a user, and audits it. A queued event fails with `payload_expunged`. An expunged event does not change, and neither do the
+ * mails that the event caused. Runs are rewritten in steps; after an interruption the same call continues. Refuses with `not_found`, and with
  * `not_expungeable` if the event is running.
  */
 export async function expungeManually(store: Store, request: ExpungeRequest): Promise<void> {
@@ -119,7 +119,7 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   return event.seq;
 }
 
-/** Rows that one step of a sweep reads at most, which takes some milliseconds. */
+/** The most rows that one step of a sweep reads, which takes some milliseconds. */
 export const STEP_ROWS = 200;
 
 /** An open erasure with the text to find. */
@@ -138,7 +138,7 @@ interface SweptEvent {
 
 const EVENT_COLUMNS = "seq, state, person_id AS personId, payload, preview, warnings";
 
-/** Finds the event as it is now, or null. */
+/** Finds the current event, or null. */
 export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | null> {
   return tx.get<SweptEvent>(`SELECT ${EVENT_COLUMNS} FROM event WHERE seq = ?1`, seq);
 }
@@ -190,7 +190,7 @@ function names(event: SweptEvent, text: PiiMatcher, before: boolean): boolean {
   return before && texts.some((one) => one !== null && text.holdsAddress(one));
 }
 
-/** Whether the event is about the person: by its own person, or by its payload if it never ran. */
+/** Reports whether the event is about the person: by its own person, or by its payload if it never ran. */
 function isAbout({ personId }: SweptEvent, payload: Json, text: PiiMatcher, before: boolean): boolean {
   if (personId !== null) return personId === text.personId;
   if (!isJsonObject(payload)) return false;

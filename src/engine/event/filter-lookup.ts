@@ -1,6 +1,6 @@
 /**
- * Looks up the names in a filter of events, so that an unknown relay, person or code is an error and not an empty list. The name of a deleted relay is
- * known, because its events stay.
+ * Looks up the names in a filter of events, so that an unknown relay, person or code is an error and not an empty list. The name of a deleted relay
+ * is known, because its events stay.
  */
 import { Refusal } from "../../base/refusal.ts";
 import { explainCode, RESULTS } from "../../base/result-code.ts";
@@ -17,7 +17,7 @@ interface Named {
   person?: string | undefined;
 }
 
-/** Returns the filter with the person's id in the place of an address, token or id. Refuses with `invalid_input`. */
+/** Returns the filter with the person's id instead of an address, token or id. Refuses with `invalid_input`. */
 export async function lookUpNames<Filter extends Named>(
   store: Store,
   environmentId: number,

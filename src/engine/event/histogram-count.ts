@@ -1,6 +1,6 @@
 /**
- * Counts the events of a range of numbers by outcome. Up to a limit each row is counted. Beyond it, samples across the range give an approximate count.
- * Events that failed or wait are rare, so their counts are mostly exact.
+ * Counts the events of a range of numbers by outcome. Up to a limit each row is counted. Beyond it, samples across the range give an approximate
+ * count. Events that failed or wait are rare, so their counts are mostly exact.
  */
 import type { Reader } from "../../store/port.ts";
 import {
@@ -18,7 +18,7 @@ import type { EventState } from "./event.ts";
 const MAX_INDEX_ROWS = 1_000;
 const MAX_LOOKUP_ROWS = 80;
 const SAMPLES = 10;
-/** Above every count of a sample, so that two counts fit into one number. */
+/** A number above every count of a sample, so that two counts fit into one number. */
 const PACKED = 1_000_000;
 
 /** `waiting`: queued, running, or waiting for a retry. */
@@ -38,7 +38,7 @@ export function outcomeOf(state: EventState): keyof Counts {
   return state === "queued" || state === "running" ? "waiting" : state;
 }
 
-/** `exact`: each row was counted. */
+/** Counts the events of a span by outcome. `exact` is true if each row was counted. */
 export async function countSpan(
   tx: Reader,
   filter: HistogramFilter,

@@ -55,7 +55,7 @@ export const histogramView = Type.Object({
       dead: Type.Integer(),
     }),
   ),
-  /** Whether samples were counted, or some events were left out. */
+  /** True if samples were counted, or some events were left out. */
   approximate: Type.Boolean(),
 });
 export type HistogramView = Static<typeof histogramView>;
@@ -103,7 +103,7 @@ export async function drawHistogram(
   };
 }
 
-/** Chooses the range of full bars. Without `since` it begins at the oldest event; the first bar may begin earlier. */
+/** Chooses the range of full bars. It begins at the oldest event if `since` is not set; the first bar may begin earlier. */
 async function chooseRange(
   tx: Reader,
   { sinceMs, untilMs, every }: Parameters<typeof drawHistogram>[2],

@@ -25,7 +25,7 @@ import {
 import { type AttemptResult, eventChangeOf } from "./run.ts";
 
 export interface DedupeKey {
-  /** 16 bytes. */
+  /** The hash, 16 bytes. */
   hash: Uint8Array;
 }
 
@@ -37,9 +37,9 @@ export interface EventDraft {
   nameKey: number;
   trigger: EventTrigger;
   payload: StoredPayload;
-  /** Whether the sender did not sign the event itself. */
+  /** True if the sender did not sign the event itself. */
   unsigned: boolean;
-  /** Whether a receiver's body was a form, whose literal names win over paths. */
+  /** True if a receiver's body was a form, whose literal names win over paths. */
   form?: boolean;
   dedupe: DedupeKey | null;
   nowMs: number;
@@ -47,11 +47,11 @@ export interface EventDraft {
   mapVersion?: number;
   /** Stores the event as dead with this reason. It can be replayed. */
   dead?: EventReason;
-  /** Absent: its trigger created it. */
+  /** The way in which it came. It is absent if its trigger created it. */
   cameBy?: EventWay;
   /**
-   * What the dispatcher gets in addition to the row. Absent: the commit wakes the relay instead. null: the event waits, because its relay is
-   * paused or on hold.
+   * The data that the dispatcher gets in addition to the row. If it is absent, the commit wakes the relay instead. If it is null, the event waits,
+   * because its relay is paused or on hold.
    */
   dispatch?: (Pick<EventToRun, "relayName"> & Pick<BufferedEvent, "payload">) | null;
 }
@@ -78,7 +78,7 @@ const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, tri
 
 /** Runs new events. */
 export interface EventDispatcher {
-  /** Runs an event in the transaction that is about to store it; null: it must be stored as `queued`. */
+  /** Runs an event in the transaction that is about to store it; null if it must be stored as `queued`. */
   runInline(event: BufferedEvent): Promise<AttemptResult | null>;
   /** Takes an event that was stored as `queued`, after the commit. */
   enqueue(event: BufferedEvent): void;
@@ -173,7 +173,7 @@ function changeOf(result: AttemptResult): SqlNames {
   return { ...changed, finishedAt, ...(warnings === null ? {} : { warnings }) };
 }
 
-/** The event as a run would read it from its row; null: no dispatcher takes it. */
+/** Returns the event as a run would read it from its row; null if no dispatcher takes it. */
 function makeBuffered(
   { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, dispatch }: EventDraft,
   made: Pick<EventToRun, "seq" | "id" | "warnings">,
@@ -202,7 +202,7 @@ function makeBuffered(
   return { relayId, event, payload: dispatch.payload };
 }
 
-/** The key of a sender's event id, within one relay name of one environment. */
+/** Returns the key of a sender's event id, within one relay name of one environment. */
 export function keyOfEventId(environmentId: number, relayName: string, eventId: string): DedupeKey {
   const scope = `${environmentId}\n${relayName}\n`;
   if (eventId.isWellFormed()) return { hash: digest(`${scope}id\n`, eventId) };
@@ -210,7 +210,7 @@ export function keyOfEventId(environmentId: number, relayName: string, eventId: 
   return { hash: digest(`${scope}id in UTF-16\n`, Buffer.from(eventId, "utf16le")) };
 }
 
-/** The key of a body without an event id. It deduplicates within the UTC day of `nowMs`. */
+/** Returns the key of a body without an event id. It deduplicates within the UTC day of `nowMs`. */
 export function keyOfBody(
   environmentId: number,
   relayName: string,
@@ -220,7 +220,7 @@ export function keyOfBody(
   return { hash: digest(`${environmentId}\n${relayName}\nbody ${Math.floor(nowMs / DAY_MS)}\n`, body) };
 }
 
-/** The key of an occurrence that fires once, for example a schedule's period. */
+/** Returns the key of an occurrence that fires once, for example a schedule's period. */
 export function keyOfOccurrence(environmentId: number, relayId: string, occurrence: string): DedupeKey {
   return { hash: digest(`${environmentId}\n${relayId}\nonce\n`, occurrence) };
 }
@@ -283,7 +283,7 @@ export function makeWholePayload(payload: JsonObject): StoredPayload {
   return { text: writeJson(payload), truncated: false, preview: null, warnings: [] };
 }
 
-/** The value, or the beginning of its text if it takes more than `maxBytes`. */
+/** Returns the value, or the beginning of its text if it takes more than `maxBytes`. */
 export function cutValue(value: Json, maxBytes: number): Json {
   if (typeof value === "string") return cutUtf8(value, maxBytes);
   const text = writeJson(value);

@@ -28,8 +28,8 @@ const INTERRUPTED = EVENT.pick(
 );
 
 /**
- * Rescues up to `limit` events of the environment; null: of all environments. The caller has just begun to run the environment, so every `running` row
- * belongs to another process or an earlier one.
+ * Rescues up to `limit` events of the environment; null for all environments. The caller has just begun to run the environment, so every `running`
+ * row belongs to another process or an earlier one.
  */
 export async function rescueInterrupted(
   tx: Writer,
@@ -53,8 +53,8 @@ export async function rescueRun(tx: Writer, { seq, runs }: ClaimedRun, nowMs: nu
 }
 
 /**
- * Ends each attempt as interrupted and requeues its event, unless it was the last attempt. After the first interruption the event is due at once. After
- * each further one it waits for the retry delay, so that a crash loop does not use up all attempts within seconds.
+ * Ends each attempt as interrupted and requeues its event, unless it was the last attempt. After the first interruption the event is due at once.
+ * After each further one it waits for the retry delay, so that a crash loop does not use up all attempts within seconds.
  */
 async function rescue(
   tx: Writer,
@@ -92,7 +92,7 @@ async function rescue(
   return rescued;
 }
 
-/** Whether an earlier attempt was interrupted since the arrival or the last replay. */
+/** Reports whether an earlier attempt was interrupted since the arrival or the last replay. */
 async function wasInterruptedBefore(
   tx: Reader,
   { seq, attempts, runs }: Pick<EventToRun, "seq" | "attempts" | "runs">,

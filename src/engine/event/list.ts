@@ -188,13 +188,13 @@ function isState(state: EventState): Condition {
   return { sql: `event.state = '${state}'`, values: [] };
 }
 
-/** The condition for `event_of_trigger`, which holds all events but those of receivers; null: the index does not hold the trigger. */
+/** Returns the condition for `event_of_trigger`, which holds all events but those of receivers; null if the index does not hold the trigger. */
 export function leadOfTrigger(trigger: string | null | undefined): string | null {
   const known = EVENT_TRIGGERS.find((one) => one === trigger && one !== "receiver");
   return known === undefined ? null : `event.trigger <> 'receiver' AND event.trigger = '${known}'`;
 }
 
-/** The key of a relay name on events; null: no relay ever had the name. */
+/** Finds the key of a relay name on events; null if no relay ever had the name. */
 export async function findNameKey(tx: Reader, environmentId: number, name: string): Promise<number | null> {
   const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
   return (await tx.get<{ key: number }>(sql, environmentId, name))?.key ?? null;
@@ -225,7 +225,7 @@ function search(q: string | undefined): Condition | undefined {
   };
 }
 
-/** The spellings of a text in JSON: senders escape more or less than JSON requires, and a payload is stored as received. */
+/** Lists the spellings of a text in JSON: senders escape more or less than JSON requires, and a payload is stored as received. */
 function listSpellings(text: string): string[] {
   const json = writeJson(text).slice(1, -1);
   const ascii = json.replace(

@@ -1,6 +1,6 @@
 /**
- * Finds a span of event numbers that holds some of an environment's events, but not too many. No index holds an environment's events, because it would
- * cost a write for each event. The index by relay name does, so the span is widened or halved until its count fits.
+ * Finds a span of event numbers that holds some of an environment's events, but not too many. No index holds an environment's events, because it
+ * would cost a write for each event. The index by relay name does, so the span is widened or halved until its count fits.
  */
 import type { Reader } from "../../store/port.ts";
 
@@ -13,13 +13,13 @@ interface Span {
 
 /** The largest span. A query that reads through several relay names takes at most so many rows of each. */
 export const MAX_SPAN = 2_000;
-/** How much wider the next span is after one that was too narrow. */
+/** The factor by which the next span is wider after one that was too narrow. */
 const GROWTH = 4;
 
 /** The condition for an environment's events, which uses the index `event_of_relay`. Its value is the environment's id. */
 export const OF_ENVIRONMENT = "event.name_key IN (SELECT key FROM relay_name WHERE environment_id = ?)";
 
-/** Finds a span of 1 to `most` of the newest events with numbers from `above` to before `below`; null: there is none. */
+/** Finds a span of 1 to `most` of the newest events with numbers from `above` to before `below`; null if there is none. */
 export async function newestSpan(
   tx: Reader,
   environmentId: number,
@@ -34,7 +34,7 @@ export async function newestSpan(
   return { from: to - width, to, ended: to - width <= first };
 }
 
-/** Finds a span of 1 to `most` of the oldest events after the number `after`; null: there is none. */
+/** Finds a span of 1 to `most` of the oldest events after the number `after`; null if there is none. */
 export async function oldestSpan(
   tx: Reader,
   environmentId: number,

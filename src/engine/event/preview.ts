@@ -1,6 +1,6 @@
 /**
- * Makes a short line about an event: its mapped `event_type` and its first mapped values, from the stored payload. A page of a list reads the payloads
- * after its items are found, a bounded number of bytes at a step, because payloads can be large.
+ * Makes a short line about an event: its mapped `event_type` and its first mapped values, from the stored payload. A page of a list reads the
+ * payloads after its items are found, a bounded number of bytes at a step, because payloads can be large.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
 import { PERSON_KEYS } from "../../base/shape.ts";

@@ -13,7 +13,7 @@ import type { RowOf } from "../../store/table.ts";
 import { countPlaces, EFFECT, openKey, type PriorWork, type Slot, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
 
-/** All that the event's attempts did. */
+/** Reads all that the event's attempts did. */
 export async function readPriorWork(tx: Reader, eventSeq: number): Promise<PriorWork> {
   const effects = await tx.all<EffectRow>(
     `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
@@ -90,7 +90,7 @@ function addWorks(
 }
 
 type OldRun = RowOf<typeof RUN_RESULTS> & {
-  /** The relay's last saved state before the run, as JSON of the audit log; null: unknown. */
+  /** The relay's last saved state before the run, as JSON of the audit log; null if unknown. */
   saved: string | null;
 };
 
@@ -128,7 +128,7 @@ function reachedActions([first]: readonly StoredResult[]): boolean {
   return first !== undefined && first.type !== "person" && first.type !== "event";
 }
 
-/** The list that the run ran; null: the saved list does not fit the results, or holds an action that this version does not know. */
+/** Returns the list that the run ran; null if the saved list does not fit the results, or holds an action that this version does not know. */
 function openSaved({ saved }: OldRun, results: readonly StoredResult[]): LiveAction[] | null {
   const row = saved === null ? null : parseJson(saved);
   const definition = isJsonObject(row) ? row.definition : null;
@@ -141,13 +141,13 @@ function openSaved({ saved }: OldRun, results: readonly StoredResult[]): LiveAct
   }
 }
 
-/** Each action with the key that its work had in those versions. */
+/** Returns each action with the key that its work had in those versions. */
 function keyByPlace(list: readonly LiveAction[]): Slot[] {
   const places = countPlaces(list);
   return list.map((live, at) => ({ ...live, key: `${live.type}\n${live.target}\n${places[at]}` }));
 }
 
-/** Whether this run did the work. `allKnown`: the lists of all earlier runs are known, so none of them did it. */
+/** Reports whether this run did the work. `allKnown`: the lists of all earlier runs are known, so none of them did it. */
 function didWork({ state }: Work, result: StoredResult | undefined, allKnown: boolean): boolean {
   if (state === "intended") return result === undefined || result.outcome === "failed";
   return result?.outcome === "done" || (result?.outcome === "skipped" && allKnown);

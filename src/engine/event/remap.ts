@@ -5,8 +5,8 @@ import type { EventToRun } from "./event.ts";
 import { limitMapped } from "./insert.ts";
 
 /**
- * Returns the payload with `mapped` by this map. Returns null if `mapped` stays the same, or if the body was truncated or expunged. `payload`: the parsed
- * payload of the event.
+ * Returns the payload with `mapped` by this map. Returns null if `mapped` stays the same, or if the body was truncated or expunged. `payload`: the
+ * parsed payload of the event.
  */
 export function mapAgain(
   stored: Pick<EventToRun, "payload" | "truncated" | "form">,

@@ -13,7 +13,7 @@ import { mapAgain } from "./remap.ts";
 const MAPPED = EVENT.pick("environmentId", "payload", "truncated", "form", "mapVersion");
 
 export interface ReplayPerson {
-  /** "": the attempt would create them. */
+  /** The id; "" if the attempt would create the person. */
   id: string;
   /** The name in a sentence. */
   name: string;

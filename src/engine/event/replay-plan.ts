@@ -11,7 +11,7 @@ import { formatTextDifference } from "./step-text.ts";
 export const WILL = ["run", "skip", "again", "edited", "other_person", "settle"] as const;
 
 const planPerson = Type.Object({
-  /** null: the attempt would create them. */
+  /** The id; null if the attempt would create the person. */
   id: orNull(Type.String()),
   /** The address, or words for a person who was erased. */
   name: Type.String(),
@@ -20,13 +20,13 @@ type PlanPerson = Static<typeof planPerson>;
 
 /** The plan of a replay. */
 export const replayPlan = Type.Object({
-  /** null: no relay has the name. */
+  /** The relay; null if no relay has the name. */
   relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
   /** A sentence if no action would run, and then `actions` is empty; else null. */
   stop: orNull(Type.String()),
   actions: Type.Array(
     Type.Object({
-      /** In the definition's list, from 0. */
+      /** The index in the definition's list, from 0. */
       index: Type.Integer(),
       type: Type.String(),
       /**
@@ -35,16 +35,16 @@ export const replayPlan = Type.Object({
        * how its send ended is unknown, and is looked up first.
        */
       will: oneOf(WILL),
-      /** Whether `run` may choose it although its work was done. */
+      /** True if `run` may choose it although its work was done. */
       mayChoose: Type.Boolean(),
-      /** When its work was done; null: not done, or the time was not stored. */
+      /** The time when its work was done; null if it is not done, or if the time was not stored. */
       doneAt: timeOrNull,
-      /** One sentence. */
+      /** The plan for the action, in one sentence. */
       message: Type.String(),
-      /** The action now, and as it was when its work was done. `was` is set only if that is another text and was kept. */
+      /** The current action. `was` is the action that did the work. It is set only if its text differs and was stored. */
       action: Type.Unsafe<Json>(json),
       was: Type.Optional(Type.Unsafe<Json>(json)),
-      /** For `other_person`: the person of the work, and the event's current person. */
+      /** The person of the work, and the event's current person, for `other_person`. */
       doneFor: Type.Optional(planPerson),
       nowFor: Type.Optional(planPerson),
     }),
@@ -53,7 +53,7 @@ export const replayPlan = Type.Object({
 export type ReplayPlan = Static<typeof replayPlan>;
 export type PlannedAction = ReplayPlan["actions"][number];
 
-/** What a replay does with an action. */
+/** Returns what a replay does with an action. */
 export function willDo({ repeats }: LiveAction, step: Step): PlannedAction["will"] {
   if (repeats) return "again";
   return "doneFor" in step && step.doneFor !== undefined ? "other_person" : step.does;

@@ -1,6 +1,6 @@
 /**
- * Replays final events: each is queued again with its attempts reset. A plan first shows what each action will do, by the same reconciliation that the
- * run uses. Work that was edited later, or was done for another person, is skipped unless the replay chooses it.
+ * Replays final events: each is queued again with its attempts reset. A plan first shows what each action will do, by the same reconciliation that
+ * the run uses. Work that was edited later, or was done for another person, is skipped unless the replay chooses it.
  */
 
 import { writeJson } from "../../base/json.ts";
@@ -41,14 +41,14 @@ type RelayNow = RowOf<typeof RELAY_NOW>;
 interface ReplayRequest {
   environmentId: number;
   id: string;
-  /** Who asks, in the audit's words. */
+  /** The actor that asks, in the audit's words. */
   actor: string;
   nowMs: number;
   /** Indexes of actions to run although their work was done. The plan must offer them. */
   run?: readonly number[] | undefined;
-  /** Also runs all actions whose work was done for another person than the event's current one. */
+  /** True if all actions whose work was done for another person than the event's current one also run. */
   move?: boolean;
-  /** The relay's version of the plan; absent: any. */
+  /** The relay's version of the plan; absent for any version. */
   version?: number | undefined;
   /** The bulk replay that it is part of. */
   bulkReplay?: string;
@@ -171,7 +171,7 @@ async function findReplayable(
   }
 }
 
-/** All work of the event that was done for another person. */
+/** Chooses all work of the event that was done for another person. */
 async function chooseMoved(
   tx: Reader,
   { event, relay }: { event: ReplayedEvent; relay: RelayNow },
@@ -182,7 +182,7 @@ async function chooseMoved(
   );
 }
 
-/** What a replay would do with one action. */
+/** The planned effect of a replay on one action. */
 type Outline = [type: string, will: PlannedAction["will"]];
 
 /** Outlines a replay for a bulk plan: why the event would be left out, or what each action would do. */

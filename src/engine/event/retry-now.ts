@@ -1,6 +1,6 @@
 /**
- * Retries events now, for an operator who fixed the cause of their failure: one event, or all events of a relay that wait for their retry. Each is due
- * at once, and its attempt counts. Final events are replayed instead. Events of a held environment or a paused relay stay.
+ * Retries events now, for an operator who fixed the cause of their failure: one event, or all events of a relay that wait for their retry. Each is
+ * due at once, and its attempt counts. Final events are replayed instead. Events of a held environment or a paused relay stay.
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -20,9 +20,9 @@ import {
   refuseUnknownEvent,
 } from "./event.ts";
 
-/** Queued events of the environment that one step reads. */
+/** The most queued events of the environment that one step reads. */
 const STEP = 300;
-/** Waiting events of the whole server that a count reads. */
+/** The most waiting events of the whole server that a count reads. */
 const MAX_COUNTED = 5_000;
 
 const RETRIED = EVENT.pick("seq", "formerId", "createdAt", "state", "nextAttemptAt");
@@ -30,15 +30,15 @@ type Retried = RowOf<typeof RETRIED>;
 
 interface RetryRequest {
   environmentId: number;
-  /** Who asks, in the audit's words. */
+  /** The actor that asks, in the audit's words. */
   actor: string;
   nowMs: number;
 }
 
-/** How many events of a relay wait for their retry. */
+/** The number of a relay's events that wait for their retry. */
 export const retriesView = Type.Object({
   waiting: Type.Integer(),
-  /** When the first of them retries by itself. */
+  /** The time when the first of them retries by itself. */
   nextAt: timeOrNull,
 });
 export type RetriesView = Static<typeof retriesView>;
@@ -46,7 +46,7 @@ export type RetriesView = Static<typeof retriesView>;
 /** The result of retrying a relay's events. */
 export const triedView = Type.Object({
   tried: Type.Integer(),
-  /** Why the rest still waits; null: all were retried. */
+  /** The reason why the rest still waits; null if all were retried. */
   stopped: textOrNull,
 });
 export type TriedEvents = Static<typeof triedView>;
@@ -74,8 +74,8 @@ export async function retryEventNow(tx: Writer, request: RetryRequest & { id: st
 }
 
 /**
- * Makes all events of a relay that wait for their retry due now, each once, in steps. Refuses with not_found, and with not_waiting if the relay may not
- * run. If the relay is paused or held after the first step, the rest stays and `stopped` says why.
+ * Makes all events of a relay that wait for their retry due now, each once, in steps. Refuses with not_found, and with not_waiting if the relay may
+ * not run. If the relay is paused or held after the first step, the rest stays and `stopped` says why.
  */
 export async function retryRelayNow(
   store: Store,
@@ -183,7 +183,7 @@ async function makeDue(
   return events.length;
 }
 
-/** Why the event cannot be retried now; null: it waits for its retry. */
+/** Returns why the event cannot be retried now; null if it waits for its retry. */
 function whyNotWaiting({ state, nextAttemptAt }: Retried): string | null {
   if (state === "running")
     return "The event is running now, so there is nothing to wait for: see how it ends.";

@@ -24,8 +24,8 @@ export interface RetryCursor {
 }
 
 /**
- * Limits each wait to the retry's own delay from now, after the wall clock was set back. Reads the next `limit` retries after `from`. Returns where to
- * continue, or null at the end.
+ * Limits each wait to the retry's own delay from now, after the wall clock was set back. Reads the next `limit` retries after `from`. Returns where
+ * to continue, or null at the end.
  */
 export async function shortenRetries(
   tx: Writer,

@@ -1,5 +1,5 @@
 /**
- * The run row: one attempt of an event, with the list of actions that it ran, the work that each action stands for, and its results. The end of an
+ * The run row: one attempt of an event, with the list of actions that it ran, the key of each action's work, and its results. The end of an
  * attempt writes the run, the event's next state and one audit row.
  */
 
@@ -12,7 +12,7 @@ import type { Reader, SqlNames, Writer } from "../../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../../store/table.ts";
 import { EVENT, type EventState, type EventToRun } from "./event.ts";
 
-/** The key of an action's work. A pair: a replay chose new work, and the older work stands until the new work is done. */
+/** The key of an action's work. A pair means that a replay chose new work. The older work counts until the new work is done. */
 export type BoundKey = string | readonly [chosen: string, over: string];
 
 export const RUN = defineTable({
@@ -20,17 +20,17 @@ export const RUN = defineTable({
   key: ["eventSeq", "number"],
   columns: {
     eventSeq: integer(),
-    /** Among all runs of the event, from 1. */
+    /** The number among all runs of the event, from 1. */
     number: integer(),
     startedAt: integer(),
     finishedAt: orNull(integer()),
     outcome: orNull(text<"ok" | "failed" | "interrupted">()),
     results: json<readonly StoredResult[]>(),
-    /** The fingerprint of the list of actions; null: the run ended before them, or an earlier version ran it. */
+    /** The fingerprint of the list of actions; null if the run ended before them, or an earlier version ran it. */
     actions: orNull(text()),
-    /** The work that each action stands for; null: its own first work. */
+    /** The key of each action's work; null if each has its own first work. */
     work: orNull(json<readonly BoundKey[]>()),
-    /** The person of the run; null: the event's person. */
+    /** The person of the run; null for the event's person. */
     personId: orNull(text()),
   },
 });
@@ -56,7 +56,7 @@ export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string>
   });
 }
 
-/** When this process last stored each relay's list. A reload of the relays clears it. */
+/** The time when this process last stored each relay's list. A reload of the relays clears it. */
 const storedAt = new WeakMap<LiveRelay, number>();
 
 /** Stores the relay's list of actions under its fingerprint, unless this process did so within a day. */
@@ -82,44 +82,45 @@ export function deleteUnusedActionLists(tx: Writer, nowMs: number): Promise<numb
   );
 }
 
-/** The list of actions that an attempt ran, and the work that each action stands for. */
+/** The list of actions that an attempt ran, and the key of each action's work. */
 export interface RanActions {
-  /** Under which `storeActionList` stores the list. */
+  /** The fingerprint under which `storeActionList` stores the list. */
   fingerprint: string;
-  /** One key for each action; null: each stands for its own first work. */
+  /** One key for each action; null if each has the key of its first work. */
   keys: readonly BoundKey[] | null;
 }
 
 /**
- * The source of an attempt's event. `database`: this transaction read the row, or an earlier one claimed it and the run's number protects it. `buffer`: it did not, so the result is undone unless the
- * row is as it was stored. `unsaved`: the event has no row yet, and the insert writes it in its final state.
+ * The source of an attempt's event. `database`: this transaction read the row, or an earlier one claimed it and the run's number protects it.
+ * `buffer`: the transaction did not read the row, so the result is undone unless the stored row is unchanged. `unsaved`: the event has no row yet,
+ * and the insert writes it in its final state.
  */
 export type EventSource = "database" | "buffer" | "unsaved";
 
 /** A finished attempt: what it did, and the state that its event takes. */
 export interface AttemptResult {
-  /** Its attempt counted: `runs` is the run's number. */
+  /** The event with its attempt counted: `runs` is the run's number. */
   event: EventToRun;
   source: EventSource;
-  /** null: the relay was deleted. */
+  /** The relay; null if it was deleted. */
   relay: LiveRelay | null;
   startedAtMs: number;
   finishedAtMs: number;
   results: readonly ActionResult[];
-  /** The list of actions that ran; null: it ended before them, and the slots of the attempt before it stand. */
+  /** The list of actions that ran. It is null if the attempt ended before them, and then the slots of the previous attempt remain. */
   ran: RanActions | null;
   /** `not_run`: it ended without running an action, or before its remaining actions. */
   outcome: "ok" | "failed" | "not_run";
   state: EventState;
   /** An EventReason, or the code of the action's failure. */
   reason: string | null;
-  /** When the retry is due, or null. */
+  /** The time when the retry is due, or null. */
   nextAttemptAtMs: number | null;
-  /** null: an earlier attempt's person stays. */
+  /** The person; null if an earlier attempt's person stays. */
   personId: string | null;
-  /** Those of earlier attempts included; none: those stay. */
+  /** The warnings, including those of earlier attempts. An empty list leaves the stored ones. */
   warnings: readonly string[];
-  /** The relay's version whose map `mapped` now follows; null: unchanged. */
+  /** The relay's version whose map `mapped` now follows; null if unchanged. */
   mapVersion: number | null;
 }
 
@@ -198,7 +199,7 @@ function runOf({ event, startedAtMs, finishedAtMs, outcome, results, ran }: Atte
   };
 }
 
-/** What an attempt changes in its event's row. */
+/** Returns what an attempt changes in its event's row. */
 export function eventChangeOf({ event, state, warnings, finishedAtMs, ...result }: AttemptResult) {
   return {
     seq: event.seq,
@@ -227,7 +228,7 @@ const MOVE = `UPDATE event SET state = $state, reason = $reason, attempts = $att
   finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`;
 const MOVE_AS_STORED = `${MOVE} AND state = 'queued' AND runs = 0 AND next_attempt_at IS NULL AND payload = $payload`;
 
-/** The audit row of a run: the relay, the event, and each action's before and after. Source: the specification's "Event row". */
+/** Makes the audit row of a run: the relay, the event, and each action's before and after. Source: the specification's "Event row". */
 export function auditOf(
   { id: eventId, environmentId, relayName }: Pick<EventToRun, "id" | "environmentId" | "relayName">,
   results: readonly StoredResult[],

@@ -9,7 +9,7 @@ import type { LiveAction } from "../../rules/relay/live-relay.ts";
 import { countPlaces, type PriorWork, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys } from "./run.ts";
 
-/** What an action does in this attempt. `key`: the work that it does, or would do if it ran. */
+/** The kind of thing that an action does in this attempt. `key`: the work that it does, or would do if it ran. */
 export type Step =
   /** `chosenOver`: the work that was done for the action before a replay chose it. */
   | { does: "run"; key: string; chosenOver?: Work }
@@ -17,16 +17,16 @@ export type Step =
   | { does: "skip"; key: string; work: Work; sure: boolean; doneFor?: string }
   /** Its send began, and how it ended was not recorded. */
   | { does: "settle"; key: string; work: Work; chosenOver?: Work }
-  /** Its work was done under another text. `was`: that text; undefined: it was not kept. */
+  /** Its work was done under another text. `was`: that text; undefined if it was not stored. */
   | { does: "edited"; key: string; work: Work; was: unknown; doneFor?: string };
 
 /** Something that an action can match: a slot of the last attempt, or work without a slot. */
 interface Entry {
   type: string;
   target: string;
-  /** The fingerprint of the last text that stood for it; null: unknown. */
+  /** The fingerprint of the last text that stood for it; null if unknown. */
   lastText: string | null;
-  /** null: its work was not done. */
+  /** The work; null if it was not done. */
   work: Work | null;
   /** The work that it was chosen over. No other action may match that work until the chosen work ends. */
   over?: Work;
@@ -40,7 +40,7 @@ const didThisText: Rule = ({ work }, { fingerprint }) =>
 
 /** Each rule matches what the rules before it left. All of them compare only entries of the action's type and target. */
 const RULES: readonly Rule[] = [
-  // Work that stands for an edited action is left to the second rule, so that it still stands for that action if possible.
+  // Work that the last attempt assigned to an edited action is left to the second rule. The edited action then keeps it if possible.
   (entry, action, place) => didThisText(entry, action, place) && entry.lastText === action.fingerprint,
   didThisText,
   ({ work }, { fingerprint }) => work?.state === "intended" && work.fingerprint === fingerprint,
@@ -48,14 +48,14 @@ const RULES: readonly Rule[] = [
   ({ work, lastText }, { fingerprint }) => work === null && lastText === fingerprint,
   ({ work, lastText }, _action, place) =>
     work?.fingerprint === null && lastText === null && work.ordinal === place,
-  // From here on the action was edited. It takes an entry without work first, so that it runs.
+  // The rules from here on match an edited action. The first of them takes an entry without work, so that the action runs.
   ({ work }) => work === null,
   () => true,
 ];
 
 /**
- * Returns one step for each action. `chosen`: the keys of work that a replay chose to do again. `personId`: the person that the event is about now; "":
- * a person who does not exist yet; null: no person.
+ * Returns one step for each action. `chosen`: the keys of work that a replay chose to do again. `personId`: the person that the event is about now;
+ * "": a person who does not exist yet; null for no person.
  */
 export function reconcileActions(
   actions: readonly LiveAction[],
@@ -76,7 +76,7 @@ export function reconcileActions(
   });
 }
 
-/** Whether a replay may choose the action to run although its work was done. */
+/** Reports whether a replay may choose the action to run although its work was done. */
 export function mayChoose(step: Step): step is Extract<Step, { does: "skip" | "edited" }> {
   return step.does === "edited" || (step.does === "skip" && (!step.sure || step.doneFor !== undefined));
 }
@@ -96,7 +96,10 @@ export function listStrayIntents(actions: readonly LiveAction[], prior: PriorWor
   return intended.filter(({ key }) => !inPlace.has(key));
 }
 
-/** The work that each action stands for after this attempt. A chosen action stands for its older work until it has done the new one. */
+/**
+ * Returns the key of each action's work after this attempt. A chosen action also has the key of its older work, which counts until it has
+ * done the new work.
+ */
 export function bindKeys(steps: readonly Step[]): BoundKey[] {
   return steps.map((step) => {
     if (step.does === "skip" || step.does === "edited") return step.work.key;
@@ -104,7 +107,7 @@ export function bindKeys(steps: readonly Step[]): BoundKey[] {
   });
 }
 
-/** The slots of the last attempt, then the work that has no slot. */
+/** Lists the slots of the last attempt, then the work that has no slot. */
 function listEntries({ works, slots }: PriorWork): Entry[] {
   const left = new Map(works);
   const entries = slots
@@ -121,7 +124,7 @@ function listEntries({ works, slots }: PriorWork): Entry[] {
   return entries;
 }
 
-/** The entry of each action, or null for a new action. An action that repeats has none. */
+/** Finds the entry of each action, or null for a new action. An action that repeats has none. */
 function matchEntries(
   actions: readonly LiveAction[],
   places: readonly number[],
@@ -146,7 +149,7 @@ function hasTarget(entry: Entry, { type, target }: LiveAction): boolean {
 
 const NAMES_PERSON = /\{\{\s*person\./;
 
-/** The person that the action's work was done for, if the event is about another person now. */
+/** Finds the person that the action's work was done for, if the event is about another person now. */
 function findOtherPerson(
   { needsPerson, action }: LiveAction,
   work: Work | null,
@@ -157,7 +160,7 @@ function findOtherPerson(
   return needsPerson || NAMES_PERSON.test(writeJson(action as Json)) ? work.personId : undefined;
 }
 
-/** An unused key for each action that does or would do new work, and for the others the key of their own work. */
+/** Makes an unused key for each action that does or would do new work. The others get the key of their earlier work. */
 function makeKeys(
   actions: readonly LiveAction[],
   matches: readonly (Entry | null)[],
@@ -185,7 +188,7 @@ function makeStep(
 ): Step {
   const { work = null, lastText = null, over } = match ?? {};
   if (work === null) return { does: "run", key };
-  // Earlier versions kept no fingerprint. Their work is the action's own if the text or the place is the same.
+  // Earlier versions stored no fingerprint. Their work is the action's own if the text or the place is the same.
   const isOld = work.fingerprint === null;
   const isSame = isOld
     ? lastText === action.fingerprint || (lastText === null && work.ordinal === place)

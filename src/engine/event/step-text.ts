@@ -5,25 +5,25 @@ import { cutUtf8 } from "../../base/text.ts";
 const MAX_VALUE_BYTES = 160;
 const MAX_FIELDS = 3;
 
-/** The action was edited after its work. `at`: its index in the list. `was`: the text that did the work; undefined: it was not kept. */
+/** Says that the action was edited after its work. `at`: its index in the list. `was`: the text that did the work; undefined if it was not stored. */
 export function formatEdited(at: number, action: unknown, was: unknown): string {
   const name = `actions.${at} (${isJsonObject(action) ? String(action.type) : "unknown"})`;
   const texts = was === undefined ? "the text it ran with was not kept" : formatTextDifference(was, action);
   return `${name} was edited after it had done its work, so it is skipped: ${texts}. To run it as well, replay the event and choose it.`;
 }
 
-/** The work was done for the person `was`, and the event is about `is` now. `sells`: choosing the action moves the purchase. */
+/** Says that the work was done for the person `was`, and the event is about `is` now. `sells`: choosing the action moves the purchase. */
 export function formatOtherPerson(was: string, is: string, sells: boolean): string {
   const moves = sells ? `, which moves the purchase from ${was} to ${is}` : "";
   return `Its work was done for ${was}, and the event is about ${is} now, so it is skipped. To do it for ${is}, replay the event and choose it${moves}.`;
 }
 
-/** An earlier version did the work, and its text is unknown. */
+/** Says that an earlier version did the work, and that its text is unknown. */
 export function formatUnsure(at: number, type: string): string {
   return `actions.${at} (${type}) is skipped, because an earlier version of the service did its work, under a text that was not kept. If it was edited since, replay the event and choose it.`;
 }
 
-/** The fields of two action texts that differ: `subject was "Old" and is "New"`. */
+/** Formats the fields of two action texts that differ: `subject was "Old" and is "New"`. */
 export function formatTextDifference(was: unknown, is: unknown): string {
   const before = fieldsOf(was);
   const after = fieldsOf(is);

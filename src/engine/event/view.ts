@@ -34,11 +34,11 @@ const summary = {
   reason: orNull(Type.String()),
   attempts: Type.Integer(),
   nextAttemptAt: timeOrNull,
-  /** What a queued event waits for. */
+  /** The reason why a queued event waits. */
   waits: orNull(waitingView),
   person: orNull(Type.Object({ id: Type.String(), email: orNull(Type.String()) })),
   truncated: Type.Boolean(),
-  /** null: its trigger created it. */
+  /** The way in which it was created; null if its trigger created it. */
   cameBy: orNull(oneOf(EVENT_WAYS)),
   createdAt: time,
   finishedAt: timeOrNull,
@@ -59,7 +59,7 @@ export type ListedEvent = Omit<EventItem, "eventType" | "preview">;
 
 const headersView = Type.Record(Type.String(), Type.String());
 
-/** What an action did in a run; `type` is `person` if the person could not be found. `docs`: the page that explains the code. */
+/** The result of an action in a run; `type` is `person` if the person could not be found. `docs`: the page that explains the code. */
 const resultView = Type.Object({
   type: Type.String(),
   outcome: oneOf(["done", "skipped", "failed"]),
@@ -75,9 +75,9 @@ const resultView = Type.Object({
   answer: Type.Optional(
     Type.Object({ status: Type.Integer(), headers: Type.Optional(headersView), body: Type.String() }),
   ),
-  /** When its send began; null: it sent nothing, or was not measured. */
+  /** The time when its send began; null if it sent nothing, or was not measured. */
   beganAt: timeOrNull,
-  /** null: not measured, because the relay sends nothing. */
+  /** The milliseconds that it took; null if it was not measured, because the relay sends nothing. */
   tookMs: orNull(Type.Integer()),
   docs: Type.Optional(Type.String()),
 });
@@ -99,16 +99,16 @@ export type RunView = Static<typeof runView>;
 export const eventView = Type.Object({
   ...summary,
   replays: Type.Integer(),
-  /** The relay's version whose map made `mapped`; null: unknown, or not a receiver's event. */
+  /** The relay's version whose map made `mapped`; null if unknown, or not a receiver's event. */
   mapVersion: orNull(Type.Integer()),
-  /** Whether a later version's map changed `mapped` after the arrival. */
+  /** True if a later version's map changed `mapped` after the arrival. */
   mappedAgain: Type.Boolean(),
-  /** null: it was expunged. */
+  /** The payload; null if it was expunged. */
   payload: Type.Unsafe<Json>(json),
-  /** Why the payload was expunged, or null. */
+  /** The reason why the payload was expunged, or null. */
   expunged: orNull(oneOf(EXPUNGED)),
   preview: orNull(Type.String()),
-  /** Whether the sender did not sign the event itself. */
+  /** True if the sender did not sign the event itself. */
   unsigned: Type.Boolean(),
   warnings: Type.Unsafe<string[]>(json),
   /** The latest runs; a long list is cut at its beginning. */
@@ -208,7 +208,7 @@ export async function findEventView(
   };
 }
 
-/** The latest runs, the oldest first, as many as one step reads. */
+/** Finds the latest runs, the oldest first, as many as one step reads. */
 async function findLatestRuns(tx: Reader, seq: number): Promise<RowOf<typeof RUN>[]> {
   const looked = await tx.all<LookedAt>(
     "SELECT number AS key, octet_length(results) AS cost FROM run WHERE event_seq = ?1 ORDER BY number DESC LIMIT ?2",

@@ -15,11 +15,11 @@ const MAX_COUNTED_TOGETHER = 20_000;
 
 export const waitingView = Type.Object({
   for: oneOf(["hold", "pause", "retry", "turn"]),
-  /** When its retry is due. */
+  /** The time when its retry is due. */
   until: timeOrNull,
-  /** How many events of its relay are before it, if it waits for its turn; 1,000 can mean more. */
+  /** The number of events of its relay before it, if it waits for its turn; 1,000 can mean more. */
   ahead: orNull(Type.Integer()),
-  /** When it is dropped, if the hold or pause lasts that long. */
+  /** The time when it is dropped, if the hold or pause lasts that long. */
   dropsAt: timeOrNull,
   message: Type.String(),
 });

@@ -23,23 +23,23 @@ export interface Streak {
   since: number;
   at: number;
   count: number;
-  /** Another alert reported one of them already, because an event died. */
+  /** True if another alert reported one of them already, because an event died. */
   told?: boolean;
 }
 
-/** What the row stores of a relay. A new version of the definition starts it again. */
+/** The state that the row stores of a relay. A new version of the definition starts it again. */
 export interface StoredHealth {
   version: number;
-  /** Whether a request matched `when`. */
+  /** True if a request matched `when`. */
   matched: boolean;
-  /** Whether an event found its person, or needed none. */
+  /** True if an event found its person, or needed none. */
   found: boolean;
   /** The longest streak of ignored requests that a matching one ended. */
   usual: number;
-  /** Whether the owner was notified that no request ever arrived. */
+  /** True if the owner was notified that no request ever arrived. */
   uncalledTold: boolean;
   runs: Partial<Record<StreakCode, Streak>>;
-  /** When requests last verified with each of two secrets, as all nodes saw it. Stored only where several nodes share the row. */
+  /** The times when requests last verified with each of two secrets, as all nodes saw it. Stored only where several nodes share the row. */
   use?: SecretUse;
 }
 
@@ -57,18 +57,18 @@ export const HEALTH = defineTable({
   key: ["id"],
   columns: {
     id: text(),
-    /** When the current streak of rejected requests began; null after a verified one. */
+    /** The time when the current streak of rejected requests began; null after a verified one. */
     refusedSince: orNull(integer()),
     refusedCount: integer(),
     refusedAt: orNull(integer()),
-    /** When a request last verified, as far as it is written. */
+    /** The time when a request last verified, as far as the database has it. */
     acceptedAt: orNull(integer()),
     /** The other streaks. */
     fruitless: orNull(json<StoredHealth>()),
   },
 });
 
-/** When a streak began and grew last, in monotonic time, and why. The reason is not stored, because it may name a person. */
+/** The monotonic times when a streak began and last grew, and the reason. The reason is not stored, because it may name a person. */
 interface StreakTiming {
   sinceMs: number;
   atMs: number;

@@ -55,7 +55,7 @@ export class Health {
   readonly #known = new Map<string, RelayHealth>();
   readonly #unsaved = new Set<RelayHealth>();
   readonly problems: HealthProblems;
-  /** Monotonic. A time in which this process did not run proves nothing. */
+  /** The start in monotonic time. A time in which this process did not run proves nothing. */
   #startedMs = 0;
 
   constructor(deps: HealthDeps) {
@@ -65,7 +65,7 @@ export class Health {
     this.problems = new HealthProblems({ ...deps, onChange: () => void this.#behind.flush() });
   }
 
-  /** Reads what an earlier process stored, except streaks whose problem was resolved. What is recorded before this resolves counts instead. */
+  /** Reads what an earlier process stored, except streaks whose problem was resolved. Records made before this resolves count instead. */
   async start(isOver: (relayId: string, code: StreakCode, sinceMs: number) => boolean): Promise<void> {
     const { store, clock } = this.deps;
     const [nowMs, monotonicMs] = [clock.now(), clock.monotonicMs()];

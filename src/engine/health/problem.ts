@@ -57,10 +57,10 @@ const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that a retry cannot fix. Another alert reports the first one. */
 export const PERMANENT_FAILURES: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
-/** Streaks of rejected requests. They belong to no version of the definition, and time alone does not make them worse. */
+/** Streaks of rejected requests. They belong to no version of the definition, and the passage of time does not make them worse. */
 export const REFUSED: ReadonlySet<StreakCode> = new Set(["relay_refusing", "relay_capped"]);
 
-/** Whether a streak of this duration is a problem. */
+/** Reports whether a streak of this duration is a problem. */
 function isProblem(
   code: StreakCode,
   { found, matched, usual, runs }: StoredHealth,
@@ -79,7 +79,7 @@ function isProblem(
 export const STREAK_CODES = Object.keys(THRESHOLDS) as StreakCode[];
 
 interface StreakDetails {
-  /** Why the last one failed. */
+  /** The reason why the last one failed. */
   why: string | null;
   /** The diagnosed cause of one of the rejected requests. */
   found: { cause: string } | null;
@@ -116,7 +116,7 @@ function formatStreak(
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name} --reason any, mend the cause, and replay those that are dead.`;
 }
 
-/** How long after the last rejected event a cap is over. */
+/** The time after the last rejected event at which a cap is over. */
 export const CAPPED_OVER_MS = HOUR_MS;
 
 /** The message of the alert when a problem is over. */
@@ -151,10 +151,10 @@ interface ProblemDeps {
   onChange(): void;
 }
 
-/** The open problems in memory. Whoever gets a change writes it. */
+/** The open problems in memory. The caller that gets a change writes it. */
 export class HealthProblems {
   readonly #deps: ProblemDeps;
-  /** By key. Almost always empty, which is all that an accepted request checks. */
+  /** The problems by key. The map is almost always empty, which is all that an accepted request checks. */
   standing = new Map<string, HealthProblem>();
   /** Changes that are not written yet. */
   readonly changes: Change[] = [];

@@ -24,18 +24,18 @@ const ACCEPTED_EVERY_MS = MINUTE_MS;
 
 type Ends = Partial<Record<StreakCode, number>>;
 
-/** What this node knows of one relay in addition to its health. */
+/** The state that this node has of one relay, in addition to its health. */
 interface NodeState {
   /** The row as this node read or wrote it last. */
   base: HealthRow;
-  /** When this node ended streaks since then, in wall time. That can also end another node's streak. */
+  /** The wall times when this node ended streaks since then. Such an end can also end another node's streak. */
   ends: Ends;
   /** Streaks that grew here, to be evaluated after the merge. */
   grown: Map<StreakCode, LiveRelay>;
   use: SecretUse | null;
 }
 
-/** What this node is about to merge into the row. */
+/** The changes that this node is about to merge into the row. */
 interface NodeChanges {
   base: HealthRow;
   mine: HealthRow;
@@ -47,7 +47,7 @@ export class SharedHealth extends Health {
   #unlisten: () => void = () => undefined;
 
   override async start(isOver: Parameters<Health["start"]>[0]): Promise<void> {
-    // Another node may raise or clear a problem. What happens here must be able to clear it too.
+    // Another node may raise or clear a problem. Changes on this node must be able to clear it too.
     const adopt = (): void => void this.problems.load({ adopts: true }).catch(() => undefined);
     this.#unlisten = this.deps.store.listen(adopt, ["problem"]);
     await super.start(isOver);
@@ -188,7 +188,7 @@ function copyHealth({ relayId, stored, refusedAt, acceptedAt }: HealthRow): Heal
   return { relayId, stored: { ...stored, runs: { ...stored.runs } }, refusedAt, acceptedAt };
 }
 
-/** Whether the difference is worth a write. */
+/** Reports whether the difference is worth a write. */
 function needsWrite(before: HealthRow, after: HealthRow): boolean {
   const isSame = Bun.deepEquals(before.stored, after.stored) && before.refusedAt === after.refusedAt;
   if (!isSame || after.acceptedAt === null || before.acceptedAt === null)
@@ -227,7 +227,7 @@ function mergeHealth({ base, mine, ends }: NodeChanges, theirs: HealthRow): Heal
   return { relayId: theirs.relayId, stored, refusedAt, acceptedAt };
 }
 
-/** What this node added to a streak since it read the row, unless another node ended the streak later. */
+/** Returns what this node added to a streak since it read the row, unless another node ended the streak later. */
 function streakSince(
   before: Streak | undefined,
   own: Streak | undefined,
@@ -240,7 +240,7 @@ function streakSince(
     : { ...own, since: before.at, count: own.count - before.count };
 }
 
-/** What is left of a streak of all nodes after this node ended it at `endedAt`. */
+/** Returns what is left of a streak of all nodes after this node ended it at `endedAt`. */
 function streakAfter(run: Streak | undefined, endedAt: number | null): Streak | undefined {
   if (run === undefined || endedAt === null || run.since > endedAt) return run;
   return run.at <= endedAt ? undefined : { ...run, since: run.at, count: 1 };
@@ -265,7 +265,7 @@ function latest(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 
-/** When requests last verified with each secret, on this node and on the others. */
+/** Finds when requests last verified with each secret, on this node and on the others. */
 export async function findSecretUse(tx: Reader, id: string, here: SecretUse): Promise<SecretUse> {
   const row = await HEALTH.pick("fruitless").get(tx, "WHERE id = $id", { id });
   const use = row?.fruitless?.use;

@@ -1,6 +1,6 @@
 /**
- * Finds problems that only time shows: a streak that lasted long enough, a receiver without any request, and a relay that is silent for longer than
- * its own rhythm allows.
+ * Finds problems that only time shows: a streak that lasted long enough, a receiver without any request, and a relay whose silence exceeds its
+ * rhythm.
  * The rhythm is the longest usual gap between two events. It is learned only for a relay without events for hours, once a silence, and gaps below
  * an hour count as one hour. A relay with millions of events thus costs a few hundred rows. Local development is skipped, because no provider calls
  * it regularly.
@@ -17,14 +17,14 @@ import type { Health } from "./health.ts";
 import { STREAK_CODES } from "./problem.ts";
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS;
-/** After the start, no relay counts as silent or uncalled for this long. By then a provider has retried what it sent while nothing ran. */
+/** After the start, no relay counts as silent or uncalled for this long. A provider retries within this time what it sent while nothing ran. */
 const GRACE_MS = HOUR_MS;
 /** A difference between wall clock and monotonic time that is larger than this means that the clock was set. */
 const CLOCK_SET_MS = 10 * MINUTE_MS;
 const UNCALLED_MS = DAY_MS;
-/** How far before its last event a rhythm is learned: two weekends. */
+/** The time before its last event from which a rhythm is learned: two weekends. */
 const LEARNED_MS = 14 * DAY_MS;
-/** Fewer events make no rhythm. */
+/** The fewest events that make a rhythm. */
 const MIN_EVENTS = 8;
 /** A relay is silent after this many times its longest gap, but not before the minimum. */
 const SILENT_GAPS = 2;
@@ -44,7 +44,7 @@ interface WatchDeps {
   log: Log;
   relays: LiveRelays;
   health: Health;
-  /** Whether this node of several looks for silence; true unless given. */
+  /** Reports whether this node of several looks for silence; true unless given. */
   looks?: () => boolean;
 }
 
@@ -52,7 +52,7 @@ export class SilenceCheck {
   readonly #deps: WatchDeps;
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
-  /** Monotonic: since when the clock is trusted and requests could arrive. */
+  /** The monotonic time since which the clock is trusted and requests could arrive. */
   #trustedSinceMs = 0;
   #learned = new Map<string, Learned>();
 
@@ -170,9 +170,9 @@ function formatHours(ms: number): string {
 }
 
 interface Rhythm {
-  /** At least an hour. */
+  /** The longest usual gap, at least an hour. */
   longestGapMs: number;
-  /** How long without an event counts as silent. */
+  /** The time without an event that counts as silent. */
   silentAfterMs: number;
 }
 
@@ -215,7 +215,7 @@ export async function learnRhythm(
   return { longestGapMs, silentAfterMs: Math.max(floorMs, SILENT_GAPS * longestGapMs) };
 }
 
-/** When the relay was created; null where it was deleted. */
+/** Finds when the relay was created; null where it was deleted. */
 async function findMadeAt(tx: Reader, id: string): Promise<number | null> {
   return (await tx.get<{ at: number }>("SELECT created_at AS at FROM relay WHERE id = ?1", id))?.at ?? null;
 }
@@ -242,7 +242,7 @@ async function findEventFrom(
   });
 }
 
-/** When the newest cleared problem was raised, by `<code> <relay id>`. */
+/** The time when the newest cleared problem was raised, by `<code> <relay id>`. */
 type Over = ReadonlyMap<string, number>;
 
 /**
@@ -260,7 +260,7 @@ async function listResolved(tx: Reader, nowMs: number): Promise<Over> {
   return new Map(rows.map(({ id, code, raisedAt }) => [`${code} ${id}`, raisedAt]));
 }
 
-/** Whether a problem reported what has gone on since `sinceMs`, and was cleared. */
+/** Reports whether a problem reported what has lasted since `sinceMs`, and was cleared. */
 function isOver(over: Over, relayId: string, code: HealthCode, sinceMs: number): boolean {
   return (over.get(`${code} ${relayId}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs;
 }

@@ -1,7 +1,7 @@
 /**
  * Mails alerts to the owners: a burst of a minute in one mail, and one mail of an environment in a quarter of an hour. The transaction that intends
- * a mail marks its alerts as mailed, so that none is sent twice. Only a mail that certainly did not leave is retried. Where an environment cannot
- * send, its alerts stay on the dashboard.
+ * a mail marks its alerts as mailed, so that none is sent twice. Only a mail that certainly did not leave is retried. Alerts of an environment that
+ * cannot send stay on the dashboard.
  */
 
 import { type Clock, Loop, toIso, waitAtMost } from "../../base/clock.ts";
@@ -42,12 +42,12 @@ import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "..
 import { resolveOverAlerts } from "./alert-resolution.ts";
 
 const LOOK_EVERY_MS = MINUTE_MS;
-/** How long alerts are gathered for a mail. */
+/** The time that alerts are gathered for a mail. */
 const GATHER_MS = MINUTE_MS;
 const PACE_MS = 15 * MINUTE_MS;
 /** Older alerts are not mailed, so that a server that can send again does not begin with last month's. */
 const MAX_AGE_MS = DAY_MS;
-/** Longer than a mail takes, with a margin for different clocks of two nodes. */
+/** A time longer than a mail takes, with a margin for different clocks of two nodes. */
 const INTERRUPTED_MS = 10 * MINUTE_MS;
 const MAX_ALERTS = 50;
 /** A slow mail server holds each mail for a minute. Other environments' mails do not wait for it. */
@@ -67,12 +67,12 @@ const STOPPED: MailOutcome = {
 
 interface AlertMailDeps {
   store: FencedStore;
-  /** Whether other nodes send mail too. */
+  /** True if other nodes send mail too. */
   isCluster?: boolean;
   clock: Clock;
   log: Log;
   mailer: Mailer;
-  /** In local development mail stays in the mailbox, and needs neither owner nor sender. */
+  /** True in local development, where mail stays in the mailbox and needs neither owner nor sender. */
   local: boolean;
   /** The dashboard's origin, without a trailing slash. */
   baseUrl: () => string;
@@ -85,7 +85,7 @@ interface Plan {
   subject: string;
   text: string;
   alertIds: string[];
-  /** When the oldest of them began. */
+  /** The time when the oldest of them began. */
   sinceMs: number;
 }
 
@@ -98,7 +98,7 @@ interface Stuck {
 export class AlertMail {
   readonly #deps: AlertMailDeps;
   readonly #loop: Loop;
-  /** Environments whose last mail failed, and from when on it is retried, in monotonic time. */
+  /** Environments whose last mail failed, with the monotonic time from which it is retried. */
   readonly #retryAt = new Map<number, number>();
   /** Warnings that were logged already. */
   readonly #warned = new Set<string>();

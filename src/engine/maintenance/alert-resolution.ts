@@ -12,7 +12,7 @@ import { findClearedSales, momentOf } from "./unmatched-sale.ts";
 
 /** The most alerts of one round. */
 const MAX_ENDED = 50;
-/** The most rows that are read. Where there are more, no alert is resolved. */
+/** The most rows that are read. No alert is resolved if there are more. */
 const MAX_LOOKED_AT = 10_000;
 /** A cap is over after this time without another rejection. */
 const CAP_OVER_MS = 2 * HOUR_MS;
@@ -103,12 +103,12 @@ class UndoneWork {
     this.#clear = clear;
   }
 
-  /** Whether all failed events were read, and no new failure came since the alert. */
+  /** Reports whether all failed events were read, and no new failure came since the alert. */
   isCleared(alert: OpenAlert): boolean {
     return this.#clear.has(momentOf(alert));
   }
 
-  /** Whether the target relay has no such row that `counts` accepts. */
+  /** Reports whether the target relay has no such row that `counts` accepts. */
   async hasNone(
     rows: Rows,
     { environmentId, target }: OpenAlert,
@@ -123,7 +123,7 @@ class UndoneWork {
     );
   }
 
-  /** Whether the target person is active again or erased. */
+  /** Reports whether the target person is active again or erased. */
   async isActive({ environmentId, target }: OpenAlert): Promise<boolean> {
     const id = target.slice("person:".length);
     return (await findPerson(this.#tx, environmentId, id))?.status !== "suspended";

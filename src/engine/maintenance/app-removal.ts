@@ -17,7 +17,7 @@ const MOST_COUNTED = 10_000;
 
 const EVENTS =
   "relay_name JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key WHERE relay_name.environment_id = $id";
-/** What is counted, by an index of the environment, with the singular noun. */
+/** The counted contents, by an index of the environment, with the singular noun. */
 const COUNTED = {
   relays: ["relay", "relay WHERE environment_id = $id"],
   keys: ["key", "api_key WHERE environment_id = $id AND revoked_at IS NULL"],
@@ -40,7 +40,7 @@ export const appContentsView = Type.Object({
       words: Type.String(),
     }),
   ),
-  /** Why only an owner who forces it can delete the app; null where nothing prevents it. */
+  /** The reason why only an owner who forces it can delete the app; null where nothing prevents it. */
   standsAgainst: textOrNull,
 });
 export type AppContents = Static<typeof appContentsView>;
@@ -74,7 +74,7 @@ interface Deletion {
   appId: string;
   /** The app's id, which the owner types again. */
   confirm: string;
-  /** Whether an owner in the dashboard confirmed that production is deleted too. */
+  /** True if an owner in the dashboard confirmed that production is deleted too. */
   force: boolean;
   /** The counts, for the audit log. */
   contents: AppContents;

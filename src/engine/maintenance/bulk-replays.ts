@@ -1,13 +1,13 @@
-/** Runs the steps of bulk replays, each at the rate that was asked for, and continues after a restart. event/bulk-replay.ts takes a step. */
+/** Runs the steps of bulk replays, each at its requested rate, and continues after a restart. event/bulk-replay.ts takes a step. */
 
 import { type Clock, Loop } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { FencedStore } from "../../store/port.ts";
 import { listRunning, stepBulkReplay } from "../event/bulk-replay.ts";
 
-/** New replays wake the loop. This interval finds those of which no wake arrived. */
+/** New replays wake the loop. This interval finds those whose wake did not arrive. */
 const LOOK_EVERY_MS = 60_000;
-/** How long a failed replay waits before it is tried again. */
+/** The time that a failed replay waits before its retry. */
 const AGAIN_AFTER_MS = 1_000;
 /** The most replays in one transaction. */
 const MAX_STEP = 25;
@@ -23,7 +23,7 @@ interface BulkReplaysDeps {
 export class BulkReplays {
   readonly #deps: BulkReplaysDeps;
   readonly #loop: Loop;
-  /** When each can continue, in monotonic time. */
+  /** The monotonic time when each can continue. */
   readonly #nextMs = new Map<string, number>();
 
   constructor(deps: BulkReplaysDeps) {

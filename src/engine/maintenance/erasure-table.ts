@@ -1,6 +1,6 @@
 /**
- * Lists the tables, besides the events, whose texts may contain an erased person's address, and how a row is read and overwritten. Add a line for
- * each new table or column that may contain one.
+ * Lists the tables, in addition to the events, whose texts may contain an erased person's address. It also defines how a row is read and
+ * overwritten. Add a line for each new table or column that may contain one.
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
@@ -23,16 +23,16 @@ export interface SweptTable {
   unique?: string;
   /** Selects the rows; another line or the person's erasure covers the others. */
   where?: string;
-  /** The column `person_id` says whose a row is. */
+  /** True if the column `person_id` says which person the row belongs to. */
   ofPerson?: true;
   /** Replaces a text in the person's own rows, which may identify them by more than the address. */
   blank?: Readonly<Record<string, (stored: string) => string | null>>;
-  /** Whether a row is the person's in another way; none where absent. */
+  /** Reports whether a row is the person's in another way. It is absent if none is. */
   own?: (
     tx: Reader,
     row: { environmentId: number; key: string | number; personId: string },
   ) => Promise<boolean>;
-  /** Removes what the text says of the person besides the address. */
+  /** Removes what the text says of the person in addition to the address. */
   bare?: (stored: string, text: PiiMatcher) => string;
   graceMs?: number;
 }
@@ -63,7 +63,7 @@ function dropGiven(stored: string): string {
   return given === undefined ? stored : writeJson(data);
 }
 
-/** Whether the audit row is about the person, or about a run of their event. */
+/** Reports whether the audit row is about the person, or about a run of their event. */
 const ownAudit: SweptTable["own"] = async (tx, { environmentId, key, personId }) => {
   const row = await tx.get<{ target: string; eventId: string | null }>(
     "SELECT target, event_id AS eventId FROM audit WHERE environment_id = ?1 AND seq = ?2",
@@ -164,7 +164,7 @@ export const TABLES: readonly SweptTable[] = [
 interface SweptRow {
   key: string | number;
   at: number;
-  /** The person whose row it is; null where it is nobody's, or where the table has no such column. */
+  /** The person that the row belongs to; null where it belongs to no person, or where the table has no such column. */
   personId: string | null;
   texts: Record<string, string | null>;
 }

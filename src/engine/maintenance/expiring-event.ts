@@ -16,7 +16,7 @@ import {
 import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 
-/** How long before the drop the owner is alerted. */
+/** The time before the drop at which the owner is alerted. */
 const NOTICE_MS = 3 * DAY_MS;
 /** The most events that are counted: of one relay, and of an environment. */
 const MAX_COUNTED = 1_000;
@@ -65,7 +65,7 @@ function listWaitingRelays(
 }
 
 interface Old {
-  /** At most the requested number. */
+  /** The number of events, at most the requested number. */
   count: number;
   firstAt: number;
 }

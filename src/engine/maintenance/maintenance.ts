@@ -1,8 +1,8 @@
 /**
  * Runs the maintenance jobs once an hour: each deletes from its table in small transactions with pauses, so that ingestion never waits. At the end
  * the database file is vacuumed. retention.ts decides how long rows are kept.
- * The jobs do nothing while the wall clock may be wrong, because a clock that is a year ahead for a minute must not delete a month of events. A
- * process cannot know the clock before its start, so a start long after the newest event waits for a round too.
+ * The jobs do nothing while the wall clock may be wrong. A clock that is a year ahead for a minute must not delete a month of events. A process
+ * cannot know the clock before its start, so a start long after the newest event waits for a round too.
  */
 import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
@@ -25,7 +25,7 @@ interface MaintenanceDeps {
   store: FencedStore;
   clock: Clock;
   log: Log;
-  /** When the newest event of an earlier process arrived; null without events. */
+  /** The time when the newest event of an earlier process arrived; null without events. */
   newestMs: number | null;
 }
 
@@ -44,7 +44,7 @@ export class MaintenanceJobs {
   readonly #deps: MaintenanceDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
-  /** Whether the next round waits, because the clock may be wrong. */
+  /** True if the next round waits, because the clock may be wrong. */
   #isDoubtful: boolean;
 
   constructor(deps: MaintenanceDeps) {

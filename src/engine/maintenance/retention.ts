@@ -55,7 +55,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     ),
   ),
   "signatures of secrets that are gone": repeated(forgetSignatures),
-  // An approval expires even if nobody opens it, whatever the clock is set to later.
+  // An approval expires even if no owner opens it, whatever the clock is set to later.
   "approvals that are over": repeated(async (tx, nowMs) => (await endExpiredApprovals(tx, nowMs)) > 0),
   approvals: repeated((tx, nowMs) =>
     deleteSome(
@@ -120,7 +120,7 @@ interface TrimmedTable {
   name: "audit" | "email";
   /** The column with the time, in milliseconds since the epoch. */
   at: string;
-  /** SQL expression over a row: how long it is kept, in milliseconds. */
+  /** SQL expression over a row: the milliseconds that it is kept. */
   keptMs: string;
   /** The shortest time that any row is kept. After a younger row nothing has expired. */
   shortestKeptMs: number;
@@ -171,7 +171,7 @@ interface OldRow {
   heldAt: number | null;
   app: string | null;
   environment: string | null;
-  /** Whether an active relay still has to run it. */
+  /** 1 if an active relay still has to run it, else 0. */
   stays: 0 | 1;
   bytes: number;
 }

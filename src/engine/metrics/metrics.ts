@@ -26,13 +26,13 @@ interface RunSample {
   trigger: "receiver" | "schedule" | "data_change";
   /** `not_run`: the event ended without running any action. */
   outcome: "ok" | "failed" | "not_run";
-  /** From the event's arrival to the start of its first run; null for later runs. */
+  /** The time from the event's arrival to the start of its first run; null for later runs. */
   waitedMs: number | null;
-  /** From the start of the run to its end. */
+  /** The time from the start of the run to its end. */
   tookMs: number;
 }
 
-/** What one node of a cluster runs. */
+/** The leases that one node of a cluster holds. */
 interface Held {
   node: string;
   house: boolean;
@@ -251,7 +251,7 @@ export class Metrics {
     void this.#lagLoop.stop();
   }
 
-  /** Sets a timer each second. How late it fires is how long any callback waits. */
+  /** Sets a timer each second. Its lateness is the time that any callback waits. */
   #watchEventLoop(): Loop {
     const { clock } = this.#deps;
     let setMs = clock.monotonicMs();

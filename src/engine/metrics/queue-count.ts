@@ -15,7 +15,7 @@ interface QueueCount {
   dead: number;
   /** Events ever stored. */
   stored: number;
-  /** When the oldest event arrived that may run and never did, in milliseconds since the epoch; null where none waits. */
+  /** The time when the oldest event that may run and never did arrived, in milliseconds since the epoch; null where none waits. */
   oldestAtMs: number | null;
   listOpenProblems: number;
 }

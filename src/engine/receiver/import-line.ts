@@ -1,7 +1,7 @@
 /**
  * Evaluates one line of an export of events that a provider did not deliver: an event's body, or a delivery with its headers. It is verified,
  * mapped and matched as a request of the relay, except for the age of its signature. A line that does not verify is unsigned. A line that cannot be
- * told from an event received before is rejected. Stores nothing.
+ * distinguished from an earlier event is rejected. Stores nothing.
  */
 
 import { isJsonObject, type Json, type JsonObject, measureJson } from "../../base/json.ts";
@@ -22,7 +22,7 @@ import type { MatchedRequest } from "./ingest.ts";
 import { formatMismatch } from "./request.ts";
 import { signatureUse } from "./signature-memory.ts";
 
-/** In a delivery's line the body is escaped, and the headers take space too. */
+/** The most bytes of a line. A delivery's line has an escaped body, and its headers take space too. */
 const MAX_IMPORT_LINE_BYTES = 2 * MAX_RECEIVER_BODY_BYTES + 64 * 1024;
 /** The most JSON values of a line that is longer than a body. A delivery has few values, and many would be slow to read. */
 const MAX_DELIVERY_VALUES = 1_000;
@@ -30,9 +30,9 @@ const MAX_DELIVERY_VALUES = 1_000;
 /** A line that can be stored. Any of its `keys` finds a duplicate, and the first one is stored. */
 export interface ImportedEvent extends MatchedRequest {
   keys: readonly [DedupeKey, ...DedupeKey[]];
-  /** Whether its sender's signature verified. */
+  /** True if its sender's signature verified. */
   verified: boolean;
-  /** Whether nothing proves its content: it did not verify, or the sender never signs the event itself. */
+  /** True if nothing proves its content: it did not verify, or the sender never signs the event itself. */
   unsigned: boolean;
 }
 
@@ -126,7 +126,7 @@ interface Delivery {
   headers: Headers;
   search: string;
   body: Uint8Array;
-  /** Whether the line gave the headers. */
+  /** True if the line gave the headers. */
   isWhole: boolean;
 }
 
@@ -161,7 +161,7 @@ function readLine(line: Uint8Array): Delivery | Extract<LineVerdict, { outcome: 
   );
 }
 
-/** Reads `{ headers, body }` with an optional `search`, the query of the request. An object with only these fields is taken for a delivery. */
+/** Reads `{ headers, body }` with an optional `search`, the query of the request. An object with only these fields counts as a delivery. */
 function findDelivery(value: Json): { headers: JsonObject; body: string; search: string } | null {
   if (!isJsonObject(value)) return null;
   const { headers = null, body = null, search = "", ...more } = value;

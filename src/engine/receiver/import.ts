@@ -38,9 +38,9 @@ const importLineView = fields({
   eventId: orNull(Type.String()),
   /** The deduplication key, for a dry run in several batches; null where the line has none. */
   key: orNull(Type.String()),
-  /** Whether the sender's signature verified. */
+  /** True if the sender's signature verified. */
   verified: Type.Boolean(),
-  /** Whether the event is treated as unsigned. */
+  /** True if the event is treated as unsigned. */
   unsigned: Type.Boolean(),
   code: orNull(Type.String()),
   message: orNull(Type.String()),

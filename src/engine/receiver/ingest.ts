@@ -1,7 +1,7 @@
 /**
- * What becomes of a verified call: an event, a duplicate of one, or nothing where `when` ignores it. One transaction looks at how its
- * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
- * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
+ * Decides the result of a verified request: an event, a duplicate of one, or nothing where `when` ignores it. One transaction checks how its
+ * signature was used, its deduplication key and the app's cap of the minute. It then stores the row, or finds why there is none. Only a stored row
+ * takes a place in the minute. Requests that create no event are recorded for the owner, and never delay one that creates an event.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -52,7 +52,7 @@ export type ReceiverAnswer =
   | { received: true; duplicate: true; eventId: string | null }
   | { received: true; ignored: "when" };
 
-/** A call and the relay whose secret verified it. */
+/** A request and the relay whose secret verified it. */
 export interface VerifiedRequest {
   relay: ReceiverRelay;
   call: ReceivedRequest;
@@ -66,7 +66,7 @@ export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
     tx: Writer,
     events: readonly EventDraft[],
   ): { run: EventDispatcher["runInline"]; finalize(): Promise<void> };
-  /** Asks for what runs of these events would read. */
+  /** Prefetches what runs of these events would read. */
   prefetch(reader: PrefetchReader, events: readonly EventDraft[]): readonly Promise<unknown>[];
 }
 
@@ -78,20 +78,20 @@ interface IngestionDeps {
   places: Places | null;
   requestLog: RequestLog;
   health: Health;
-  /** Counts the call as an unverified one of the address; what that is told. */
+  /** Counts the request as an unverified one of the address. Returns the refusal for the caller. */
   refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
 }
 
-/** A verified call that `when` lets through. */
+/** A verified request that `when` accepts. */
 export interface MatchedRequest {
   relay: ReceiverRelay;
   /** The bytes received. */
   body: Uint8Array;
   parsed: Extract<ParsedBody, { ok: true }>;
   mapped: JsonObject;
-  /** The sender's own id; null: the body deduplicates. */
+  /** The sender's own id; null if the body deduplicates. */
   eventId: string | null;
-  /** Of a signature that counts once. */
+  /** The use of a signature that counts once; null for other signatures. */
   once: SignatureUse | null;
 }
 
@@ -101,7 +101,7 @@ interface Draft {
   appId: string;
   event: ReceivedEvent;
   once: SignatureUse | null;
-  /** Whether it holds a place in the app's minute. */
+  /** True if it holds a place in the app's minute. */
   counted: boolean;
 }
 
@@ -111,7 +111,7 @@ type Answered = Stored | "no place";
 export class Ingestion {
   readonly #deps: IngestionDeps;
   readonly #write: (draft: Draft) => Promise<Answered>;
-  /** New events by app, and by relay the verified calls that become no event. */
+  /** The caps of new events by app, and of verified requests without an event by relay. */
   readonly #events: Limiter;
   readonly #eventless: Limiter;
   readonly #uses: DurableUses;
@@ -165,7 +165,7 @@ export class Ingestion {
     try {
       stored = await this.#store(draft);
     } catch (error) {
-      // What may be there keeps its place.
+      // A row that may exist keeps its place.
       if (!(error instanceof OutcomeUnknown)) this.#count(draft, false);
       throw error;
     }
@@ -189,7 +189,7 @@ export class Ingestion {
     return { received: true, eventId: stored.id };
   }
 
-  /** Draws places of the minute where there is none here, also where other calls took those that were drawn meanwhile. */
+  /** Draws places of the minute if this node has none, and again if other requests took the drawn ones meanwhile. */
   async #store(draft: Draft): Promise<Stored> {
     for (;;) {
       await drawPlaces([{ limiter: this.#events, name: draft.appId }]);
@@ -198,7 +198,7 @@ export class Ingestion {
     }
   }
 
-  /** Answers a verified call that is its sender's handshake, which makes no event; null: it is none. */
+  /** Answers a verified request that is its sender's handshake, which makes no event. Returns null if it is none. */
   async #shakeHands(
     relay: LiveRelay,
     { handshake, present, previous }: LiveHandshake,
@@ -214,7 +214,7 @@ export class Ingestion {
     return answer;
   }
 
-  /** Takes note of a handshake that came without a signature and is answered; throws Refusal over the relay's bound. */
+  /** Records a handshake that came without a signature and is answered. Throws Refusal over the relay's cap. */
   async recordHandshake(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<void> {
     await this.#countEventless(relay);
     this.#recordAnswered(relay, handshake, source);
@@ -225,7 +225,7 @@ export class Ingestion {
     this.#deps.requestLog.record(relay, { outcome: "answered", code: "handshake", cause, source });
   }
 
-  /** What is stored of a call, whose dedupe key holds from now on. */
+  /** Makes the draft of the row. A body's deduplication key is for the current UTC day. */
   #draft(call: MatchedRequest): Draft {
     const { relay, body, parsed, mapped, eventId, once } = call;
     const { environmentId, appId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
@@ -283,12 +283,15 @@ export class Ingestion {
     return [...EventInserter.prefetch(reader, events), ...this.#deps.runner.prefetch(reader, events)];
   }
 
-  /** Whether nothing but its key can stand against storing it: most calls await no more than their row. */
+  /** Reports whether only its deduplication key can prevent storing it. Most requests need no other check. */
   #mayStore({ once, counted, appId }: Draft): boolean {
     return once === null && (counted || this.#events.hasPlace(appId));
   }
 
-  /** What the call is told where it is not to be stored: how its signature was used before, or that the app's minute is full. */
+  /**
+   * Finds the answer for a request that cannot be stored: its signature was used before, or no place of the app's minute is left. Returns null if it
+   * can be stored.
+   */
   async #findInstead(tx: Writer, { once, counted, appId, event }: Draft): Promise<Answered | null> {
     const earlier = once === null ? null : await findEarlierUse(tx, once);
     if (earlier !== null) return earlier;
@@ -297,7 +300,7 @@ export class Ingestion {
     return (await findDuplicate(tx, event.dedupe)) ?? rejectFullApp(this.#events.limit, resetAtMs);
   }
 
-  /** The store may run the work twice; it holds one place in the minute all the same. */
+  /** Takes or returns the draft's place in the minute. The draft holds one place even if the store runs the work twice. */
   #count(draft: Draft, isEvent: boolean): void {
     if (isEvent && !draft.counted) this.#events.count(draft.appId);
     if (!isEvent && draft.counted) this.#events.giveBack(draft.appId);
@@ -310,7 +313,7 @@ export class Ingestion {
     return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
   }
 
-  /** `eventId`: the first one's, null where `when` ignored that. */
+  /** Answers a duplicate. `eventId` is the first event's; null where `when` ignored the first request. */
   async #answerDuplicate(
     relay: LiveRelay,
     cause: () => Promise<string>,
@@ -323,7 +326,7 @@ export class Ingestion {
     return { received: true, duplicate: true, eventId };
   }
 
-  /** Whether the stored event says something else than the call; false where that cannot be known any more. */
+  /** Reports whether the stored event differs from the request; false where that cannot be known. */
   async #hadOtherBody({ environmentId }: LiveRelay, id: string, call: ReceivedRequest): Promise<boolean> {
     const first = await this.#deps.store.read((tx) => findEventView(tx, environmentId, id)).catch(() => null);
     const parsed = call.parsed();
@@ -333,7 +336,7 @@ export class Ingestion {
     return first.preview !== null && !textOf(parsed).startsWith(first.preview);
   }
 
-  /** Refuses with `receiver_capped` over the relay's bound. */
+  /** Counts a request without an event. Refuses with `receiver_capped` over the relay's cap. */
   async #countEventless({ id }: LiveRelay): Promise<void> {
     await drawPlaces([{ limiter: this.#eventless, name: id }]);
     const resetAtMs = this.#eventless.take(id);
@@ -341,14 +344,17 @@ export class Ingestion {
   }
 }
 
-/** The payload's value as its text says it: texts are written as they are, other values perhaps not (a number too large is null); null: it was cut. */
+/**
+ * Returns the payload's value as its stored text gives it; null if it was cut. Texts stay the same, but another value may change: a number that is
+ * too large becomes null.
+ */
 function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: JsonObject): JsonObject | null {
   if (truncated) return null;
   const isText = Object.values(mapped).every((value) => typeof value === "string");
   return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
 }
 
-/** The event as it is stored: JSON as it came, or a form's fields as JSON. */
+/** Returns the event's text for the row: JSON as received, or a form's fields as JSON. */
 export function textOf(parsed: MatchedRequest["parsed"]): string {
   return parsed.form === null ? parsed.text : writeJson(parsed.value);
 }

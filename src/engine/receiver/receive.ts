@@ -67,7 +67,7 @@ interface ReceiverDeps {
     RaisableLimits,
     "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
   >;
-  /** Where several nodes share the caps. */
+  /** The shared counts of the caps, where several nodes share them. */
   places?: Places | null;
   /** True in local development. */
   local: boolean;
@@ -323,7 +323,7 @@ export class Receiver {
     throw refusal;
   }
 
-  /** Draws a place of the shared cap before a request is counted. Without the database this node counts alone. */
+  /** Draws a place of the shared cap before a request is counted. This node counts by itself if the database is unavailable. */
   #drawUnverified(source: string): Promise<void> {
     return drawPlaces([{ limiter: this.#unverified, name: source }]).catch(() => undefined);
   }
@@ -348,7 +348,7 @@ function nameOutcome(answer: ReceiverAnswer): string {
   return "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted";
 }
 
-/** Whether a scanner sent the request: it has nothing that could be a signature, where the relay's sender sends one in a header. */
+/** Reports whether a scanner sent the request: it has nothing that could be a signature, where the relay's sender sends one in a header. */
 function isStranger({ definition: { trigger } }: LiveRelay, { headers, search }: ReceiverRequest): boolean {
   if (trigger.kind !== "receiver") return false;
   const way = signingMethodOf(trigger.verify);

@@ -1,6 +1,6 @@
 /**
  * Finds why a request did not verify, after the request has its answer. It takes one request after another, within limits of number, bytes
- * and work: a flood of rejected requests costs two hundredths of a core, and its requests keep the plain cause.
+ * and work. A flood of rejected requests costs two hundredths of a core, and its requests keep the plain cause.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
@@ -28,7 +28,7 @@ interface RejectedRequest {
   by: UnverifiedRejection;
   call: ReceivedRequest;
   headers: HeaderList;
-  /** When a request of this relay last verified here; null for never. */
+  /** The time when a request of this relay last verified here; null for never. */
   acceptedAt: number | null;
   /** Gets the complete cause. `names` says whether the cause names the difference, or since when requests fail; null for neither. */
   record(cause: string, names: "difference" | "since" | null): void;
@@ -54,7 +54,7 @@ export class CauseFinder {
     this.#countedAtMs = deps.clock.monotonicMs();
   }
 
-  /** Whether another request of this size can be diagnosed now. */
+  /** Reports whether another request of this size can be diagnosed now. */
   hasRoom(bytes: number): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     const backUs = ((nowMs - this.#countedAtMs) / 1000) * WORK_US_PER_SECOND;
@@ -114,7 +114,7 @@ const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** Formats when requests last verified. Asks about a rotation where nothing was changed here, but not for a single bad request among good ones. */
 function formatHistory(
-  /** 0 for never. */
+  /** The time when a request last verified; 0 for never. */
   acceptedAt: number,
   nowMs: number,
   { definitionAt, secretAt }: { definitionAt: number | null; secretAt: number | null },

@@ -10,7 +10,7 @@ import type { NamedHandshake } from "../../rules/verify/handshake.ts";
 
 type Refused = Extract<Verdict, { verified: false }>;
 
-/** Why the relay of one environment rejected a request. */
+/** The reason why the relay of one environment rejected a request. */
 export interface Rejection {
   relay: LiveRelay;
   /** The code of the refusal. */
@@ -21,9 +21,9 @@ export interface Rejection {
 /** A rejection after the signature was checked, or by a relay that verifies nothing. */
 export interface UnverifiedRejection extends Rejection {
   relay: ReceiverRelay;
-  /** Whether the relay verifies requests at all. */
+  /** True if the relay verifies requests at all. */
   open: boolean;
-  /** Whether a signature was found and did not match. */
+  /** True if a signature was found and did not match. */
   unmatched: boolean;
 }
 

@@ -27,7 +27,7 @@ interface Fold {
   kind: string;
 }
 
-/** `count` is what it adds to the group's row. A null `fold` means a row of its own. */
+/** `count` is what it adds to the group's row. A null `fold` means a separate row. */
 export interface CoalescedRequest extends RecentRequest {
   fold: Fold | null;
 }

@@ -25,7 +25,7 @@ const WRITE_AFTER_MS = 1_000;
 const WRITE_AFTER_LOCAL_MS = 50;
 /** The most unknown names between two writes, because a scan can make up any number. */
 const MAX_UNKNOWN_NAMES = 100;
-/** Longer than any relay's name, so that a longer one is near no relay. */
+/** The most characters of a name. Any relay's name is shorter, so a cut name is near no relay. */
 const MAX_NAME_CHARS = 100;
 const MAX_CAUSE_CHARS = 500;
 /** The most kinds of requests that are reported separately. Beyond these, requests of one relay and code are one kind. */
@@ -36,7 +36,7 @@ const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_
 /** A request without its relay and time. */
 type LoggedRequest = Pick<RecentRequest, "outcome" | "code" | "cause" | "source"> & {
   eventId?: string | null;
-  /** Whether the relay ignored it but acts on other requests. */
+  /** True if the relay ignored it but acts on other requests. */
   usual?: boolean;
 };
 
@@ -71,14 +71,14 @@ interface Kind {
 export class RequestLog {
   readonly #deps: RequestLogDeps;
   readonly #behind: WriteBehind;
-  /** By environment, oldest first. */
+  /** The requests by environment, oldest first. */
   #noted = new Map<number, CoalescedRequest[]>();
   readonly #causes = new PlainCauses();
   readonly #folds = new RequestCoalescer(this.#causes);
-  /** By app and name. */
+  /** The requests to unknown names, by app and name. */
   #unknown = new Map<string, UnknownRequest>();
   readonly #kinds = new Map<string, Kind>();
-  /** By relay: the last waiting event, and the number of requests. */
+  /** The last waiting event and the number of requests, by relay. */
   readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
   constructor(deps: RequestLogDeps) {

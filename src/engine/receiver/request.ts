@@ -46,7 +46,7 @@ const RECENT_CALL = defineTable({
     source: text(),
     /** The first event of a duplicate. */
     eventId: orNull(text()),
-    /** How many equal requests the row stands for. */
+    /** The number of equal requests that the row represents. */
     count: integer(),
   },
 });
@@ -65,7 +65,7 @@ export const recentRequestView = Type.Object({
   cause: Type.String(),
   source: Type.String(),
   eventId: shownOrNull(Type.String()),
-  /** How many equal requests of one network came one after another. */
+  /** The number of equal requests of one network that came one after another. */
   count: Type.Integer(),
 });
 export type RecentRequestView = Static<typeof recentRequestView>;
@@ -180,9 +180,9 @@ export const requestCountsView = Type.Object({
   refused: Type.Integer(),
   ignored: Type.Integer(),
   duplicate: Type.Integer(),
-  /** By the code of the refusal, the most frequent first. */
+  /** The counts by the code of the refusal, the most frequent first. */
   codes: Type.Array(Type.Object({ code: Type.String(), calls: Type.Integer() })),
-  /** Since when the log has entries, where it does not reach back far enough. The counts are lower bounds then. */
+  /** The time from which the log has entries, where it does not reach back far enough. The counts are lower bounds then. */
   knownSince: shownOrNull(time),
 });
 export type RequestCountsView = Static<typeof requestCountsView>;

@@ -21,9 +21,9 @@ const SIGNATURE_MEMORY = defineTable({
     relayName: text(),
     signedTextHash: bytes(),
     bodyHash: bytes(),
-    /** null where `when` ignored the request. */
+    /** The event's id; null where `when` ignored the request. */
     eventId: orNull(text()),
-    /** When the row can be deleted; null keeps it as long as the secret. */
+    /** The time when the row can be deleted; null keeps it as long as the secret. */
     until: orNull(integer()),
     /** Identifies the secret that the row lives as long as; null where `until` is set, or for old rows. */
     secret: orNull(bytes()),
@@ -121,7 +121,7 @@ export class DurableUses {
 /** Hashes are evenly distributed, so the rows whose hash begins with one of 256 bytes estimate the total. */
 const SAMPLED = new Uint8Array([1]);
 const SHARES = 256;
-/** From this number on, about 25 MB, the owner is told. */
+/** The number of signatures, about 25 MB, from which the owner gets a warning. */
 const LARGE = 100_000;
 const BYTES_EACH = 250;
 

@@ -4,7 +4,7 @@
  */
 import { RELAY_NAME } from "../../base/shape.ts";
 
-/** How keys and tokens of this service and of providers begin, in the characters of a relay's name. */
+/** The beginnings of keys and tokens of this service and of providers, in the characters of a relay's name. */
 const KEY_START =
   /^(?:sk|pk|rk|ak|re|tok|key|token|secret|whsec|gh[opsu]|xox[abp]|shp[a-z]{2}|relay-(?:dev|live))-/;
 /** A part between hyphens that is no word and no number of a date or version: letters mixed with digits, or many digits. */
@@ -13,7 +13,7 @@ const MAX_ODD_CHARS = 11;
 const MAX_ODD_CHARS_OF_KEY = 3;
 const MAX_WORD_CHARS = 27;
 
-/** Whether the name looks like a relay's name and not like a secret. */
+/** Reports whether the name looks like a relay's name and not like a secret. */
 export function mayBeRelayName(name: string): boolean {
   if (!RELAY_NAME.test(name)) return false;
   let odd = 0;
@@ -30,7 +30,7 @@ export function showUnknownName(name: string, sealer: { fingerprint(text: string
   return `${name.length} characters, ${sealer.fingerprint(name)}`;
 }
 
-/** Whether the shown name is only a length and a fingerprint. */
+/** Reports whether the shown name is only a length and a fingerprint. */
 export function isHiddenName(shown: string): boolean {
   return !RELAY_NAME.test(shown);
 }

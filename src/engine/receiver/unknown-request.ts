@@ -1,7 +1,7 @@
 /**
- * Requests to names that no receiver of an app has. After the answer, which says nothing of it, they are assigned: an environment that deleted a
- * relay of the name, or has one with another trigger, gets them in its request log. Others are stored by name, with the receiver that the sender
- * may have meant. Strangers cause these rows, so every part is bounded. Requests to unknown apps are dropped.
+ * Requests to names that no receiver of an app has. They are assigned after the answer, which does not depend on it. An environment that deleted
+ * a relay of the name, or has one with another trigger, gets them in its request log. Others are stored by name, with the receiver that the
+ * sender may have meant. Strangers cause these rows, so every part is bounded. Requests to unknown apps are dropped.
  */
 import { setImmediate } from "node:timers/promises";
 import { type Static, Type } from "typebox";
@@ -49,7 +49,7 @@ type UnknownRow = RowOf<typeof UNKNOWN_CALL>;
 export const unknownRequestView = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Whether `name` is only the length and the fingerprint of a possible secret. */
+  /** True if `name` is only the length and the fingerprint of a possible secret. */
   hidden: Type.Boolean(),
   /** The receiver that the sender may have meant, or null. */
   nearest: shownOrNull(Type.String()),
@@ -66,9 +66,9 @@ export interface UnknownRequest {
   appId: string;
   /** The name in the request's path, cut where it is long. */
   name: string;
-  /** The name as it is stored and shown. */
+  /** The stored and shown form of the name. */
   shown: string;
-  /** When the last one arrived. */
+  /** The time when the last one arrived. */
   at: number;
   source: string;
   count: number;
@@ -196,7 +196,7 @@ function formatUnknown(nearest: string | null, hidden: boolean): string {
   return nearest === null ? why : `${why}; did the sender mean ${nearest}?`;
 }
 
-/** Adds the requests to their names. Where there are too many names, those without a near receiver go first, then the oldest. */
+/** Adds the requests to their names. If there are too many names, those without a near receiver go first, then the oldest. */
 export async function writeUnknownRequests(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
   for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (call) => call.environmentId)) {
     const newest = await tx.get<{ seq: number | null }>(

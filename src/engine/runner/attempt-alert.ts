@@ -68,7 +68,7 @@ async function alertOfWaiting(tx: Writer, results: readonly AttemptResult[]): Pr
   }
 }
 
-/** Whether the attempt before failed with this code, alone or among others. */
+/** Reports whether the previous attempt failed with this code, by itself or among others. */
 async function failedBefore(tx: Reader, { seq, runs, reason }: EventToRun, code: string): Promise<boolean> {
   if (reason === code) return true;
   const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", {

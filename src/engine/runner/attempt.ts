@@ -36,7 +36,7 @@ export interface AttemptDeps {
   log: Log;
 }
 
-/** How an attempt ended. `not_run`: it ended without running an action, or before its remaining actions. */
+/** The kind of end of an attempt. `not_run`: it ended without running an action, or before its remaining actions. */
 export type AttemptOutcome =
   | { outcome: "ok" }
   | { outcome: "failed"; code: ResultCode; final: boolean }
@@ -45,7 +45,7 @@ export type AttemptOutcome =
 interface AttemptOptions {
   /** The parsed payload, if the caller has it. */
   payload?: JsonObject | null;
-  /** Starts to measure an action, and returns the function that stops. Absent: actions are not measured. */
+  /** Starts to measure an action, and returns the function that stops. Actions are not measured if it is absent. */
   startTimer?: () => () => ActionTime;
 }
 
@@ -54,18 +54,18 @@ export class Attempt {
   readonly relay: LiveRelay;
   readonly startedAtMs: number;
   readonly results: ActionResult[] = [];
-  /** Those of earlier attempts included. */
+  /** The warnings, including those of earlier attempts. */
   readonly warnings: Set<string>;
   readonly #deps: AttemptDeps;
   readonly #options: AttemptOptions;
   #payload: JsonObject;
-  /** What each action does; empty until `begin` has found the person. */
+  /** The step of each action; empty until `begin` has found the person. */
   #steps: readonly Step[] = [];
   #mapVersion: number | null = null;
   #person: ActionPerson | null = null;
   #next = 0;
 
-  /** `event`: with this attempt counted. */
+  /** Takes an event with this attempt counted. */
   constructor(
     event: EventToRun,
     relay: LiveRelay,
@@ -99,12 +99,12 @@ export class Attempt {
     return this.#person?.id ?? null;
   }
 
-  /** The relay's version whose map `mapped` follows; null: the map was not applied again. */
+  /** The relay's version whose map `mapped` follows; null if the map was not applied again. */
   get mapVersion(): number | null {
     return this.#mapVersion;
   }
 
-  /** The list of actions that this attempt runs; null: it ended before them. */
+  /** The list of actions that this attempt runs; null if it ended before them. */
   get ran(): RanActions | null {
     if (this.#steps.length === 0) return null;
     const { fingerprint } = this.relay.actionList;
@@ -114,7 +114,7 @@ export class Attempt {
     return { fingerprint, keys: keys.every((key, at) => key === own[at]) ? null : keys };
   }
 
-  /** Checks whether the event may run, applies a changed map, and finds the person; null: continue with `advance`. */
+  /** Checks whether the event may run, applies a changed map, and finds the person; null to continue with `advance`. */
   async begin(tx: Writer): Promise<AttemptOutcome | null> {
     const { event, relay } = this;
     if (relay.definition.trigger.kind !== event.trigger)
@@ -266,12 +266,12 @@ export class Attempt {
     return started;
   }
 
-  /** The name of the event's person in a sentence. */
+  /** Finds the name of the event's person for a sentence. */
   #namePerson(tx: Writer): Promise<string> {
     return formatPerson(tx, this.event.environmentId, this.#person?.id ?? "");
   }
 
-  /** Whose purchase moves: the other person whose work a replay chose the action over; else null. */
+  /** Returns the person whose purchase moves: the other person whose work a replay chose the action over; else null. */
   #movesFrom(step: Step): ActionRun["movesFrom"] {
     const work = step.does === "run" ? step.chosenOver : undefined;
     if (work == null || work.personId === null || work.personId === this.personId) return null;

@@ -53,7 +53,7 @@ export async function runBatch(relays: readonly LiveRelay[], deps: BatchDeps): P
   }
 }
 
-/** How far a batch has run a relay's events. */
+/** The position up to which a batch has run a relay's events. */
 interface Cursor {
   readonly relay: LiveRelay;
   /** The number of the last event that ran, or 0. */
@@ -64,7 +64,7 @@ interface Cursor {
 interface DuePage extends Cursor {
   readonly events: readonly Omit<BufferedEvent, "relayId">[];
   readonly source: EventSource;
-  /** Whether the database may hold more due events. */
+  /** True if the database may hold more due events. */
   readonly hasMore: boolean;
   /** The relay's count of invalidations when the page was taken from the buffer. */
   readonly invalidations: number;
@@ -73,7 +73,7 @@ interface DuePage extends Cursor {
 class Batch {
   readonly #tx: Writer;
   readonly #deps: BatchDeps;
-  /** Whether each event is written in its own savepoint, so that an event that breaks fails by itself. */
+  /** True if each event is written in its own savepoint, so that an event that breaks fails by itself. */
   readonly #isCareful: boolean;
   readonly #nowMs: number;
   readonly #endMs: number;
@@ -99,7 +99,7 @@ class Batch {
       for (const cursor of cursors) pages.push(await this.#readPage(cursor, current.length));
       await this.#runPages(pages);
       cursors = this.#listUnfinished(pages);
-      // In a cluster no event runs inline while the relay has a due one, so a batch goes on until none is left.
+      // In a cluster no event runs inline while the relay has a due one, so a batch continues until none is left.
     } while (!leases.holdsAll && cursors.length > 0 && !this.#isOver() && !this.#isFull());
     return [...this.#reports, ...(await finalizeAttempts(this.#tx, this.#results))];
   }

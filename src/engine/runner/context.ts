@@ -1,6 +1,6 @@
 /**
- * What an attempt gives its actions: the person that the event is about, the run with rendered texts, and the step of each action after earlier
- * attempts. The person is that of a receiver's person key, or the owner of a record, otherwise its recipient.
+ * Provides what an attempt gives its actions: the person that the event is about, the run with rendered texts, and the step of each action
+ * after earlier attempts. The person is that of a receiver's person key, or the owner of a record, otherwise its recipient.
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
@@ -34,7 +34,7 @@ type PersonOutcome =
       kind: "failed";
       code: "person_not_found" | "person_erased" | "person_suspended" | "invite_capped" | "internal";
       message: string;
-      /** Whom the event is about, if that is known in spite of the failure. */
+      /** The person of the event, if they are known in spite of the failure. */
       person?: ActionPerson;
     };
 
@@ -100,7 +100,7 @@ function erasedPerson(what: string): PersonOutcome {
   return { kind: "failed", code: "person_erased", message };
 }
 
-/** The result that ends the attempt if its person was erased during a send; else null. */
+/** Finds the result that ends the attempt if its person was erased during a send; else null. */
 export async function findErasure(
   tx: Writer,
   { environmentId }: LiveRelay,
@@ -130,7 +130,7 @@ interface RunContext {
     "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret" | "definition"
   >;
   event: Pick<EventToRun, "id" | "seq" | "createdAt" | "trigger" | "truncated" | "form">;
-  /** With `mapped` by the current map. */
+  /** The payload, with `mapped` by the current map. */
   payload: JsonObject;
   person: ActionPerson | null;
   results: readonly ActionResult[];
@@ -188,7 +188,7 @@ function formatMissing(path: string, truncated: boolean, why: string): string {
   return `{{${path}}} names nothing in this event and was left empty${why}.`;
 }
 
-/** The path from which the map reads a mapped value, if the event's body has no value there; else null. */
+/** Finds the path from which the map reads a mapped value, if the event's body has no value there; else null. */
 function findEmptyPath(
   trigger: Trigger,
   { event = null }: JsonObject,

@@ -1,8 +1,8 @@
 /**
- * Runs the events that waited for a hold, across all relays of the environment in the order of their arrival, up to the newest event at the release.
- * Each transaction takes the oldest due events. An event that sends starts in this order and ends later. Events that cannot start do not block the
- * others: events that wait for a retry, events of a paused relay, and a relay without a free slot. The progress is in the database, so that another
- * process can continue it.
+ * Runs the events that waited for a hold, up to the newest event at the release. They start in the order of their arrival across all relays of the
+ * environment. Each transaction takes the oldest due events. An event that sends starts in this order and ends later. Events that cannot start do
+ * not block the others: events that wait for a retry, events of a paused relay, and a relay without a free slot. The progress is in the database, so
+ * that another process can continue it.
  */
 
 import { endHoldRelease, findHoldRelease } from "../../platform/account/environment.ts";
@@ -39,7 +39,7 @@ interface Started {
   claimed: Claimed;
 }
 
-/** What one transaction of a release did. */
+/** The result of one transaction of a release. */
 interface ReleaseStep {
   reports: RunReport[];
   /** Claimed events, each with a slot, that must continue with their first send. */
@@ -53,7 +53,7 @@ interface ReleaseStep {
 export class HoldReleases {
   readonly #deps: ReleaseDeps;
   readonly #running = new Set<number>();
-  /** For each environment, the relays that wait for a slot, and since when. */
+  /** The relays of each environment that wait for a slot, with the time since which each waits. */
   readonly #waiting = new Map<number, ReadonlyMap<string, number>>();
 
   constructor(deps: ReleaseDeps) {
@@ -111,9 +111,9 @@ export class HoldReleases {
 
 interface StepOptions {
   careful: boolean;
-  /** Since when relays waited for a slot before this step. */
+  /** The times since which relays waited for a slot before this step. */
   waitingSince: ReadonlyMap<string, number>;
-  /** The same after this step, which fills it. */
+  /** The times after this step, which fills the map. */
   waiting: Map<string, number>;
 }
 
@@ -190,7 +190,7 @@ class Step {
     return this.#deps.slots.freeFor(id, this.#snapshot.sendingCount) > 0;
   }
 
-  /** Whether the other relays still wait for this one. */
+  /** Reports whether the other relays still wait for this one. */
   #waitsForSlot(relayId: string): boolean {
     const { waiting, waitingSince } = this.#options;
     const nowMs = this.#deps.clock.monotonicMs();
@@ -241,7 +241,7 @@ class ArrivalOrder {
     this.#size = Math.max(MIN_PAGE, Math.ceil(MAX_READ / queues.length));
   }
 
-  /** The queue with the oldest event; null: no event is due. */
+  /** Returns the queue with the oldest event; null if no event is due. */
   async peek(): Promise<Queue | null> {
     for (;;) {
       let first: Queue | null = null;

@@ -18,8 +18,8 @@ interface PrefetchDeps {
 }
 
 /**
- * Prefetches what inline runs of these events need: which of their relays are idle, what their actions act on, and whether this node holds the
- * environments of relays that send.
+ * Prefetches what inline runs of these events need: the idle ones of their relays, the targets of their actions, and whether this node holds
+ * the environments of relays that send.
  */
 export function prefetch(
   reader: PrefetchReader,
@@ -37,7 +37,7 @@ export function prefetch(
   ];
 }
 
-/** The relays of these events whose events may run inline, in a fixed order. */
+/** Lists the relays of these events whose events may run inline, in a fixed order. */
 function listRunnable(events: readonly IncomingEvent[], relays: Snapshot | null): LiveRelay[] {
   return [...new Set(events.map(({ relayId }) => relayId))]
     .flatMap((relayId) => relays?.findRelay(relayId) ?? [])
@@ -45,7 +45,7 @@ function listRunnable(events: readonly IncomingEvent[], relays: Snapshot | null)
     .sort((one, other) => one.key - other.key);
 }
 
-/** The environments of relays that send. Their events run on the node that holds the lease. */
+/** Lists the environments of relays that send. Their events run on the node that holds the lease. */
 function listSending(events: readonly IncomingEvent[], relays: Snapshot | null): number[] {
   const found = new Set(events.map(({ relayId }) => relays?.findRelay(relayId) ?? null));
   const environments = new Set<number>();
@@ -59,7 +59,7 @@ export function mayRunInline({ waiting, releasing, sends }: LiveRelay): boolean 
   return !waiting && !releasing && !sends;
 }
 
-/** Up to this many relays are all asked for at once. Then every call reads the same, and one answer serves all. */
+/** The most relays that are all asked for at once. Every call then reads the same, and one answer serves all. */
 const MAX_ALL = 32;
 const allOf = new WeakMap<Snapshot, readonly LiveRelay[] | null>();
 
@@ -84,7 +84,7 @@ const IDLE = `${CURRENT}
     AND (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL
       ORDER BY seq LIMIT 1) IS NULL`;
 
-/** The versions of these events' relays that run now and have no due event, by relay id. */
+/** Lists the versions of these events' relays that run now and have no due event, by relay id. */
 export function listIdle(
   tx: Reader,
   events: readonly IncomingEvent[],
@@ -96,8 +96,8 @@ export function listIdle(
 }
 
 /**
- * The relays that run now and have the version that this process knows. If another process has just paused or changed one of them, no event of it may
- * start, and the relays are read again.
+ * Returns the relays that run now and have the version that this process knows. If another process has just paused or changed one of them, no event
+ * of it may start, and the relays are read again.
  */
 export async function filterCurrent(
   tx: Reader,

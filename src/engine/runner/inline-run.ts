@@ -1,7 +1,7 @@
 /**
  * Runs an event in the transaction that stores it, so that its row is written once, in its final state. This is the fastest way to run an event.
- * It is allowed only if the relay's actions stay in the database, no older event of the relay is due, and nothing about relays changed in the
- * transaction. Every other event is stored as `queued` and runs in a batch (batch.ts).
+ * It is allowed only if the relay's actions stay in the database and no older event of the relay is due. The transaction must also have changed
+ * no relay. Every other event is stored as `queued` and runs in a batch (batch.ts).
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -16,7 +16,7 @@ import { type IncomingEvent, listIdle, mayRunInline } from "./idle-relays.ts";
 import type { ReadyBuffer } from "./ready-buffer.ts";
 import type { RunReport } from "./run-report.ts";
 
-/** No run begins after this long, because the senders of the transaction's events wait for its commit. */
+/** The milliseconds after which no run begins, because the senders of the transaction's events wait for its commit. */
 const MAX_INLINE_MS = { whole: 12, shared: 40 } as const;
 
 export interface InlineDeps extends AttemptDeps {
@@ -24,17 +24,17 @@ export interface InlineDeps extends AttemptDeps {
   clock: Clock;
   relays: LiveRelays;
   buffer: ReadyBuffer;
-  /** Whether this process may run the environment's events. */
+  /** Reports whether this process may run the environment's events. */
   isOpen: (environmentId: number) => boolean;
   /** Receives each report after the commit. */
   onReport: (report: RunReport) => void;
 }
 
-/** What all runs of one transaction share, read before the first of them. */
+/** The data that all runs of one transaction share, read before the first of them. */
 interface InlineScope {
   transaction: SharedTransaction;
   relays: Snapshot;
-  /** The versions of relays without a due event, by relay id; null: this process stores every event, and the buffer knows. */
+  /** The versions of relays without a due event, by relay id; null if this process stores every event, and the buffer knows. */
   idleVersions: ReadonlyMap<string, number> | null;
 }
 
@@ -46,9 +46,9 @@ export class InlineRunner {
   readonly #nowMs: number;
   readonly #endMs: number;
   readonly #results: AttemptResult[] = [];
-  /** null: nothing may run in this transaction. undefined: not read yet. */
+  /** The scope; null if nothing may run in this transaction, undefined if it was not read yet. */
   #scope: InlineScope | null | undefined;
-  /** Whether each store's fence holds in this transaction. */
+  /** The result of each store's fence check in this transaction: true if it holds. */
   readonly #fences = new Map<FencedStore, boolean>();
 
   /** `events`: the events that the transaction may store. `isAccepting`: whether the runner starts anything now. */
@@ -64,7 +64,7 @@ export class InlineRunner {
     this.#endMs = deps.clock.monotonicMs() + MAX_INLINE_MS[deps.leases.holdsAll ? "whole" : "shared"];
   }
 
-  /** Runs an event that is about to be stored; null: it must be stored as `queued`. `finalize` must follow the last run. */
+  /** Runs an event that is about to be stored; null if it must be stored as `queued`. `finalize` must follow the last run. */
   async run({ relayId, event, payload }: BufferedEvent): Promise<AttemptResult | null> {
     const tx = this.#tx;
     if (this.#scope === undefined) this.#scope = await this.#readScope();
@@ -104,7 +104,7 @@ export class InlineRunner {
     return { transaction, relays, idleVersions: null };
   }
 
-  /** Whether this process holds the environment's lease in this transaction. Each store is asked once. */
+  /** Reports whether this process holds the environment's lease in this transaction. Each store is asked once. */
   async #fenceHolds(environmentId: number): Promise<boolean> {
     const { isOpen, leases } = this.#deps;
     if (!isOpen(environmentId)) return false;
@@ -114,7 +114,7 @@ export class InlineRunner {
     return holds;
   }
 
-  /** The relay, if its newest event may run before any other event of the relay; else null. */
+  /** Returns the relay, if its newest event may run before any other event of the relay; else null. */
   #findRunnable(scope: InlineScope, relayId: string, mapVersion: number | null): LiveRelay | null {
     const { transaction, relays, idleVersions } = scope;
     const { buffer, clock } = this.#deps;

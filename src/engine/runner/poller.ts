@@ -13,7 +13,7 @@ import { listReadyRelays } from "../event/event.ts";
 import { type ClaimedRun, type Rescued, rescueInterrupted, rescueRun } from "../event/interrupted-run.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
 
-/** Shorter than every retry delay, so that a poll always comes before a retry. */
+/** An interval shorter than every retry delay, so that a poll always comes before a retry. */
 const POLL_MS = 5_000;
 /** Events in one transaction, which takes a few milliseconds. */
 const RESCUE_SIZE = 100;
@@ -38,7 +38,7 @@ export class Poller {
   readonly #open = new Set<number>();
   readonly #unrescued = new Map<number, FencedStore>();
   #reachesStore = true;
-  /** Whether the wall clock may have been set back since retries were scheduled. It may have been while no process ran. */
+  /** True if the wall clock may have been set back since retries were scheduled. It may have been while no process ran. */
   #clockMayBeBack = true;
 
   constructor(deps: PollerDeps, onReady: (relayIds: readonly string[]) => void) {
@@ -89,7 +89,7 @@ export class Poller {
     this.#unrescued.delete(environmentId);
   }
 
-  /** Whether the environment's `running` events of another node are rescued. A process that holds everything rescues at its start. */
+  /** Reports whether the environment's `running` events of another node are rescued. A process that holds everything rescues at its start. */
   hasRescued(environmentId: number): boolean {
     return this.#open.has(environmentId);
   }
@@ -114,7 +114,7 @@ export class Poller {
     this.#loop.wake();
   }
 
-  /** Whether the last access to the store succeeded. */
+  /** Reports whether the last access to the store succeeded. */
   get reachesStore(): boolean {
     return this.#reachesStore;
   }

@@ -56,7 +56,7 @@ export class ReadyBuffer {
     for (const relayId of this.#byRelay.keys()) this.invalidate(relayId);
   }
 
-  /** Whether an event of the relay may be due: in the buffer, or in the database if the buffer is not complete. */
+  /** Reports whether an event of the relay may be due: in the buffer, or in the database if the buffer is not complete. */
   mayHaveDue(relayId: string): boolean {
     const { isComplete, events } = this.#bufferOf(relayId);
     return !isComplete || events.length > 0;
@@ -73,8 +73,8 @@ export class ReadyBuffer {
   }
 
   /**
-   * Whether the open transaction sees no due event of the relay, so that the relay's next event may run at once. `idleBefore`: what the
-   * database says of the time before this transaction; null: it was not asked, and the buffer decides.
+   * Reports whether the open transaction sees no due event of the relay, so that the relay's next event may run at once. `idleBefore` is the
+   * database's answer for the time before this transaction; null if it was not asked, and the buffer decides.
    */
   isIdle(transaction: SharedTransaction, relayId: string, idleBefore: boolean | null): boolean {
     const { isComplete, events, lastRun, unrunIn } = this.#bufferOf(relayId);
@@ -91,7 +91,7 @@ export class ReadyBuffer {
     this.#byRelay.delete(relayId);
   }
 
-  /** The relay's oldest due events, which stay in the buffer. `events` is null if the database must be read. */
+  /** Returns the relay's oldest due events, which stay in the buffer. `events` is null if the database must be read. */
   peek(relayId: string, limit: number): { events: readonly BufferedEvent[] | null; invalidations: number } {
     const { isComplete, events, invalidations } = this.#bufferOf(relayId);
     return { events: isComplete ? events.slice(0, limit) : null, invalidations };

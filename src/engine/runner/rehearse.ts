@@ -1,6 +1,6 @@
 /**
- * Rehearses an attempt: the code of a real attempt runs in a transaction that the caller undoes. Where an action would send, the rehearsal records
- * what it would send and continues as if the send had succeeded. Nothing is sent.
+ * Rehearses an attempt: the code of a real attempt runs in a transaction that the caller undoes. For an action that would send, the rehearsal
+ * records the content and continues as if the send had succeeded. Nothing is sent.
  */
 
 import type { Json } from "../../base/json.ts";
@@ -11,21 +11,21 @@ import type { Writer } from "../../store/port.ts";
 import { countAttempt, type EventToRun } from "../event/event.ts";
 import { Attempt, type AttemptDeps, type AttemptOutcome } from "./attempt.ts";
 
-/** What an action would do. */
+/** The effect that an action would have. */
 interface RehearsedAction {
   type: string;
-  /** The action with its templates rendered; null: it was not reached, or its work was done before. */
+  /** The action with its templates rendered; null if it was not reached, or its work was done before. */
   rendered: Json;
-  /** What would be sent; null: nothing. */
+  /** The content that would be sent; null if nothing would. */
   sends: Json;
-  /** null: the attempt ends before it. */
+  /** The result; null if the attempt ends before the action. */
   result: ActionResult | null;
 }
 
 export interface Rehearsal {
   end: AttemptOutcome;
   personId: string | null;
-  /** Why no action was reached; null: at least one was. */
+  /** The reason why no action was reached; null if at least one was. */
   notRun: ActionResult | null;
   actions: RehearsedAction[];
   warnings: string[];

@@ -9,7 +9,7 @@ import type { AttemptResult } from "../event/run.ts";
 export interface RunReport {
   /** `RELAY · <name> · <trigger> · <n> actions · ok|failed` */
   line: string;
-  /** null: the relay was deleted. */
+  /** The relay; null if it was deleted. */
   relay: LiveRelay | null;
   trigger: EventTrigger;
   outcome: AttemptResult["outcome"];
@@ -18,10 +18,10 @@ export interface RunReport {
   /** The sentence about the failure that the owner reads. */
   why: string | null;
   dead: boolean;
-  /** From the event's arrival to its first attempt; null for later attempts, and without a relay. */
+  /** The time from the event's arrival to its first attempt; null for later attempts, and without a relay. */
   waitedMs: number | null;
   tookMs: number;
-  /** What follows the line on the terminal or in the log; null: the attempt succeeded without a warning. */
+  /** The notice that follows the line on the terminal or in the log; null if the attempt succeeded without a warning. */
   notice: RunNotice | null;
 }
 
@@ -44,7 +44,7 @@ export function makeRunReport(result: AttemptResult, place: Place | null = resul
   };
 }
 
-/** The message of the last action that failed. */
+/** Returns the message of the last action that failed. */
 export function lastFailure(results: readonly ActionResult[]): string {
   const last = results.findLast(({ outcome }) => outcome === "failed");
   return last?.outcome === "failed" ? last.message : "no action ran.";

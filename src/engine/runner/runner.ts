@@ -57,7 +57,9 @@ export class Runner {
   #ready = new Set<string>();
   /** Relays with a claim or a batch in progress. */
   readonly #busy = new Set<string>();
-  /** Relays whose last claim failed. The next one claims a single event without its first step, so that an event that breaks claims fails by itself. */
+  /**
+   * Relays whose last claim failed. The next one claims a single event without its first step, so that an event that breaks claims fails by itself.
+   */
   readonly #failedClaims = new Set<string>();
   readonly #slots: Slots;
   readonly #poller: Poller;
@@ -68,7 +70,7 @@ export class Runner {
   readonly #releases: HoldReleases;
   readonly #inFlight = new InFlight();
   #pumping = false;
-  /** Another pump was requested during the current one. */
+  /** True if another pump was requested during the current one. */
   #pumpAgain = false;
   #stopped = false;
   #stopping: Promise<void> | null = null;
@@ -86,7 +88,7 @@ export class Runner {
     this.#inlineDeps = { ...deps, isOpen, buffer: this.#buffer, onReport: this.#onReport };
   }
 
-  /** Whether this process may run the environment's events now. */
+  /** Reports whether this process may run the environment's events now. */
   #isOpen(environmentId: number): boolean {
     const { leases } = this.#deps;
     return leases.holds(environmentId) && (leases.holdsAll || this.#poller.hasRescued(environmentId));
@@ -153,7 +155,7 @@ export class Runner {
       for (const relayId of changes.get(topic) ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
   };
 
-  /** Whether it runs and reaches its store. */
+  /** Reports whether it runs and reaches its store. */
   get alive(): boolean {
     return !this.#stopped && this.#poller.reachesStore;
   }
@@ -233,7 +235,7 @@ export class Runner {
     this.#startWork(relays[0]?.environmentId ?? ALL_ENVIRONMENTS, ids, () => this.#runBatch(store, relays));
   }
 
-  /** Ready relays, those with the fewest slots first, so that a free slot goes to a relay that has none. */
+  /** Lists ready relays, those with the fewest slots first, so that a free slot goes to a relay that has none. */
   #listReady(): string[] {
     return [...this.#ready].sort((one, other) => this.#slots.takenBy(one) - this.#slots.takenBy(other));
   }

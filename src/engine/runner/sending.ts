@@ -18,7 +18,7 @@ import { finalizeAttempt, finalizeBroken } from "./attempt-result.ts";
 import { filterCurrent } from "./idle-relays.ts";
 import type { RunReport } from "./run-report.ts";
 
-/** Events of one relay that run at once. */
+/** The most events of one relay that run at once. */
 const MAX_RUNNING_PER_RELAY = 8;
 /** A claim takes no further event after this long, because every receiver waits for its transaction. */
 const MAX_CLAIM_MS = 8;
@@ -34,7 +34,7 @@ export interface SendingDeps extends AttemptDeps {
 /** A claimed event, its attempt counted. */
 export interface Claimed {
   event: EventToRun;
-  /** The attempt after its first step, which committed with the claim; null: the first step has not run. */
+  /** The attempt after its first step, which committed with the claim; null if the first step has not run. */
   begun: Begun | null;
 }
 
@@ -45,12 +45,12 @@ interface Begun {
 
 interface Claim {
   claimed: Claimed[];
-  /** Whether the relay may have due events that this claim did not take. */
+  /** True if the relay may have due events that this claim did not take. */
   more: boolean;
 }
 
 interface ClaimOptions {
-  /** Skips the first step of the attempts. */
+  /** True if the first step of the attempts is skipped. */
   claimOnly: boolean;
   /** Receives events whose claim may or may not have been stored. */
   onUnknown: (events: readonly EventToRun[]) => void;
@@ -137,7 +137,7 @@ export async function warmUpSending(relay: LiveRelay, deps: SendingDeps): Promis
   });
 }
 
-/** Runs the first step in a savepoint; null: an error undid it, and the event runs it again in its own transaction. */
+/** Runs the first step in a savepoint; null if an error undid it, and then the event runs it again in its own transaction. */
 async function beginAttempt(
   tx: Writer,
   relay: LiveRelay,
@@ -157,8 +157,8 @@ async function beginAttempt(
 }
 
 /**
- * Runs a claimed event to the end of its attempt. null: `maySend` refused its next send, and the row stays `running` until it is rescued. Throws
- * StoreUnavailable, and then the row stays `running`, too.
+ * Runs a claimed event to the end of its attempt. Returns null if `maySend` refused its next send. The row then stays `running` until it is
+ * rescued. Throws StoreUnavailable, and then the row stays `running`, too.
  */
 export async function runSending(
   relay: LiveRelay,
@@ -253,7 +253,7 @@ function timerOf({ clock }: Pick<SendingDeps, "clock">): () => () => ActionTime 
 export class Slots {
   readonly #all: number;
   readonly #taken = new Map<string, number>();
-  /** Of all relays. */
+  /** The number of taken slots of all relays. */
   taken = 0;
 
   constructor(all: number) {
@@ -264,7 +264,7 @@ export class Slots {
     return this.#taken.get(relayId) ?? 0;
   }
 
-  /** How many slots the relay may take now. `senders`: how many relays send. At most half of all slots are reserved. */
+  /** Returns how many slots the relay may take now. `senders`: how many relays send. At most half of all slots are reserved. */
   freeFor(relayId: string, senders: number): number {
     const free = this.#all - this.taken;
     const hasNone = this.takenBy(relayId) === 0;

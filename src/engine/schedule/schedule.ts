@@ -21,9 +21,9 @@ import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from
 
 /** The longest sleep between two looks at the clock, so that a clock that was set is noticed soon. */
 const LOOK_EVERY_MS = 5_000;
-/** How long a clock that was set must run steadily before it is trusted. */
+/** The time that a clock that was set must run steadily before it is trusted. */
 const TRUSTED_AFTER_MS = MINUTE_MS;
-/** How long a schedule that failed to tick waits before the next attempt. */
+/** The time that a schedule that failed to tick waits before the next attempt. */
 const RETRY_AFTER_MS = MINUTE_MS;
 /** The most ticks in one transaction, so that other writes do not wait long. */
 const STEP_TICKS = 200;
@@ -41,9 +41,9 @@ export class Scheduler {
   readonly #deps: SchedulerDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
-  /** When the next period of any schedule begins, in wall time. */
+  /** The time when the next period of any schedule begins, in wall time. */
   #nextAt = 0;
-  /** Whether the next turn reads the database even if no period begins. */
+  /** True if the next turn reads the database even if no period begins. */
   #lookNow = true;
 
   constructor(deps: SchedulerDeps) {
@@ -73,7 +73,7 @@ export class Scheduler {
     return this.#loop.stop();
   }
 
-  /** Whether this process saw no jump of the clock for a minute. */
+  /** Reports whether this process saw no jump of the clock for a minute. */
   trustsClock(): boolean {
     if (this.#clockWatch.look() !== 0) this.#lookNow = true;
     return this.#clockWatch.steadyMs >= TRUSTED_AFTER_MS;
@@ -160,14 +160,14 @@ interface DueRelay {
   id: string;
   nowMs: number;
   setAgoMs: number;
-  /** Leaves the newest period due. */
+  /** True if the newest period stays due. */
   keepsNewest?: boolean;
 }
 
 /** The result of a step; `missed` includes the steps before it. */
 interface StepResult {
   missed: Missed;
-  /** Whether more is due. */
+  /** True if more is due. */
   more: boolean;
 }
 const NONE_MISSED: Missed = { count: 0, firstMs: 0 };
@@ -186,8 +186,8 @@ async function catchUp(
 }
 
 /**
- * Records the oldest due periods of the relay, by its row as it is now: it may have been edited, paused, held or deleted since it was chosen.
- * A mark in the future comes from a clock that was set back since. The schedule then counts from the moment that the clock was set.
+ * Records the oldest due periods of the relay, by its current row: it may have been edited, paused, held or deleted since it was chosen. A
+ * mark in the future comes from a clock that was set back since. The schedule then counts from the moment that the clock was set.
  * `before` holds the ticks that earlier steps missed.
  */
 async function recordStep(
@@ -227,7 +227,7 @@ interface TickScope {
 }
 
 /**
- * Records the missed ticks before a pause, a hold or a save of another trigger, in transactions of its own. The newest period of each schedule
+ * Records the missed ticks before a pause, a hold or a save of another trigger, in separate transactions. The newest period of each schedule
  * stays due: `recordDueTicks` or `recordDue` records it in the transaction that follows. Call neither while the clock is not trusted.
  */
 export async function recordMissedTicks(

@@ -1,4 +1,4 @@
-/** One thing that needs an owner's attention: its view, and how an item is made from a code. */
+/** Defines one thing that needs an owner's attention: its view, and the function that makes it from a code. */
 import { type Static, Type } from "typebox";
 import { explainCode } from "../../base/result-code.ts";
 import { orNull, textOrNull, time } from "../../base/schema.ts";
@@ -7,14 +7,14 @@ import { latestFailure } from "./latest-failure.ts";
 
 export const attentionItemView = Type.Object({
   code: Type.String(),
-  /** What it concerns, such as `relay:orders`, `environment` or `server`. */
+  /** The thing that it concerns, such as `relay:orders`, `environment` or `server`. */
   target: Type.String(),
   /** The relay's name; null where it concerns no relay. */
   relay: textOrNull,
   since: time,
-  /** What is wrong, in a sentence. */
+  /** The problem, in a sentence. */
   message: Type.String(),
-  /** What to do, in a sentence. */
+  /** The next step for the owner, in a sentence. */
   todo: Type.String(),
   /** The documentation page of the code, for callers that ask for it. */
   docs: Type.Optional(Type.String()),
@@ -29,18 +29,18 @@ export type AttentionItem = Static<typeof attentionItemView>;
 
 type ItemDraft = Pick<AttentionItem, "code" | "target" | "since" | "message"> & Partial<AttentionItem>;
 
-/** Completes an item. What to do comes from the code, unless the draft says it. */
+/** Completes an item. The advice comes from the code, unless the draft has its own. */
 export function makeItem(draft: ItemDraft): AttentionItem {
   const relay = relayOf(draft.target);
   return { relay, todo: explain(draft.code).todo, alert: null, dead: null, newest: null, ...draft };
 }
 
-/** The relay that a target names; null where it names no relay. */
+/** Returns the relay that a target names; null where it names no relay. */
 export function relayOf(target: string): string | null {
   return target.startsWith("relay:") ? target.slice("relay:".length) : null;
 }
 
-/** What a code means and what to do. */
+/** Explains what a code means and what to do. */
 export function explain(code: string): { when: string; todo: string } {
   return explainCode(code) ?? { when: `${code}.`, todo: "See it, and mend its cause." };
 }

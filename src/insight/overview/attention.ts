@@ -1,6 +1,6 @@
 /**
- * Lists what needs an owner's attention in an environment, each thing once: a hold, changes that wait for approval, dead events, problems, open
- * alerts that none of these explains, and a missing backup. Leaves out what is resolved or acknowledged.
+ * Lists what needs an owner's attention in an environment, each thing once. These things are a hold, changes that wait for approval, dead
+ * events, problems, open alerts that none of these explains, and a missing backup. Leaves out what is resolved or acknowledged.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { WAITING_CODES } from "../../engine/event/alert.ts";
@@ -26,7 +26,7 @@ const FAILED = "relay_failed";
 
 interface Attention {
   items: AttentionItem[];
-  /** Whether there are more items than these. */
+  /** True if there are more items than these. */
   more: boolean;
 }
 
@@ -36,13 +36,13 @@ export interface AttentionContext {
   server: {
     dataDir: string;
     backupEveryMs: number | null;
-    /** False in local development, and on PostgreSQL, which other tools back up. */
+    /** True except in local development and on PostgreSQL, which other tools back up. */
     backsUp: boolean;
   };
   clock: Clock;
 }
 
-/** What the items are made from. */
+/** The rows that the items are made from. */
 interface Sources {
   dead: DeadOfRelay[];
   problems: ProblemView[];
@@ -50,7 +50,7 @@ interface Sources {
   more: boolean;
 }
 
-/** What a problem or an alert is about. */
+/** The subject of a problem or an alert. */
 type Subject = Pick<AlertView, "code" | "target">;
 
 /** Lists the items as `listAttention` does. A server without relays (`relayCount` 0) needs no backup yet. */
@@ -240,7 +240,7 @@ async function itemsOfAlerts(store: Store, sources: Sources): Promise<AttentionI
   return items;
 }
 
-/** Whether another item reports the same cause with more detail. */
+/** Reports whether another item reports the same cause with more detail. */
 function isExplained({ dead, problems }: Sources, { code, target }: Subject): boolean {
   switch (code) {
     case FAILED:
@@ -255,7 +255,7 @@ function isExplained({ dead, problems }: Sources, { code, target }: Subject): bo
   }
 }
 
-/** Whether the relay's newest dead event died of what the alert reports. The item of the dead events then covers it. */
+/** Reports whether the relay's newest dead event died of what the alert reports. The item of the dead events then covers it. */
 async function isCauseOfDeath(
   tx: Reader,
   dead: readonly DeadOfRelay[],

@@ -14,7 +14,7 @@ const STALE_MS = 60_000;
 
 interface Kept {
   value: Promise<unknown>;
-  /** In monotonic time; Infinity while the count runs. */
+  /** The end of its life in monotonic time; Infinity while the count runs. */
   untilMs: number;
 }
 

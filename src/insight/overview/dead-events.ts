@@ -18,7 +18,7 @@ import {
   IS_EXPUNGED,
 } from "./failure-cause.ts";
 
-/** Dead events read in one step, and in all steps together. Older ones beyond that are not reported. */
+/** The most dead events that are read in one step, and in all steps together. Older ones beyond that are not reported. */
 const STEP = 5_000;
 const MAX_LOOKED_AT = 250_000;
 /** The dashboard shows more as "10,000+". */
@@ -63,18 +63,18 @@ const DEAD = `SELECT name_key AS nameKey, (SELECT name FROM relay_name WHERE key
   GROUP BY name_key`;
 
 export const deadView = Type.Object({
-  /** At most `MAX_SHOWN`. */
+  /** The number of dead events, at most `MAX_SHOWN`. */
   events: Type.Integer(),
-  /** Whether there are more than `events`. */
+  /** True if there are more than `events`. */
   more: Type.Boolean(),
   firstDeadAt: time,
   newestDeadAt: time,
   newestEvent: Type.String(),
   /** The person of the newest event. */
   person: textOrNull,
-  /** Whether the newest event was expunged or its person erased. Such an event never runs again. */
+  /** True if the newest event was expunged or its person erased. Such an event never runs again. */
   expunged: Type.Boolean(),
-  /** What the newest event failed with. */
+  /** The failure of the newest event. */
   failure: failureView,
   cause: causeView,
 });

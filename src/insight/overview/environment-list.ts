@@ -12,7 +12,7 @@ export const environmentSummaryView = Type.Object({
   environment: oneOf(ENVIRONMENT_NAMES),
   /** Attention items of the environment; those of the whole server do not count. */
   needs: Type.Integer(),
-  /** When the oldest of them began. */
+  /** The time when the oldest of them began. */
   since: timeOrNull,
   relays: Type.Integer(),
 });

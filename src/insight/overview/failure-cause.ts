@@ -1,5 +1,5 @@
 /**
- * Evaluates whether the cause of a failed event still exists: by later runs of the relay, by whether a missing thing exists now, and by whether the
+ * Evaluates whether the cause of a failed event still exists. It reads later runs of the relay, looks for a missing thing, and checks whether the
  * relay was changed. Says so where nothing is known.
  */
 import { type Static, Type } from "typebox";
@@ -17,17 +17,17 @@ import { findPerson } from "../../shop/people/person.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import type { Reader } from "../../store/port.ts";
 
-/** How many of a relay's newest events are read. */
+/** The most of a relay's newest events that are read. */
 const MAX_SINCE = 200;
 /** Larger results of a run are not read. */
 const MAX_RESULTS_BYTES = 256 * 1024;
 const MAX_SENTENCE = 300;
 
-/** Whether the cause of a failure still exists, as far as it is known. */
+/** The known state of a failure's cause. */
 export const causeView = Type.Object({
   stands: oneOf(["yes", "no", "unknown"]),
   message: Type.String(),
-  /** When the cause began or ended, where that is known. */
+  /** The time when the cause began or ended, where that is known. */
   since: timeOrNull,
   /** The missing thing that the failure names, of a kind that an owner can create. */
   missing: orNull(Type.Object({ kind: oneOf(["collection", "product", "plan"]), name: Type.String() })),
@@ -67,7 +67,7 @@ export async function evaluateEventCause(
   return await evaluateCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
 }
 
-/** SQL expression over an event's row: whether it was expunged. */
+/** SQL expression over an event's row that is true if the event was expunged. */
 export const IS_EXPUNGED = `payload LIKE '{"expunged":%'`;
 
 const EVALUATED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey", "personId");
@@ -102,7 +102,7 @@ interface EvaluatedEvent {
   person: string | null;
   failure: Failure;
   deadAt: number;
-  /** Whether the problem exists that every attempt of this relay fails. */
+  /** True if the problem exists that every attempt of this relay fails. */
   isFailing: boolean;
 }
 
@@ -224,7 +224,7 @@ interface MissingCheck {
   /** "yes" while the thing is still missing. */
   stands: "yes" | "no";
   message: string;
-  /** When the thing was created, where that is known. */
+  /** The time when the thing was created, where that is known. */
   at?: number;
   missing?: EventCause["missing"];
 }

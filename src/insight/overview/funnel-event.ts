@@ -57,7 +57,7 @@ export interface EventEnds {
   approximate: boolean;
 }
 
-/** How many of the newest `of` events carry a warning, and the newest warning. An example is a map that finds no value. */
+/** The number of the newest `of` events that carry a warning, and the newest warning. An example is a map that finds no value. */
 export interface Warned {
   events: number;
   of: number;
@@ -218,7 +218,7 @@ const RUNNING = `SELECT count(*) AS count FROM event INDEXED BY event_running WH
 const RETRIES = `SELECT seq, name_key AS nameKey, next_attempt_at IS NOT NULL AS retries FROM event INDEXED BY event_unfinished
   WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' AND seq >= $from ORDER BY seq DESC LIMIT $most`;
 
-/** Where and why an event stopped. */
+/** The step at which an event stopped, and the cause. */
 interface End {
   at: number;
   code: string;
@@ -268,7 +268,7 @@ async function readEnd(tx: Reader, seq: number, types: readonly string[]): Promi
 const END = `SELECT reason, (SELECT results FROM run WHERE event_seq = event.seq AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1) AS results
   FROM event WHERE seq = ?1`;
 
-/** Finds the place of the failed action in the relay as it is now. After a change of the relay, the first action of the same type counts. */
+/** Finds the place of the failed action in the relay's current version. After a change of the relay, the first action of the same type counts. */
 function placeOf({ type }: StoredResult, place: number, types: readonly string[]): number {
   if (type === "person") return BEFORE_ACTIONS;
   if (types[place] === type) return place;

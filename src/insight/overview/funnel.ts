@@ -1,7 +1,7 @@
 /**
- * Shows where a relay's events of the last 24 hours went: a box for each step, with how many arrived, how many stopped and why, and where the
- * dashboard lists them. Each query reads a bounded number of rows. The request log keeps only the environment's last thousand requests, so counts
- * of older ones are lower bounds.
+ * Shows where a relay's events of the last 24 hours went, with a box for each step. A box says how many arrived, how many stopped and why, and
+ * where the dashboard lists them. Each query reads a bounded number of rows. The request log keeps only the environment's last thousand requests,
+ * so counts of older ones are lower bounds.
  */
 import { type Static, Type } from "typebox";
 import { type Clock, toIso, toIsoOrNull } from "../../base/clock.ts";
@@ -21,9 +21,9 @@ const stopView = Type.Object({
   /** The code of a rejection or a failure, `when` or `duplicate`. */
   code: Type.String(),
   count: Type.Integer(),
-  /** Why the newest of them stopped. */
+  /** The reason why the newest of them stopped. */
   message: Type.String(),
-  /** Where these are listed: a page of the dashboard or a list of the API, and its query. */
+  /** The place that lists these: a page of the dashboard or a list of the API, and its query. */
   see: orNull(
     Type.Object({
       room: oneOf(["calls", "events"]),
@@ -54,9 +54,9 @@ export const funnelView = Type.Object({
   boxes: Type.Array(boxView),
   /** Events whose every action is done. */
   done: Type.Integer(),
-  /** Whether the step at which events stopped was read only from the newest ones, and scaled to all. */
+  /** True if the step at which events stopped was read only from the newest ones, and scaled to all. */
   approximate: Type.Boolean(),
-  /** Since when the request log has entries, where it does not reach back 24 hours. The counts are lower bounds then. */
+  /** The time from which the request log has entries, where it does not reach back 24 hours. The counts are lower bounds then. */
   callsSince: textOrNull,
   /** The result in a sentence. */
   message: Type.String(),
@@ -164,7 +164,7 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
   return boxes;
 }
 
-/** Whether an event of the relay can be for a person. For a record change that is not known before it runs. */
+/** Reports whether an event of the relay can be for a person. For a record change that is not known before it runs. */
 function asksForPerson({ definition: { trigger } }: RelayRow): boolean {
   return trigger.kind === "receiver" ? findPersonKey(trigger.map) !== null : trigger.kind === "data_change";
 }

@@ -13,7 +13,7 @@ import type { AttentionItem } from "./attention-item.ts";
 import { causeView } from "./failure-cause.ts";
 import { latestFailure } from "./latest-failure.ts";
 
-/** Ordered from the worst to the best. */
+/** The health states, from the worst to the best. */
 const HEALTH_STATES = [
   "refusing",
   "failing",
@@ -32,17 +32,17 @@ type HealthState = (typeof HEALTH_STATES)[number];
 
 export const healthView = Type.Object({
   state: oneOf(HEALTH_STATES),
-  /** As the dashboard shows it, such as "Failing · 94 % dead". */
+  /** The text that the dashboard shows, such as "Failing · 94 % dead". */
   word: Type.String(),
   /** The reason in a sentence. */
   message: Type.String(),
-  /** What to do, in a sentence; null where nothing is wrong. */
+  /** The next step, in a sentence; null where nothing is wrong. */
   todo: textOrNull,
   since: timeOrNull,
   /** The code of the attention item; null where there is none. */
   code: textOrNull,
   newest: latestFailure,
-  /** Whether the cause of the newest dead event still exists, where that was evaluated. */
+  /** The state of the newest dead event's cause, where that was evaluated. */
   cause: orNull(causeView),
 });
 export type HealthView = Static<typeof healthView>;
@@ -82,11 +82,11 @@ const WORDS: Readonly<Record<HealthState, string>> = {
   ok: "OK",
 };
 
-/** What the health is evaluated from, in addition to the attention items. */
+/** The facts that the health is evaluated from, in addition to the attention items. */
 interface RelayFacts extends Pick<RelayItem, "name" | "state" | "trigger" | "lastEventAt" | "last24h"> {
-  /** Whether any request is known, verified or not. */
+  /** True if any request is known, verified or not. */
   called: boolean;
-  /** When the hold of its environment began. */
+  /** The time when the hold of its environment began. */
   heldAt: string | null;
 }
 
@@ -124,7 +124,7 @@ function formatFailing({ last24h }: RelayFacts, dead: number | null): string {
   return dead === null ? "Failing" : `Failing · ${dead.toLocaleString("en")} dead`;
 }
 
-/** The health of a relay that has no attention item: on hold, paused, new or OK. */
+/** Returns the health of a relay that has no attention item: on hold, paused, new or OK. */
 function untroubledHealth({
   name,
   state,

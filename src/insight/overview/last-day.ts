@@ -11,18 +11,18 @@ import type { Reader, Store } from "../../store/port.ts";
 import { listFirstSeqs } from "../../store/time-index.ts";
 
 const HOURS = 24;
-/** Events counted in one step, and in all steps together. Older events are estimated from slices of each hour. */
+/** The most events that are counted in one step, and in all steps together. Older events are estimated from slices of each hour. */
 const STEP = 10_000;
 const MAX_COUNTED = 120_000;
 const SLICES = 10;
 /** A slice is this fraction of what a step can count. */
 const SLICE_SHARE = 40;
-/** Waiting events that are counted by relay. */
+/** The most waiting events that are counted by relay. */
 const MAX_WAITING = 2_000;
 
 const outcomes = {
   done: Type.Integer(),
-  /** Queued, running, or waiting for a retry. */
+  /** Events that are queued, running, or waiting for a retry. */
   waiting: Type.Integer(),
   failed: Type.Integer(),
   dead: Type.Integer(),
@@ -36,9 +36,9 @@ type HourView = Static<typeof hourView>;
 
 export interface Day {
   hours: HourView[];
-  /** By relay name. */
+  /** The counts by relay name. */
   relays: Map<string, OutcomeCounts>;
-  /** Whether some events were estimated and not counted. */
+  /** True if some events were estimated and not counted. */
   approximate: boolean;
 }
 

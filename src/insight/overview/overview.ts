@@ -1,4 +1,4 @@
-/** Shows an environment at a glance: the attention items, the last 24 hours, the relays in trouble, and what is still to be set up. */
+/** Shows an environment at a glance: the attention items, the last 24 hours, the relays in trouble, and what the owner must still set up. */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
@@ -34,22 +34,22 @@ const relayOverview = Type.Object({
 const setupView = Type.Object({
   /** The name of the newest relay; null where there is none. */
   relay: textOrNull,
-  /** Whether the relay has a secret, or needs none. */
+  /** True if the relay has a secret, or needs none. */
   secret: Type.Boolean(),
   called: Type.Boolean(),
-  /** Whether the environment has an API key. */
+  /** True if the environment has an API key. */
   key: Type.Boolean(),
 });
 
 export const overviewView = Type.Object({
-  /** The most urgent first. */
+  /** The attention items, the most urgent first. */
   needs: Type.Array(attentionItemView),
-  /** Whether there are more items than these. */
+  /** True if there are more items than these. */
   more: Type.Boolean(),
   /** The last 24 hours, oldest first. The last one is not over. */
   hours: Type.Array(hourView),
   last24h: outcomeCounts,
-  /** Present where some events were estimated and not counted. */
+  /** True if some events were estimated and not counted; otherwise absent. */
   approximate: Type.Optional(Type.Literal(true)),
   /** Rejected requests of the last 24 hours in the request log, by relay, the most first. */
   refused: Type.Object({
@@ -61,9 +61,9 @@ export const overviewView = Type.Object({
   ticks: Type.Array(Type.Object({ relay: Type.String(), at: time })),
   /** The number of all relays. */
   relayCount: Type.Integer(),
-  /** The worst first, then the busiest; at most twelve. */
+  /** The relays, the worst first, then the busiest; at most twelve. */
   relays: Type.Array(relayOverview),
-  /** null once an event has arrived. */
+  /** The setup steps; null once an event has arrived. */
   start: orNull(setupView),
 });
 export type OverviewView = Static<typeof overviewView>;

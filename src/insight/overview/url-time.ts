@@ -17,7 +17,7 @@ const STEP = 10;
 const MAX_RESULTS_BYTES = 32 * 1024;
 
 export const urlTimesView = Type.Object({
-  /** How many calls were measured. */
+  /** The number of measured calls. */
   calls: Type.Integer(),
   /** The median and the 95th percentile; null where no call was measured. */
   p50Ms: orNull(Type.Integer()),

@@ -13,7 +13,7 @@ import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody } from "../../rules/verify/contract.ts";
 import type { Store, Writer } from "../../store/port.ts";
 
-/** The input. Without any, an example is simulated. */
+/** The input. An example is simulated if there is none. */
 export const simulateInput = fields({
   body: Type.Optional(
     Type.String({ maxLength: MAX_RECEIVER_BODY_BYTES, description: "a receiver's body, as text" }),
@@ -53,7 +53,7 @@ const stepView = Type.Object({
   ]),
   /** `stops`: no later step would happen. `unknown`: the result cannot be known here. */
   outcome: oneOf(["ok", "stops", "unknown"]),
-  /** Whether the step would be reached. A step after a stop is shown as it would be without the stop. */
+  /** True if the step would be reached. A step after a stop is shown as it would be without the stop. */
   reached: Type.Boolean(),
   message: Type.String(),
   detail: Type.Unsafe<Json>(json),
@@ -63,7 +63,7 @@ type StepView = Static<typeof stepView>;
 export const simulationView = Type.Object({
   relay: Type.String(),
   trigger: oneOf(EVENT_TRIGGERS),
-  /** What was simulated. */
+  /** The kind of input that was simulated. */
   from: oneOf(["body", "event", "sample"]),
   /** The generated body; null where the caller gave the input, or where the relay takes no body. */
   example: orNull(Type.Object({ body: Type.String(), contentType: Type.String() })),

@@ -47,9 +47,9 @@ export const testEventInput = fields({
 export const testEventView = Type.Object({
   /** `known`: an event with this id exists already. `ignored`: the relay's `when` does not match. Neither stores an event. */
   outcome: oneOf(["new", "known", "ignored"]),
-  /** Also null until the change of a test record is captured. */
+  /** The event's id; also null until the change of a test record is captured. */
   eventId: orNull(Type.String()),
-  /** The written record, which remains until somebody deletes it. */
+  /** The written record, which remains until a user deletes it. */
   recordId: Type.Optional(Type.String()),
   message: orNull(Type.String()),
 });

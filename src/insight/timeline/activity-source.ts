@@ -66,7 +66,7 @@ interface RecordRow {
   isOwn: number;
 }
 
-/** `owner` lists records that the person owns; `recipient` lists records that somebody else wrote for the person. */
+/** `owner` lists records that the person owns; `recipient` lists records of others that are for the person. */
 export function recordSource(
   tx: Reader,
   at: TimelineScope,

@@ -17,17 +17,17 @@ const STORY_KINDS = [
   "made",
 ] as const;
 
-/** How it ended: `failed` is retried or failed permanently, `dead` used up its retries, `none` is neither good nor bad. */
+/** The kind of end: `failed` is retried or failed permanently, `dead` used up its retries, `none` is neither good nor bad. */
 const LOOKS = ["done", "waiting", "failed", "dead", "none"] as const;
 
 export const timelineItem = Type.Object({
-  /** Unique in the timeline, such as `event:evt_…`. */
+  /** The id, unique in the timeline, such as `event:evt_…`. */
   id: Type.String(),
   kind: oneOf(STORY_KINDS),
   at: time,
-  /** One line. */
+  /** The sentence, in one line. */
   sentence: Type.String(),
-  /** More in one line: why an event failed, or the given reason. */
+  /** More detail in one line: why an event failed, or the given reason. */
   detail: textOrNull,
   look: oneOf(LOOKS),
   /** The thing that the dashboard opens. */

@@ -1,11 +1,11 @@
-/** What the timeline's lists have in common: each walks an index of the person's own rows, newest first. */
+/** Defines the parts that the timeline's lists have in common. Each list walks an index of the person's own rows, newest first. */
 import { EVENT } from "../../engine/event/event.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import type { TimelineItem } from "./item.ts";
 import type { Entry, Source } from "./merge.ts";
 
-/** Whose timeline, and where. All lists are read in one transaction. */
+/** The person of the timeline, the environment, and the current time. All lists are read in one transaction. */
 export interface TimelineScope {
   environmentId: number;
   personId: string;
@@ -38,7 +38,7 @@ interface Walk<Row> {
   toEntry(row: Row): Entry<TimelineDraft>;
 }
 
-/** Higher than any key, because an id begins with a letter. */
+/** A key higher than any other, because an id begins with a letter. */
 export const NEWEST = { number: Number.MAX_SAFE_INTEGER, text: "~" };
 
 export function walkSource<Row>(

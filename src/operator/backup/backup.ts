@@ -1,7 +1,7 @@
 /**
- * Makes a backup: a checked copy of the complete database in one file, next to a running server and without blocking anyone. The master
- * key is not in it, so a lost backup reveals no secret; on request it goes to a file of its own. This file also names the backups of a
- * data directory.
+ * Makes a backup: a checked copy of the complete database in one file, next to a running server and without blocking other work. The master
+ * key is not in it, so a lost backup reveals no secret; on request it goes to a separate file. This file also names the backups of a data
+ * directory.
  */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -9,16 +9,16 @@ import { toIso } from "../../base/clock.ts";
 import { findMasterKey, writeKeyFile } from "../../platform/secret/master-key.ts";
 import { type CopyStep, copyDatabase } from "../../store/sqlite/database-copy.ts";
 
-/** Why a backup or a restore was not made, in one sentence for the person. */
+/** The reason why a backup or a restore was not made, in one sentence for the person. */
 export class BackupRefused extends Error {}
 
 export interface BackupRequest {
   dataDir: string;
   /** The new file. */
   file: string;
-  /** Whether to replace an existing file. */
+  /** True if an existing file is replaced. */
   replace: boolean;
-  /** Whether to write the master key to `<file>.key` too. */
+  /** True if the master key is also written to `<file>.key`. */
   withKey: boolean;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
@@ -76,12 +76,12 @@ function rejectKeyFile(keyFile: string): BackupRefused {
   return new BackupRefused(`${keyFile} exists already: name another file, or replace it with --force.`);
 }
 
-/** Why the service made a copy. */
+/** The reason why the service made a copy. */
 type BackupReason = "scheduled" | "by-hand" | "before-restore" | "before-move";
 
 export interface ScheduledBackup {
   file: string;
-  /** When it was made, in milliseconds since the epoch, by its name. */
+  /** The time when it was made, from its name, in milliseconds since the epoch. */
   atMs: number;
 }
 
@@ -113,7 +113,7 @@ export function listScheduledBackups(dataDir: string): ScheduledBackup[] {
 
 interface BackupFile {
   name: string;
-  /** When it was written, in milliseconds since the epoch. */
+  /** The time when it was written, in milliseconds since the epoch. */
   atMs: number;
   bytes: number;
 }
@@ -141,7 +141,7 @@ export function listPartialFiles(dataDir: string): string[] {
   return [...listMatches(backupFolder(dataDir), PARTIAL_BACKUP), ...listMatches(dataDir, PARTIAL_RESTORE)];
 }
 
-/** NaN where the name has no valid time. */
+/** Returns NaN where the name has no valid time. */
 function parseBackupTime(name: string): number {
   const [, year, month, day, hour, minute, second, ms] = SCHEDULED_NAME.exec(name) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);

@@ -1,6 +1,6 @@
 /**
- * Makes a backup that an owner requests while the server runs: into the data directory's backups/, one at a time, in a process of its
- * own. The service never removes it. The result is shown until the next one.
+ * Makes a backup that an owner requests while the server runs: into the data directory's backups/, one at a time, in a separate process.
+ * The service never removes it. The result is shown until the next one.
  */
 import { basename } from "node:path";
 import type { Clock } from "../../base/clock.ts";
@@ -35,7 +35,7 @@ export class ManualBackup {
     this.#deps = deps;
   }
 
-  /** The running backup, and the failure of the last one; null: there is none. */
+  /** The running backup, and the failure of the last one; null if there is none. */
   get state(): { running: RequestedBackup | null; failed: (RequestedBackup & { message: string }) | null } {
     return { running: this.#running, failed: this.#failed };
   }

@@ -1,7 +1,7 @@
 /**
- * Replaces a data directory's database by a backup. Wherever the process is killed, the directory has the complete old or the complete
- * new database. The new one is made and checked next to the old one, the old one's log is folded into it, and one rename decides. A
- * directory in use is never touched, and the old database is always kept.
+ * Replaces a data directory's database by a backup. The directory has the complete old or the complete new database, wherever the process
+ * is killed. The new one is made and checked next to the old one, the old one's log is folded into it, and one rename decides. A directory
+ * in use is never touched, and the old database is always saved.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -20,7 +20,7 @@ import {
 import { lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
 import { BackupRefused, backupFile, databaseFile, listPartialFiles } from "./backup.ts";
 
-/** Longer than another command waits for the database, so that none continues with the replaced file. */
+/** A time longer than another command waits for the database, so that no command continues with the replaced file. */
 const HOLD_AFTER_RESTORE_MS = 1_500;
 const UNCOPYABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
 
@@ -40,9 +40,9 @@ interface Restored {
   schema: number;
   /** Rows by table. */
   rows: Readonly<Record<string, number>>;
-  /** The file that keeps the previous database; null: there was none. */
+  /** The file that has the previous database; null if there was none. */
   kept: string | null;
-  /** Whether that file was copied unchecked, because the database was damaged or of a newer version. */
+  /** True if that file was copied unchecked, because the database was damaged or of a newer version. */
   keptAsItLay: boolean;
   /** Waiting events that run when the server starts. */
   waitingEvents: number;
@@ -89,7 +89,7 @@ async function replaceDatabase(
 ): Promise<{ kept: string | null; keptAsItLay: boolean }> {
   const database = databaseFile(dataDir);
   if (!existsSync(database)) {
-    // A log without its database would be taken for the new one's.
+    // The new database would read a log that was left without its database.
     removeSideFiles(database);
     place();
     return { kept: null, keptAsItLay: false };

@@ -6,27 +6,27 @@ import { MINUTE_MS } from "../../base/limit.ts";
 type FindingState = "ok" | "warn" | "fail";
 
 export interface Finding {
-  /** Such as `database` or `free disk space`. */
+  /** The name of the check, such as `database` or `free disk space`. */
   check: string;
   state: FindingState;
   /** The result in one sentence. */
   message: string;
-  /** What to do; null: nothing. */
+  /** The next step; null if there is nothing to do. */
   todo: string | null;
 }
 
-/** What is checked, and how. */
+/** The target and the options of the checks. */
 export interface DoctorTarget {
   dataDir: string;
-  /** The PostgreSQL database with the rows; null: relay.db of the data directory. */
+  /** The PostgreSQL database with the rows; null for relay.db of the data directory. */
   database: DatabaseUrl | null;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
-  /** The public origin; null: it is not known. */
+  /** The public origin; null if it is not known. */
   baseUrl: string | null;
-  /** The interval of scheduled backups; null: it is not known, or backups are off. */
+  /** The interval of scheduled backups; null if it is not known, or if backups are off. */
   backupEveryMs: number | null;
-  /** Skips what takes long on a large database. */
+  /** True if checks that take long on a large database are skipped. */
   quick: boolean;
   clock: Clock;
 }
@@ -45,7 +45,7 @@ export function fail(check: string, message: string, todo: string): Finding {
 
 const BYTE_UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const;
 
-/** `512 bytes`, `3.4 MiB`. */
+/** Formats a size, as in `512 bytes` or `3.4 MiB`. */
 export function formatBytes(bytes: number): string {
   let size = bytes;
   let unit = 0;
@@ -56,7 +56,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? size : size.toFixed(1)} ${BYTE_UNITS[unit]}`;
 }
 
-/** `under a minute`, `12 minutes`, `3 hours`, `2 days`: the largest unit, rounded down. */
+/** Formats a duration in its largest unit, rounded down, as in `under a minute`, `12 minutes`, `3 hours` or `2 days`. */
 export function formatDuration(ms: number): string {
   const minutes = Math.floor(ms / MINUTE_MS);
   if (minutes < 1) return "under a minute";
@@ -65,7 +65,7 @@ export function formatDuration(ms: number): string {
   return formatCount(Math.floor(minutes / (24 * 60)), "day");
 }
 
-/** `1 event`, `3 events`. */
+/** Formats a number with its noun, as in `1 event` or `3 events`. */
 export function formatCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -13,9 +13,9 @@ interface Node {
   host: string;
   pid: number;
   version: string;
-  /** "": none was given; null: an earlier version does not report it. */
+  /** The base URL; "" if none was given, null if an earlier version does not report it. */
   baseUrl: string | null;
-  /** How far its clock is ahead of the database's. */
+  /** The milliseconds by which its clock is ahead of the database's. */
   aheadMs: number | null;
 }
 
@@ -37,7 +37,7 @@ function checkVersions(nodes: readonly Node[]): Finding {
   return warn("nodes", message, "bring every node to the newest of these versions, one after the other");
 }
 
-/** Links in mails, receiver URLs and sessions use it, whichever node made them. */
+/** Compares the base URLs, because links in mails, receiver URLs and sessions use them, whichever node made them. */
 function checkBaseUrls(nodes: readonly Node[]): Finding {
   const alike = [...Map.groupBy(nodes, ({ baseUrl }) => baseUrl)].filter(([baseUrl]) => baseUrl !== null);
   if (alike.length === 0) return pass("nodes' base URLs", "No node says which it has.");

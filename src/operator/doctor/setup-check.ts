@@ -196,7 +196,7 @@ export async function checkProxy(tx: Reader): Promise<Finding> {
   return warn("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
 }
 
-/** Returns when the newest backup was written, in milliseconds since the epoch. null: there is none. */
+/** Returns when the newest backup was written, in milliseconds since the epoch. Returns null if there is none. */
 function findNewestBackup(folder: string): number | null {
   let names: string[];
   try {

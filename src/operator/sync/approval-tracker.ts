@@ -51,7 +51,7 @@ export class ApprovalTracker {
     return Math.max(0, Math.min(byWall, byMonotonic));
   }
 
-  /** Whether both sides must be checked again. Counts as a check. */
+  /** Reports whether both sides must be checked again. Counts as a check. */
   startCheckIfDue(row: { id: string; expiresAt: number }): boolean {
     const nowMs = this.#clock.monotonicMs();
     const watched = this.#find(row.id, row.expiresAt - this.#clock.now());

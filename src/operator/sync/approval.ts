@@ -53,14 +53,14 @@ const APPROVAL = defineTable({
     environmentId: integer(),
     plan: text(),
     source: text<(typeof SOURCES)[number]>(),
-    /** null where the content comes from development, and after the approval ended. */
+    /** The sent files; null where the content comes from development, and after the approval ended. */
     files: orNull(json<SentFiles>()),
     replaceEdited: flag(),
     shown: json<ShownPlan>(),
     state: text<State>(),
-    /** As the audit writes it. */
+    /** The requester, as the audit writes it. */
     askedBy: text(),
-    /** The key's name and hint. null: the dashboard's session. */
+    /** The key's name and hint; null for the dashboard's session. */
     askedWith: orNull(text()),
     askedFrom: text(),
     createdAt: integer(),
@@ -68,7 +68,7 @@ const APPROVAL = defineTable({
     decidedBy: orNull(text()),
     decidedAt: orNull(integer()),
     endedAt: orNull(integer()),
-    /** Why it is void, denied or withdrawn, in one sentence. */
+    /** The reason why it is void, denied or withdrawn, in one sentence. */
     why: orNull(text()),
   },
 });
@@ -131,7 +131,7 @@ export function viewApproval(
   return show(stateView, { ...row, app, url, isMine, secondsLeft, environment: "production" as const });
 }
 
-/** The plan as an owner sees it. */
+/** Returns the plan as an owner sees it. */
 export function viewPlan(
   { changes, entries, warnings, secrets }: PlanResult,
   read: readonly Entry[],
@@ -148,7 +148,7 @@ export function viewPlan(
   };
 }
 
-/** What is requested, by whom, with which key and from where. */
+/** The requested plan, with its files, and the key and address that requested it. */
 interface ApprovalRequest
   extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom"> {
   files: SentFiles | null;

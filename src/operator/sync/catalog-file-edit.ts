@@ -50,7 +50,7 @@ function writeItem(kind: ItemKind, name: string, content: JsonObject, written: J
   return sortLike(wanted, was) as JsonObject;
 }
 
-/** The value of a field that the file leaves out. */
+/** Returns the value of a field that the file leaves out. */
 function defaultOf(kind: ItemKind, name: string, field: string): Json | undefined {
   if (kind === "collection") return undefined;
   if (field === "title") return name;
@@ -69,7 +69,7 @@ function preserveFields(fields: Json, written: Json | undefined): Json {
   return Object.fromEntries(entries);
 }
 
-/** The rules of a field as an environment has them. null: it is no field. */
+/** Returns the rules of a field as an environment has them, or null if it is no field. */
 function rulesOf(written: Json): Json {
   const one = { collections: { only: { kind: "shared", fields: { field: written } } } };
   const want = listItems(one)[0]?.resolve(null);

@@ -175,12 +175,12 @@ export function makeCatalogSchema(): JsonObject {
   };
 }
 
-/** The path of a service directory's catalog. */
+/** Returns the path of a service directory's catalog. */
 export function catalogPath(serviceDir: string): string {
   return join(serviceDir, FILE_NAME);
 }
 
-/** Whether a file of this name in the service directory is the catalog. */
+/** Reports whether a file of this name in the service directory is the catalog. */
 export function isCatalogFile(file: string): boolean {
   return file === FILE_NAME;
 }

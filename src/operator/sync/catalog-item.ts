@@ -1,6 +1,6 @@
 /**
- * The items of a catalog file: how to read each in an environment, what the file makes of it, and how to save it. Items that the file
- * does not name are left alone, because a collection has records and a plan has subscribers. Only the dashboard deletes them.
+ * The items of a catalog file: how to read each in an environment, what the file makes of it, and how to save it. Items that the file does
+ * not name stay unchanged, because a collection has records and a plan has subscribers. Only the dashboard deletes them.
  */
 import type { Json, JsonObject } from "../../base/json.ts";
 import { writeJson } from "../../base/json.ts";
@@ -24,7 +24,7 @@ export interface Item {
   name: string;
   /** Its place in the file: `products.book`. */
   place: string;
-  /** Finds the item in the environment, complete, as a file would write it. null: there is none. */
+  /** Finds the item in the environment, complete, as a file would write it. Returns null if there is none. */
   find(tx: Reader, environmentId: number): Promise<JsonObject | null>;
   /** Returns what the file makes of the current item. Throws for an invalid way of selling. */
   resolve(current: JsonObject | null): JsonObject;
@@ -37,12 +37,12 @@ export function formatItem({ kind, name }: Pick<Item, "kind" | "name">): string 
   return kind === "access" ? `access:${name}` : `${kind} ${name}`;
 }
 
-/** Whether both have the same content. */
+/** Reports whether both have the same content. */
 export function isEqual(current: Json, wanted: Json): boolean {
   return writeJson(current) === writeJson(wanted);
 }
 
-/** Finds the item of this name, complete. null: there is none. */
+/** Finds the item of this name, complete. Returns null if there is none. */
 export async function findItem(
   tx: Reader,
   environmentId: number,
@@ -173,7 +173,7 @@ function planItem(plan: PlanInput & { name: string }): Item {
   };
 }
 
-/** What must be done before relays are saved. Throws what the API's save would throw. */
+/** A change that must be made before relays are saved. Throws what the API's save would throw. */
 interface Detachment {
   place: string;
   /** Returns no sentences, because the save that follows does. */

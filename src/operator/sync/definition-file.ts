@@ -26,12 +26,12 @@ type DefinitionFile =
 
 const EXTENSION = ".json";
 
-/** The folder of a service directory's definition files. */
+/** Returns the folder of a service directory's definition files. */
 export function relaysFolder(serviceDir: string): string {
   return join(serviceDir, "relays");
 }
 
-/** The file of the relay with this name. Throws `invalid_input` where the folder leads outside the service directory. */
+/** Returns the file of the relay with this name. Throws `invalid_input` where the folder leads outside the service directory. */
 export function definitionPath(serviceDir: string, name: string): string {
   const folder = relaysFolder(serviceDir);
   requireOwnFolder(serviceDir, folder);
@@ -55,12 +55,12 @@ export async function listDefinitionFiles(serviceDir: string): Promise<string[]>
     .sort();
 }
 
-/** Whether a file of this name in the folder is a definition file. */
+/** Reports whether a file of this name in the folder is a definition file. */
 function isDefinitionFile(file: string): boolean {
   return file.endsWith(EXTENSION) && !file.startsWith(".");
 }
 
-/** The relay's name by its file. */
+/** Returns the relay's name from the name of its file. */
 export function relayNameOf(path: string): string {
   return basename(path, EXTENSION);
 }

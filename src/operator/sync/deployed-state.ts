@@ -160,12 +160,12 @@ export async function listItemTargets(tx: Reader, environmentId: number): Promis
   return places.filter((place) => !place.startsWith("gone:"));
 }
 
-/** An item as a laptop's files have it now; null: they no longer have it. */
+/** An item as a laptop's files currently have it; null if they no longer have it. */
 export interface Pulled extends SyncItem {
   mark: string | null;
 }
 
-/** Records what files have where the environment still has the same. Returns how many items that are. */
+/** Records the files' content of each item that the environment has unchanged. Returns the number of these items. */
 export async function recordPulled(
   tx: Writer,
   environmentId: number,

@@ -20,9 +20,9 @@ import { hashCatalog } from "./catalog-item.ts";
 import { type Files, MAX_SYNC_BYTES, type Plan, readPlan } from "./plan.ts";
 
 interface StoredFiles {
-  /** By name. */
+  /** The relays, sorted by name. */
   relays: readonly { name: string; version: number; definition: Json }[];
-  /** As `catalog.json` has it. */
+  /** The catalog, as `catalog.json` has it. */
   catalog: JsonObject;
   /** A hash of everything, with each version. */
   stamp: string;

@@ -1,6 +1,6 @@
 /**
- * Checks a set of files without a database: each by itself, and the definitions against the catalog and one another, as an environment
- * would check them after all are applied. With a broken catalog, no warning about its items is given.
+ * Checks a set of files without a database, as an environment would check them after all are applied. Each file is checked by itself, and
+ * the definitions against the catalog and one another. With a broken catalog, no warning about its items is given.
  */
 import { basename, dirname } from "node:path";
 import type { Warning } from "../../base/refusal.ts";
@@ -50,7 +50,7 @@ type ReadCatalog = Awaited<ReturnType<typeof readCatalogFile>>;
 interface FileSet {
   definitions: ReadonlyMap<string, ReadDefinition>;
   catalog: ReadCatalog | null;
-  /** null: the catalog is broken. */
+  /** Null if the catalog is broken. */
   lookup: CatalogLookup | null;
 }
 

@@ -9,7 +9,7 @@ import { fileErrorCode, partOf, placeFile, syncFile, syncFolder } from "../../ba
 /** The file no longer has the content that was read. Nothing was written. */
 export class FileChanged extends Error {}
 
-/** Writes the text over the content that was read; null: over no file. Throws FileChanged, or the error of the file system. */
+/** Writes the text over the content that was read; null for no file. Throws FileChanged, or the error of the file system. */
 export function writeUnchangedFile(path: string, read: string | null, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const mode = requireUnchanged(path, read);
@@ -38,7 +38,7 @@ export function removeUnchangedFile(path: string, read: string): void {
   syncFolder(dirname(path));
 }
 
-/** Returns the file's rights; null: there is no file. Throws FileChanged. */
+/** Returns the file's rights; null if there is no file. Throws FileChanged. */
 function requireUnchanged(path: string, read: string | null): number | null {
   let mode: number;
   try {

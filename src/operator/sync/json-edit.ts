@@ -141,7 +141,7 @@ class Edit {
 /** A member or item of the new text. `member` is the old one; null for a new one. */
 interface Part {
   member: JsonMember | null;
-  /** null in a list. */
+  /** The name; null in a list. */
   name: string | null;
   wanted: Json;
 }

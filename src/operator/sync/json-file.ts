@@ -7,10 +7,10 @@ import { type Json, parseJson } from "../../base/json.ts";
 import type { Problem, Warning } from "../../base/refusal.ts";
 import { type JsonPositions, locateJson, type TextPosition } from "./json-position.ts";
 
-/** Far beyond any definition or catalog. */
+/** The most bytes of a file, far more than any definition or catalog has. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** A problem with its place in the file. null: it has no place, as when the file cannot be read. */
+/** A problem with its place in the file. It is null without a place, as when the file cannot be read. */
 export interface FileProblem extends Problem {
   place: TextPosition | null;
 }
@@ -34,7 +34,7 @@ export async function readJsonFile(file: string): Promise<JsonFile> {
   );
 }
 
-/** Reads the text of a file without waiting, whatever the path is. null: there is nothing. Never throws. */
+/** Reads the text of a file without waiting, whatever the path is. Returns null if there is nothing. Never throws. */
 export async function readFileText(file: string): Promise<FileText | null> {
   try {
     // Checks the kind first, because opening a pipe waits for a writer.

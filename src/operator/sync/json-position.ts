@@ -2,11 +2,11 @@
  * Finds the position of each value of a JSON text, and describes the first mistake. It reads positions only: JSON.parse decides what is
  * JSON and gives the values.
  */
-/** Deeper than any definition may be. A deeper value counts as a mistake. */
+/** The greatest depth at which positions are found. No definition may be so deep, and a deeper value counts as a mistake. */
 const MAX_PLACED_DEPTH = 64;
 
 export interface TextPosition {
-  /** Both count from 1. A column counts UTF-16 units, as editors do. */
+  /** The line. It and the column count from 1. A column counts UTF-16 units, as editors do. */
   line: number;
   column: number;
 }
@@ -17,9 +17,9 @@ interface JsonMistake extends TextPosition {
 }
 
 export interface JsonPositions {
-  /** By dotted path: `trigger.map.0`; "" is the complete value. */
+  /** The positions by dotted path: `trigger.map.0`; "" is the complete value. */
   places: ReadonlyMap<string, TextPosition>;
-  /** The first mistake. null: the text is JSON. */
+  /** The first mistake; null if the text is JSON. */
   mistake: JsonMistake | null;
   /** Paths whose name an object has more than once. JSON uses the last. */
   duplicates: ReadonlySet<string>;
@@ -43,13 +43,13 @@ export interface JsonNode {
 export interface JsonMember {
   /** The name of a member, or the index of an item. */
   name: string;
-  /** Where the white space before it begins, and where its name (in a list its value) begins. */
+  /** The beginning of the white space before it, then the beginning of its name (in a list, of its value). */
   lead: number;
   start: number;
   node: JsonNode;
 }
 
-/** Scans the text up to the first mistake. Without one it is JSON. Never throws. */
+/** Scans the text up to the first mistake. The text is JSON if it has none. Never throws. */
 export function scanJson(text: string): { root: JsonNode; mistake: { at: number; message: string } | null } {
   const scan = new Scan(text);
   const mistake = scan.run();

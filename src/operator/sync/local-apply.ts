@@ -53,7 +53,7 @@ interface WrittenRelay {
   definition: Definition;
   secret: string | null;
   signingSecret: string | null;
-  /** When the file was written. The newer of two edits wins. */
+  /** The time when the file was written. The newer of two edits wins. */
   writtenMs: number;
 }
 
@@ -104,14 +104,14 @@ export function recordSyncedRelay(
   return recordSynced(tx, environment.id, relayTarget(definition.name), definition, clock.now());
 }
 
-/** Whether the relay is as its file says. If not, the dashboard created or edited it, and no file has that yet. */
+/** Reports whether the relay equals its file. If it does not, the dashboard created or edited it, and no file has that yet. */
 export function matchesFile(row: RelayRow, base: string | null): boolean {
   return base === null ? row.originKind === "file" : base === writeJson(row.definition);
 }
 
 /**
- * Deletes the relay whose file is missing, and returns warnings about what it sold. null: the dashboard created or edited it later, so it
- * stays.
+ * Deletes the relay whose file is missing, and returns warnings about what it sold. Returns null if the dashboard created or edited it
+ * later, so that it stays.
  */
 export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warning[] | null> {
   return await deps.store.write("dashboard", async (tx) => {
@@ -125,7 +125,7 @@ export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warnin
   });
 }
 
-/** What was done and what was rejected, one sentence each. */
+/** The sentences about what was done and what was rejected. */
 export interface AppliedCatalog {
   done: string[];
   refused: string[];
@@ -152,7 +152,7 @@ export function applyOffers(deps: ApplyDeps, catalog: Catalog, writtenMs: number
 /** The side that decides an item's content. */
 type ItemSide = "same" | "file" | "environment";
 
-/** Chooses the side that changed since both were the same, or the newer of two changes. Without a common content the file decides. */
+/** Chooses the side that changed since both were the same, or the newer of two changes. The file decides if there is no common content. */
 export async function chooseSide(
   tx: Reader,
   environmentId: number,
@@ -220,7 +220,7 @@ function makeDetachStep({ place, run }: Step): Step {
   };
 }
 
-/** Runs all steps in one transaction. A rejected step is undone alone. */
+/** Runs all steps in one transaction. Only the rejected step is undone. */
 async function applySteps(
   { store, environment, actor, clock }: ApplyDeps,
   steps: readonly Step[],

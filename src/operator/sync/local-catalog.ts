@@ -1,6 +1,6 @@
 /**
- * The catalog and its file in local development. Applies the file's changes before and after the relays, and writes the dashboard's
- * changes to the file, item by item. What the file does not name stays unchanged.
+ * The catalog and its file in local development. Applies the file's changes before and after the relays, and writes the dashboard's changes
+ * to the file, item by item. Items that the file does not name stay unchanged.
  */
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import type { Writer } from "../../store/port.ts";
@@ -31,7 +31,7 @@ export class LocalCatalog {
   readonly #write: LocalWrite;
   /** The last valid one. */
   #catalog: Catalog = EMPTY_CATALOG;
-  /** What is wrong: with the file, or with its items before and after the relays. */
+  /** The faults of the file, or of its items before and after the relays. */
   #faults: { file: string | null; resources: readonly string[]; offers: readonly string[] } = NO_FAULTS;
 
   constructor(deps: LocalDeps, notes: LocalProblems, write: LocalWrite) {
@@ -41,12 +41,12 @@ export class LocalCatalog {
     this.path = catalogPath(deps.serviceDir);
   }
 
-  /** Whether the complete file is not in force. */
+  /** Reports whether the complete file is not in force. */
   get isBroken(): boolean {
     return this.#faults.file !== null;
   }
 
-  /** Applies what relays write to and grant. Runs before the relays. */
+  /** Applies the items that relays write to and grant. Runs before the relays. */
   async applyResources(read: FileText): Promise<void> {
     const { print } = this.#deps;
     const file = checkCatalogFile(parseFileText(read));
@@ -66,7 +66,7 @@ export class LocalCatalog {
     this.#recordProblem();
   }
 
-  /** Applies what relays may sell. Runs after the relays. */
+  /** Applies the items that relays may sell. Runs after the relays. */
   async applyOffers(): Promise<void> {
     const offers = this.#printOutcome(
       await applyOffers(this.#deps, this.#catalog, await readModifiedMs(this.path)),
@@ -98,7 +98,7 @@ export class LocalCatalog {
       return;
     }
     const value = editCatalog(isJsonObject(written) ? written : {}, changes);
-    // Whoever moved the folder away will put it back. Saves meanwhile wait for it.
+    // The user who moved the folder away will put it back. Saves wait for it meanwhile.
     if (await isFolderMovedAway(this.#deps)) {
       this.#write.recordUnwritten(this.path, CATALOG_TARGET, "its folder is away");
       return;

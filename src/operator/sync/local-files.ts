@@ -36,7 +36,7 @@ export class LocalFiles {
   readonly #secrets: LocalSecretFile;
   /** The content of each file when it was last applied, rejected or written. */
   #texts = new Map<string, FileText>();
-  /** What each relay did not fit at the last run, for the version `of`. */
+  /** The misfits of each relay at the last run, for the version `of`. */
   #misfits: ReadonlyMap<string, { of: string; misfits: Misfits }> = new Map();
   #lastTrouble = "";
   #first = true;
@@ -50,12 +50,12 @@ export class LocalFiles {
     this.#secrets = new LocalSecretFile(deps);
   }
 
-  /** In how many milliseconds to run again. null: at the next change. */
+  /** The milliseconds until the next run; null for a run at the next change. */
   get nextSyncMs(): number | null {
     return this.#write.moved ? RETRY_MS : this.#relays.nextCheckMs;
   }
 
-  /** Runs once. `edited`: whether the catalog may have changed other than through the files. */
+  /** Runs once. `edited` is true if the catalog may have changed other than through the files. */
   async sync(edited: boolean): Promise<void> {
     this.#write.moved = false;
     const found = await this.#readFiles();
@@ -78,7 +78,7 @@ export class LocalFiles {
     this.#texts = found;
     this.#first = false;
     await this.#problems.publish();
-    // Nothing may be written in the place of a folder that was moved away.
+    // No file may be written where a folder was moved away.
     if (!(await isFolderMovedAway(this.#deps)))
       await this.#guardSecretFile(this.#secrets.reconcile(), undefined);
   }
@@ -146,7 +146,7 @@ export class LocalFiles {
     return gone.length > 0;
   }
 
-  /** Reports what the relays saved in this run do not fit, and what a changed catalog broke of the others. */
+  /** Reports the misfits of the relays saved in this run, and what a changed catalog broke of the others. */
   async #reportMisfits(): Promise<void> {
     const { store, environment, clock, print } = this.#deps;
     const edited = { environmentId: environment.id, nowMs: clock.now() };

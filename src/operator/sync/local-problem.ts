@@ -13,7 +13,7 @@ export const FOLDER_TARGET = "service";
 export class LocalProblems {
   readonly #deps: LocalDeps;
   readonly #problems = new Map<LocalProblemCode, Map<string, string>>(CODES.map((code) => [code, new Map()]));
-  /** The problems as they were last published. null: never. */
+  /** The problems as they were last published; null if they never were. */
   #published: string | null = null;
 
   constructor(deps: LocalDeps) {

@@ -15,9 +15,9 @@ import type { LocalDeps } from "./local-secret.ts";
 import type { LocalWrite } from "./local-write.ts";
 import { deleteSynced, listSynced } from "./synced.ts";
 
-/** How long a file must be missing before its relay is deleted: longer than a switch of branches, a stash or an editor's rename takes. */
+/** The time that a file must be missing before its relay is deleted. A switch of branches, a stash or an editor's rename takes less. */
 const DELETE_AFTER_MS = 10_000;
-/** How long a file must be missing before that is printed. */
+/** The time that a file must be missing before that is printed. */
 const NOTIFY_AFTER_MS = 1_500;
 
 export class LocalRelays {
@@ -26,11 +26,11 @@ export class LocalRelays {
   readonly #deps: LocalDeps;
   readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
-  /** Since when each relay's file is missing, by the monotonic clock, and whether that was printed. */
+  /** The monotonic time since which each relay's file is missing, and whether that was printed. */
   readonly #missing = new Map<string, { sinceMs: number; isReported: boolean }>();
-  /** Since when the folder of all definition files is missing. */
+  /** The monotonic time since which the folder of all definition files is missing. */
   #folderMissingSinceMs: number | null = null;
-  /** Relays that were edited in the dashboard and earlier in the file, whose old text must be kept. */
+  /** Relays that were edited in the dashboard and earlier in the file, whose old text must be saved. */
   readonly #keepsOld = new Set<string>();
 
   #removed = false;
@@ -41,7 +41,7 @@ export class LocalRelays {
     this.#write = write;
   }
 
-  /** In how many milliseconds to check again. null: nothing waits. */
+  /** The milliseconds until the next check; null if nothing waits. */
   get nextCheckMs(): number | null {
     const now = this.#deps.clock.monotonicMs();
     const ends = [...this.#missing.values()].map(
@@ -217,7 +217,7 @@ export class LocalRelays {
 
   /**
    * A missing folder is more likely a switch of branches or a wrong path than a wish to delete every relay. `relays`: how many are
-   * affected; null: the folder is there.
+   * affected; null if the folder exists.
    */
   #reportMissingFolder(relays: number | null): void {
     const { clock, serviceDir, print } = this.#deps;
@@ -243,7 +243,7 @@ export class LocalRelays {
   }
 }
 
-/** Normalizes a file's text to the JSON that the database stores. null: it is not JSON. */
+/** Normalizes a file's text to the JSON that the database stores. Returns null if it is not JSON. */
 function parseContent(text: string): string | null {
   try {
     return writeJson(parseJson(text.replace(/^\uFEFF/, "")));

@@ -20,7 +20,7 @@ import { prepareSecret, readSecretSlot, storeSecret } from "../../rules/relay/se
 import { readModifiedMs } from "./json-file.ts";
 import { type ApplyDeps, makeSaveContext } from "./local-apply.ts";
 
-/** Where the files of local development are, and where to print. */
+/** The folder of local development's files, and the output for the person at the terminal. */
 export interface LocalDeps extends ApplyDeps {
   serviceDir: string;
   /** Prints one line for the person at the terminal. */

@@ -105,7 +105,7 @@ class WatchedFolders {
     this.#onChange = onChange;
   }
 
-  /** Watches folders that appeared. Where the system cannot watch, polling still finds changes. */
+  /** Watches folders that appeared. Polling still finds changes where the system cannot watch. */
   attach(): void {
     for (const folder of this.#folders) {
       if (this.#watchers.has(folder)) continue;

@@ -1,6 +1,6 @@
 /**
  * Writes the files of local development: atomically, and only over the content that was read. A failed write is printed, shown as a
- * problem, and tried again at each run. Meanwhile the database has the content.
+ * problem, and retried at each run. Meanwhile the database has the content.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
@@ -15,18 +15,18 @@ import { listSynced } from "./synced.ts";
 
 interface FileWrite {
   path: string;
-  /** The text that is replaced; null: no file. */
+  /** The text that is replaced; null for no file. */
   read: string | null;
   /** The new content; null removes the file. */
   value: Json;
-  /** The old content was never in force, so a copy of it is kept. */
+  /** True if the old content was never in force, so that a copy of it is saved. */
   keepsOld: boolean;
   /** The target of the problem if the write fails. */
   target: string;
 }
 
 export class LocalWrite {
-  /** Set where a file changed during a write, so that the next run comes soon. */
+  /** True if a file changed during a write, so that the next run comes soon. */
   moved = false;
   readonly #deps: LocalDeps;
   readonly #problems: LocalProblems;
@@ -36,7 +36,7 @@ export class LocalWrite {
     this.#problems = notes;
   }
 
-  /** Returns the file's new text; undefined: it is unchanged. */
+  /** Returns the file's new text; undefined if it is unchanged. */
   write({ path, read, value, keepsOld, target }: FileWrite): string | null | undefined {
     try {
       const text = value === null ? null : read === null ? writeFileText(value) : editJson(read, value);
@@ -74,7 +74,7 @@ export class LocalWrite {
   }
 }
 
-/** Whether the service directory is missing although it had files. Whoever moved it will put it back. */
+/** Reports whether the service directory is missing although it had files. The user who moved it will put it back. */
 export async function isFolderMovedAway({ store, environment, serviceDir }: LocalDeps): Promise<boolean> {
   if (existsSync(serviceDir)) return false;
   return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;

@@ -1,6 +1,6 @@
 /**
  * The last common content of a folder's files and each server, by server and environment. A three-way merge needs this base to tell which
- * side changed. The file belongs to this folder and is kept out of version control. Losing it loses only that knowledge.
+ * side changed. The file belongs to this folder and stays out of version control. Losing it loses only that knowledge.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -95,7 +95,7 @@ class PlanApplier {
   readonly #files: Files;
   readonly #plan: Plan;
   readonly #replacesEdited: boolean;
-  /** Whether to note a rejection and try the rest. */
+  /** True if a rejection is recorded and the rest is tried. */
   readonly #isDryRun: boolean;
   readonly #entries = new Map<string, Entry>();
   readonly #relays: ReadonlyMap<string, Checked>;

@@ -1,6 +1,6 @@
 /**
- * What a set of files would change in an environment, item by item. The plan's id is a hash of both sides, so that exactly the plan that
- * was read is applied. This file only reads; plan-apply.ts finds what a save rejects.
+ * Finds what a set of files would change in an environment, item by item. The plan's id is a hash of both sides, so that exactly the plan
+ * that was read is applied. This file only reads; plan-apply.ts finds what a save rejects.
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeCanonicalJson } from "../../base/json.ts";
@@ -19,9 +19,9 @@ import { matchesSynced, syncTarget } from "./synced.ts";
 /** A set of files, each checked by itself. */
 export interface Files {
   relays: readonly Checked[];
-  /** null: there is no catalog file. */
+  /** Null if there is no catalog file. */
   catalog: Catalog | null;
-  /** Whether to delete synced relays whose file is missing. */
+  /** True if synced relays whose file is missing are deleted. */
   prune: boolean;
   /** The environment whose content this is, where it comes from no files. */
   source: Source | null;
@@ -29,7 +29,7 @@ export interface Files {
 
 interface Source {
   environmentId: number;
-  /** Its name. */
+  /** The environment's name. */
   environment: string;
   /** A hash of the content with its versions. */
   stamp: string;
@@ -45,7 +45,7 @@ const STATES = ["created", "changed", "unchanged", "edited", "only_there", "dele
 
 const refusalView = Type.Object({ code: Type.Unsafe<RefusalCode>(Type.String()), message: Type.String() });
 
-/** What a captured request can make a relay with unsigned events do, now and after the change. */
+/** The effect that a captured request can have through a relay with unsigned events, now and after the change. */
 const capturedCallView = Type.Object({
   before: textOrNull,
   after: textOrNull,
@@ -99,7 +99,7 @@ export const appliedView = Type.Object({
 
 export type PlanPreview = Static<typeof planView>;
 
-/** What was applied, or would be. `warnings` are of other relays, which the catalog's changes broke. */
+/** The changes that were applied, or would be. `warnings` are of other relays, which the catalog's changes broke. */
 export type PlanResult = Static<typeof appliedView>;
 
 /** One item of either side. */
@@ -107,7 +107,7 @@ export type Entry = {
   kind: (typeof KINDS)[number];
   name: string;
   state: State;
-  /** The current content and what the files make of it, as a file writes it. null: nothing. */
+  /** The current content and what the files make of it, as a file writes it. It is null for nothing. */
   before: Json;
   after: Json;
   /** The version of an existing relay. */
@@ -120,7 +120,7 @@ export interface Plan {
   entries: Entry[];
 }
 
-/** Whether applying the plan changes it. */
+/** Reports whether applying the plan changes it. */
 export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolean): boolean {
   return (
     state === "created" ||
@@ -174,7 +174,7 @@ async function readItemEntry(
   return { kind, name, state, before, after, version: null };
 }
 
-/** The relay that sells it; null: none. */
+/** Returns the relay that sells it, or null. */
 export function sellerOf(item: Json): string | null {
   const sold = isJsonObject(item) ? item.soldThrough : null;
   return isJsonObject(sold) && typeof sold.relay === "string" ? sold.relay : null;
@@ -194,7 +194,7 @@ async function findState(
 
 const SYNCED_RELAY = RELAY.pick("name", "version", "syncedAt");
 
-/** Lists relays without a file. Only a synced relay that nobody edited since may be pruned. */
+/** Lists relays without a file. Only a synced relay that was not edited since may be pruned. */
 async function readUnmatchedRelays(
   tx: Reader,
   environmentId: number,
@@ -242,7 +242,7 @@ function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["cap
   return { before: earlier, after: later, widens: widensUnsigned(was, is) };
 }
 
-/** Finds the first rejection of a plan. null: there is none. A relay that is left out does not stop the others. */
+/** Finds the first rejection of a plan. Returns null if there is none. A relay that is left out does not stop the others. */
 export function findRefusal({ entries }: Pick<PlanPreview, "entries">): EntryView["refusal"] {
   const refused = entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried");
   if (refused === undefined || refused.refusal === null) return null;

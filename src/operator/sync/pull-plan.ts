@@ -46,18 +46,18 @@ export interface PullEntry extends SyncItem {
   state: PullState;
   /** The file that has it, or would. */
   path: string;
-  /** What would change in the file. Empty for a new item. */
+  /** The changes to the file. Empty for a new item. */
   diff: { field: string; before?: Json; after?: Json }[];
-  /** Set where both sides changed. */
+  /** The fields that differ where both sides changed. Empty otherwise. */
   threeWay: ThreeWay[];
-  /** The server's content; null: it is deleted. */
+  /** The server's content; null if it is deleted. */
   there: JsonObject | null;
-  /** Why the server's content is no valid definition or catalog item and is never written. null: it is valid. */
+  /** The reason why the server's content is no valid definition or catalog item and is never written; null if it is valid. */
   problem: string | null;
   mark: string | null;
 }
 
-/** What a folder has. */
+/** The content of a folder. */
 export interface Folder {
   serviceDir: string;
   items: ReadonlyMap<string, LocalItem>;
@@ -133,7 +133,7 @@ export function planPull(
   return entries;
 }
 
-/** A file may leave out which plan is the default. Where that changes, the file must name the other plan. */
+/** A file may leave out which plan is the default. The file must name the other plan where that changes. */
 function followMovedDefault(entries: PullEntry[], items: Folder["items"]): void {
   const moved = entries.some(
     ({ kind, state, diff }) =>

@@ -7,12 +7,12 @@ import { FileChanged, removeUnchangedFile, writeUnchangedFile } from "./file-wri
 import { editJson, writeFileText } from "./json-edit.ts";
 import type { Folder, PullEntry } from "./pull-plan.ts";
 
-/** What to do about items that changed on both sides: nothing, take the server's, or keep the files'. */
+/** The kind of action for items that changed on both sides: none, take the server's, or keep the files'. */
 export type PullSide = "neither" | "theirs" | "ours";
 
 export interface PullOptions {
   side: PullSide;
-  /** Whether to remove items from the files that the server deleted. */
+  /** True if items that the server deleted are removed from the files. */
   prune: boolean;
 }
 

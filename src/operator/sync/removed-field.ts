@@ -49,7 +49,7 @@ interface ValueCounts {
   /** The number of records with a value, by field. */
   held: ReadonlyMap<string, number>;
   looked: number;
-  /** Whether every record was counted. */
+  /** True if every record was counted. */
   all: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Limits the changes of a plan. Development's syncs, which nobody approves, have a limit for each minute. An owner approves a change of
+ * Limits the changes of a plan. Development's syncs, which need no approval, have a limit for each minute. An owner approves a change of
  * production, so the first promote may be large. The transaction of a plan takes its changes together, so an undone plan takes none and
  * every node counts the same.
  */

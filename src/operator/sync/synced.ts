@@ -1,6 +1,6 @@
 /**
  * The last common content of files and an environment, for each relay and catalog item: what the last sync brought, or what local
- * development applied or wrote. Different content in the environment means that somebody edited it since.
+ * development applied or wrote. Different content in the environment means that it was edited since.
  */
 import type { Json } from "../../base/json.ts";
 import { writeJson } from "../../base/json.ts";
@@ -25,7 +25,7 @@ export function syncTarget({ kind, name }: { kind: string; name: string }): stri
   return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
 }
 
-/** Whether this is the content of the last sync. false without a sync. */
+/** Reports whether this is the content of the last sync; false without a sync. */
 export async function matchesSynced(
   tx: Reader,
   environmentId: number,
