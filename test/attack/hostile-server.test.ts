@@ -139,6 +139,7 @@ test("every remote command has a line", () => {
 /** The top-level fields of the routes' responses. */
 const FIELDS = [...new Set(ROUTES.flatMap(({ answer }) => Object.keys((answer as { properties?: object } | null)?.properties ?? {})))];
 const everyField = (value: unknown): string => JSON.stringify(Object.fromEntries(FIELDS.map((name) => [name, value])));
+const ENDLESS = "a list without an end";
 /** Responses that no route gives. Each command ends with 1, or with 2 if it reads the response as a wrong line. */
 const NO_ANSWERS: readonly (readonly [what: string, answer: string])[] = [
   ["{}", "{}"],
@@ -152,7 +153,7 @@ const NO_ANSWERS: readonly (readonly [what: string, answer: string])[] = [
   ["items that are no list", '{"items":{},"next":null}'],
   ["items of null", '{"items":[null],"next":null}'],
   ["items of texts", '{"items":["x"],"next":null}'],
-  ["a list without an end", '{"items":[],"next":"x"}'],
+  [ENDLESS, '{"items":[],"next":"x"}'],
 ];
 /** Responses with the right fields and other types. A command may accept them, and must never crash. */
 const WRONG_TYPES: readonly (readonly [what: string, answer: string])[] = [
@@ -173,6 +174,8 @@ const STREAM = "mcp";
 const BY_KEY = "whoami";
 /** This command accepts a response without any field. */
 const NO_FIELD = "relays set-secret";
+/** This command reads only the newest page, so a list without an end is a valid response. */
+const FIRST_PAGE = "events tail";
 const BROKEN = /Something went wrong|undefined is not|is not a function|is not iterable|is not an object|Cannot destructure|TypeError|RangeError/;
 
 interface Ended {
@@ -202,9 +205,10 @@ function openFolder(): string {
 }
 
 describe("a server that answers every route with", () => {
-  test.each(NO_ANSWERS)("%s, every command ends with a message and a code other than 0", async (_, answer) => {
+  test.each(NO_ANSWERS)("%s, every command ends with a message and a code other than 0", async (what, answer) => {
     const ended = await runAll(answer);
-    const well = ended.filter(({ line, code }) => code === 0 && ![STREAM, BY_KEY, NO_FIELD].includes(nameOf(line)));
+    const accepting = [STREAM, BY_KEY, NO_FIELD, ...(what === ENDLESS ? [FIRST_PAGE] : [])];
+    const well = ended.filter(({ line, code }) => code === 0 && !accepting.includes(nameOf(line)));
     expect(well).toEqual([]);
     expect(ended.filter(({ text }) => BROKEN.test(text) || text.trim() === "")).toEqual([]);
     expect(ended.find(({ line }) => line === STREAM)?.text).toContain('"error"');
