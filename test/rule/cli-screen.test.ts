@@ -4,7 +4,7 @@ import { newId, numberedId } from "../../src/base/id.ts";
 import { makeCursor, readCursor } from "../../src/base/page.ts";
 import { EVENT_STATES } from "../../src/engine/event/event.ts";
 import { refuseChoice } from "../../src/interfaces/cli/command.ts";
-import { writeOutcome } from "../../src/interfaces/cli/events/text.ts";
+import { EVENT_COLUMNS, writeOutcome } from "../../src/interfaces/cli/events/text.ts";
 import { COMMANDS, GROUPS } from "../../src/interfaces/cli/registry.ts";
 import { wholeEventId, wholeId } from "../../src/interfaces/cli/terminal/id-suffix.ts";
 import { findPager, isLong } from "../../src/interfaces/cli/terminal/pager.ts";
@@ -54,11 +54,11 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { heading: "AT", value: ({ at }) => at, keep: 3 },
-  { heading: "STATE", value: ({ state }) => state, tone: true, keep: 1 },
-  { heading: "NAME", value: ({ name }) => name, cut: 10, keep: 4 },
-  { heading: "ID", value: ({ id }) => id, keep: 2 },
-  { heading: "ABOUT", value: ({ about }) => about, cut: 14, keep: 5, raw: true },
+  { heading: "AT", value: ({ at }) => at },
+  { heading: "STATE", value: ({ state }) => state, tone: true },
+  { heading: "NAME", value: ({ name }) => name },
+  { heading: "ID", value: ({ id }) => id },
+  { heading: "ABOUT", value: ({ about }) => about, raw: true },
 ];
 const ROWS: readonly Row[] = [
   { id: numberedId("evt", NOW_MS, 0x1a2f), at: "2030-01-01T23:58:00.000Z", state: "done", name: "checkout-completed", about: "你好世界".repeat(40) },
@@ -82,6 +82,41 @@ describe("tables", () => {
     for (const sign of ["\u001b", "\u202e"]) expect(plain).not.toContain(sign);
     expect(left).toEqual(columns === 40 ? ["ABOUT"] : []);
     if (columns > 40) expect(plain.includes("…")).toBe(true);
+  });
+
+  test("show every column of an event on a terminal of 80 columns", () => {
+    const event = {
+      id: ROWS[0]?.id ?? "",
+      createdAt: "2030-01-01T23:18:00.000Z",
+      state: "queued",
+      relay: { name: "checkout-completed" },
+      attempts: 3,
+    };
+    const rest = { eventType: "checkout.session.completed", preview: "ada@example.com", cameBy: null, reason: "http_error" };
+    const waits = { for: "retry", until: "2030-01-02T00:04:00.000Z" };
+    const items = [{ ...event, ...rest, waits }] as never[];
+    const { text, left } = drawTable(EVENT_COLUMNS, items, { screen: screenOf(80), nowMs: NOW_MS, whole: false });
+    expect(left).toEqual([]);
+    expect(Bun.stripANSI(text).split("\n")).toEqual([
+      "ARRIVED     STATE   RELAY         ATTEMPTS  ID        ABOUT         REASON",
+      "42 min ago  queued  checkout-co…         3  00001a2f  checkout.se…  http_error,…",
+    ]);
+  });
+
+  test("leave out the last columns before a value is cut to less than ten characters", () => {
+    const columns: Column<Row>[] = ["A", "B", "C", "D"].map((heading) => ({ heading, value: ({ name }) => name }));
+    const { text, left } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(40), nowMs: NOW_MS, whole: false });
+    expect(left).toEqual(["D"]);
+    expect(Bun.stripANSI(text).split("\n")[1]).toBe("checkout-co…  checkout-co…  checkout-co…");
+  });
+
+  test("do not cut an id or a number", () => {
+    const columns: Column<Row>[] = [
+      { heading: "AMOUNT", value: () => "1,234,567.00 EUR", right: true },
+      { heading: "ID", value: ({ id }) => id },
+    ];
+    const { text, left } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(40), nowMs: NOW_MS, whole: true });
+    expect({ left, row: Bun.stripANSI(text).split("\n")[1] }).toEqual({ left: ["ID"], row: "1,234,567.00 EUR" });
   });
 
   test("show states in color in a terminal, and full times and ids with --whole", () => {

@@ -51,8 +51,8 @@ export const catalogList: Command = {
     );
     await sayList(input, world, items, {
       columns: [
-        { heading: "KIND", value: ({ kind }) => kind, keep: 2 },
-        { heading: "NAME", value: ({ name }) => name, cut: 14, keep: 1 },
+        { heading: "KIND", value: ({ kind }) => kind },
+        { heading: "NAME", value: ({ name }) => name },
         {
           heading: "WHAT",
           value: ({ kind, name, value }) => sayItem(kind, { name, ...value }),

@@ -30,11 +30,11 @@ export const filesList: Command = {
     const files = await listItems<FileView>(input, world, "/files", {}, time);
     await sayList(input, world, files, {
       columns: [
-        { heading: "KEPT", value: (one) => one.createdAt, keep: 3 },
-        { heading: "ID", value: (one) => one.id, keep: 1 },
-        { heading: "BYTES", value: (one) => String(one.bytes), right: true, keep: 4 },
-        { heading: "TYPE", value: (one) => one.mediaType, cut: 12, keep: 5 },
-        { heading: "NAME", value: (one) => one.name, cut: 20, keep: 2, raw: true },
+        { heading: "KEPT", value: (one) => one.createdAt },
+        { heading: "ID", value: (one) => one.id },
+        { heading: "BYTES", value: (one) => String(one.bytes), right: true },
+        { heading: "TYPE", value: (one) => one.mediaType },
+        { heading: "NAME", value: (one) => one.name, raw: true },
       ],
       none: "No file is kept here.",
     });

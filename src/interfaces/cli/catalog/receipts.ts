@@ -44,18 +44,17 @@ export const receiptsList: Command = {
     );
     await sayList(input, world, receipts, {
       columns: [
-        { heading: "AT", value: (one) => one.createdAt, keep: 4 },
-        { heading: "STATE", value: stateOf, tone: true, keep: 2 },
-        { heading: "ITEM", value: (one) => one.item, cut: 12, keep: 3 },
+        { heading: "AT", value: (one) => one.createdAt },
+        { heading: "STATE", value: stateOf, tone: true },
+        { heading: "ITEM", value: (one) => one.item },
         {
           heading: "AMOUNT",
           value: (one) => formatAmount(one.amountMinor, one.currency) ?? "",
           right: true,
-          keep: 5,
         },
-        { heading: "ADDRESS", value: (one) => one.personEmail ?? "(erased)", cut: 16, keep: 6, raw: true },
-        { heading: "FROM", value: fromOf, cut: 10, keep: 7 },
-        { heading: "REF", value: (one) => one.ref, cut: 20, keep: 1, raw: true },
+        { heading: "ADDRESS", value: (one) => one.personEmail ?? "(erased)", raw: true },
+        { heading: "FROM", value: fromOf },
+        { heading: "REF", value: (one) => one.ref, wrap: true, raw: true },
       ],
       none: "No receipt matches.",
     });

@@ -36,12 +36,12 @@ export const recordsList: Command = {
     const records = await listItems<RecordItem>(input, world, recordsPath(name), { owner, to, q });
     await sayList(input, world, records, {
       columns: [
-        { heading: "CHANGED", value: (one) => one.updatedAt, keep: 3 },
-        { heading: "ID", value: (one) => one.id, keep: 1 },
-        { heading: "BY", value: (one) => one.by, cut: 12, keep: 4 },
-        { heading: "OWNER", value: (one) => one.owner ?? "", keep: 5 },
-        { heading: "TO", value: (one) => one.recipient ?? "", keep: 6 },
-        { heading: "DATA", value: (one) => writeJson(one.data), cut: 20, keep: 2, raw: true },
+        { heading: "CHANGED", value: (one) => one.updatedAt },
+        { heading: "ID", value: (one) => one.id },
+        { heading: "BY", value: (one) => one.by },
+        { heading: "OWNER", value: (one) => one.owner ?? "" },
+        { heading: "TO", value: (one) => one.recipient ?? "" },
+        { heading: "DATA", value: (one) => writeJson(one.data), raw: true },
       ],
       none: "No record matches.",
     });

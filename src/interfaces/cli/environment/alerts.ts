@@ -25,15 +25,14 @@ export const problemsList: Command = {
     const problems = await listItems<ProblemView>(input, world, "/problems", all, time);
     await sayList(input, world, problems, {
       columns: [
-        { heading: "SINCE", value: (one) => one.raisedAt, keep: 4 },
-        { heading: "UNTIL", value: (one) => one.clearedAt ?? "", keep: 5 },
+        { heading: "SINCE", value: (one) => one.raisedAt },
+        { heading: "UNTIL", value: (one) => one.clearedAt ?? "" },
         {
           heading: "PROBLEM",
           value: (one) => one.code,
           tone: (one) => (one.clearedAt === null ? "bad" : "quiet"),
-          keep: 1,
         },
-        { heading: "OF", value: (one) => one.target, cut: 14, keep: 2 },
+        { heading: "OF", value: (one) => one.target },
         { heading: "WHAT", value: (one) => one.message, wrap: true },
       ],
       none: "No problem stands.",
@@ -54,17 +53,15 @@ export const alertsList: Command = {
     const alerts = await listItems<AlertView>(input, world, "/alerts", query, time);
     await sayList(input, world, alerts, {
       columns: [
-        { heading: "LAST", value: (one) => one.lastAt, keep: 4 },
-        { heading: "TIMES", value: (one) => String(one.count), right: true, keep: 7 },
-        { heading: "ALERT", value: (one) => one.code, keep: 1 },
-        { heading: "OF", value: (one) => one.target, cut: 14, keep: 3 },
-        { heading: "ID", value: (one) => one.id, keep: 2 },
+        { heading: "LAST", value: (one) => one.lastAt },
+        { heading: "TIMES", value: (one) => String(one.count), right: true },
+        { heading: "ALERT", value: (one) => one.code },
+        { heading: "OF", value: (one) => one.target },
+        { heading: "ID", value: (one) => one.id },
         {
           heading: "STATE",
           value: (one) => (one.resolvedAt === null ? "open" : `resolved by ${one.resolvedBy}`),
           tone: (one) => (one.resolvedAt === null ? "bad" : "quiet"),
-          cut: 10,
-          keep: 5,
         },
         { heading: "WHAT", value: (one) => one.message, wrap: true },
       ],

@@ -65,11 +65,11 @@ async function sayAudit(input: Input, world: World, changes: Listing<AuditView>)
       : words.replace(/:.*/s, `:${name}`);
   await sayList(input, world, changes, {
     columns: [
-      { heading: "AT", value: (one) => one.at, keep: 3 },
-      { heading: "WHO", value: (one) => named(one.actor, one.actorName), cut: 12, keep: 4 },
-      { heading: "DID", value: (one) => one.action, keep: 1 },
-      { heading: "TO", value: (one) => named(one.target, one.targetName), cut: 14, keep: 2 },
-      { heading: "WHAT CHANGED", value: sayChanged, cut: 16, keep: 5 },
+      { heading: "AT", value: (one) => one.at },
+      { heading: "WHO", value: (one) => named(one.actor, one.actorName) },
+      { heading: "DID", value: (one) => one.action },
+      { heading: "TO", value: (one) => named(one.target, one.targetName) },
+      { heading: "WHAT CHANGED", value: sayChanged },
     ],
     none: "Nothing that matches was changed here.",
   });

@@ -40,12 +40,12 @@ export const emailsList: Command = {
     const mails = await listItems<EmailView>(input, world, "/emails", { state, person: named }, time);
     await sayList(input, world, mails, {
       columns: [
-        { heading: "MADE", value: (mail) => mail.createdAt, keep: 3 },
-        { heading: "STATE", value: (mail) => mail.state, tone: true, keep: 1 },
-        { heading: "TO", value: (mail) => mail.to, cut: 14, keep: 2, raw: true },
-        { heading: "SUBJECT", value: (mail) => mail.subject, cut: 14, keep: 5, raw: true },
-        { heading: "ID", value: (mail) => mail.id, keep: 4 },
-        { heading: "WHY", value: (mail) => mail.message ?? "", cut: 14, keep: 6 },
+        { heading: "MADE", value: (mail) => mail.createdAt },
+        { heading: "STATE", value: (mail) => mail.state, tone: true },
+        { heading: "TO", value: (mail) => mail.to, raw: true },
+        { heading: "SUBJECT", value: (mail) => mail.subject, raw: true },
+        { heading: "ID", value: (mail) => mail.id },
+        { heading: "WHY", value: (mail) => mail.message ?? "" },
       ],
       none: "No mail matches.",
     });
@@ -63,9 +63,9 @@ export const emailsStopped: Command = {
     const stops = await listItems<MailStopView>(input, world, "/mail/stops", {});
     await sayList(input, world, stops, {
       columns: [
-        { heading: "SINCE", value: (stop) => stop.stoppedAt, keep: 2 },
-        { heading: "ADDRESS", value: (stop) => stop.email, cut: 20, keep: 1, raw: true },
-        { heading: "ID", value: (stop) => stop.person, keep: 3 },
+        { heading: "SINCE", value: (stop) => stop.stoppedAt },
+        { heading: "ADDRESS", value: (stop) => stop.email, raw: true },
+        { heading: "ID", value: (stop) => stop.person },
       ],
       none: "Nobody stopped mail of kind event.",
     });

@@ -86,14 +86,14 @@ export const keysList: Command = {
     );
     await sayList(input, world, items, {
       columns: [
-        { heading: "ID", value: (key) => key.id, keep: 1 },
-        { heading: "KIND", value: (key) => key.kind, keep: 5 },
-        { heading: "KEY", value: (key) => key.hint, keep: 6 },
-        { heading: "NAME", value: (key) => key.name, cut: 12, keep: 2, raw: true },
-        { heading: "OWNER", value: (key) => key.owner ?? "", cut: 12, keep: 8, raw: true },
-        { heading: "LAST USED", value: (key) => key.lastUsedAt ?? "never", keep: 4 },
-        { heading: "ENDS", value: (key) => key.expiresAt ?? "", keep: 7 },
-        { heading: "STATE", value: (key) => stateOf(key, world.clock.now()), tone: true, keep: 3 },
+        { heading: "ID", value: (key) => key.id },
+        { heading: "STATE", value: (key) => stateOf(key, world.clock.now()), tone: true },
+        { heading: "KIND", value: (key) => key.kind },
+        { heading: "KEY", value: (key) => key.hint },
+        { heading: "NAME", value: (key) => key.name, raw: true },
+        { heading: "OWNER", value: (key) => key.owner ?? "", raw: true },
+        { heading: "LAST USED", value: (key) => key.lastUsedAt ?? "never" },
+        { heading: "ENDS", value: (key) => key.expiresAt ?? "" },
       ],
       none: "No keys yet: relay keys create makes one.",
     });

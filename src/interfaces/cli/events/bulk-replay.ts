@@ -204,21 +204,19 @@ export const replaysList: Command = {
     const replays = await listItems(input, world, "/bulk-replays", {}, time);
     await sayList(input, world, replays, {
       columns: [
-        { heading: "BEGAN", value: (one) => one.createdAt, keep: 2 },
-        { heading: "STATE", value: (one) => one.state, tone: true, keep: 1 },
-        { heading: "REPLAYED", value: (one) => `${one.replayed} of ${one.matched}`, keep: 3 },
-        { heading: "LEFT OUT", value: (one) => sayLeftOut(one), cut: 10, keep: 7 },
+        { heading: "BEGAN", value: (one) => one.createdAt },
+        { heading: "STATE", value: (one) => one.state, tone: true },
+        { heading: "REPLAYED", value: (one) => `${one.replayed} of ${one.matched}` },
+        { heading: "LEFT OUT", value: (one) => sayLeftOut(one) },
         {
           heading: "EVENTS",
           value: (one) =>
             Object.entries(one.filter)
               .map(([name, value]) => `${name} ${value}`)
               .join(", "),
-          cut: 14,
-          keep: 5,
         },
-        { heading: "BY", value: (one) => one.by, cut: 12, keep: 6 },
-        { heading: "ID", value: (one) => one.id, keep: 4 },
+        { heading: "BY", value: (one) => one.by },
+        { heading: "ID", value: (one) => one.id },
       ],
       none: "There was no bulk replay.",
     });

@@ -146,13 +146,13 @@ function mix(
 }
 
 const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
-  { heading: "AT", value: ({ at }) => at, keep: 2 },
-  { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome), keep: 1 },
-  { heading: "RELAY", value: ({ relay }) => relay, cut: 12, keep: 3 },
-  { heading: "TIMES", value: ({ count }) => String(count), right: true, keep: 6 },
-  { heading: "FROM", value: ({ source }) => source, cut: 12, keep: 7, raw: true },
-  { heading: "ID", value: ({ id }) => id, keep: 4 },
-  { heading: "CAUSE", value: ({ cause }) => cause, cut: 20, keep: 5, raw: true },
+  { heading: "AT", value: ({ at }) => at },
+  { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome) },
+  { heading: "RELAY", value: ({ relay }) => relay },
+  { heading: "TIMES", value: ({ count }) => String(count), right: true },
+  { heading: "FROM", value: ({ source }) => source, raw: true },
+  { heading: "ID", value: ({ id }) => id },
+  { heading: "CAUSE", value: ({ cause }) => cause, wrap: true, raw: true },
 ];
 
 /** Formats the answer, such as `401 bad_signature` or `200 ignored`. */

@@ -6,13 +6,13 @@ import type { EventItem, EventView, RunView, ShownResult } from "../../../engine
 import type { Column } from "../terminal/table.ts";
 
 export const EVENT_COLUMNS: readonly Column<EventItem>[] = [
-  { heading: "ARRIVED", value: (event) => event.createdAt, keep: 3 },
-  { heading: "STATE", value: (event) => event.state, tone: true, keep: 1 },
-  { heading: "RELAY", value: (event) => event.relay.name, cut: 10, keep: 4 },
-  { heading: "ATTEMPTS", value: (event) => String(event.attempts), right: true, keep: 7 },
-  { heading: "ID", value: (event) => event.id, keep: 2 },
-  { heading: "ABOUT", value: sayAbout, cut: 14, keep: 6, raw: true },
-  { heading: "REASON", value: sayReason, cut: 12, keep: 5 },
+  { heading: "ARRIVED", value: (event) => event.createdAt },
+  { heading: "STATE", value: (event) => event.state, tone: true },
+  { heading: "RELAY", value: (event) => event.relay.name },
+  { heading: "ATTEMPTS", value: (event) => String(event.attempts), right: true },
+  { heading: "ID", value: (event) => event.id },
+  { heading: "ABOUT", value: sayAbout, raw: true },
+  { heading: "REASON", value: sayReason },
 ];
 
 function sayAbout({ eventType, preview }: EventItem): string {

@@ -50,17 +50,16 @@ export const peopleList: Command = {
     const people = await listItems<PersonItem>(input, world, "/persons", filter, time);
     await sayList(input, world, people, {
       columns: [
-        { heading: "SINCE", value: (one) => one.createdAt, keep: 5 },
-        { heading: "STATUS", value: (one) => one.status, tone: true, keep: 2 },
+        { heading: "SINCE", value: (one) => one.createdAt },
+        { heading: "STATUS", value: (one) => one.status, tone: true },
         {
           heading: "HAS ACCESS",
           value: (one) => (one.access.granted ? `until ${one.access.until ?? "revoked"}` : "no"),
           tone: (one) => (one.access.granted ? null : "quiet"),
-          keep: 3,
         },
-        { heading: "CREDITS", value: (one) => String(one.credits), right: true, keep: 4 },
-        { heading: "ADDRESS", value: (one) => one.email, cut: 20, keep: 1, raw: true },
-        { heading: "ID", value: (one) => one.id, keep: 6 },
+        { heading: "CREDITS", value: (one) => String(one.credits), right: true },
+        { heading: "ADDRESS", value: (one) => one.email, raw: true },
+        { heading: "ID", value: (one) => one.id },
       ],
       none: "Nobody matches.",
     });

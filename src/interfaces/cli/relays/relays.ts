@@ -43,19 +43,17 @@ export const relaysList: Command = {
     const listed = { items, of: null, isCut: next !== null, wantsCount: false };
     await sayList(input, world, listed, {
       columns: [
-        { heading: "NAME", value: (one) => one.name, cut: 16, keep: 1 },
-        { heading: "STATE", value: (one) => stateOf(one, held), tone: toneOfState, keep: 4 },
-        { heading: "HEALTH", value: (one) => one.health.word, tone: toneOfHealth, cut: 10, keep: 2 },
-        { heading: "TRIGGER", value: (one) => one.triggerInWords, cut: 12, keep: 7 },
-        { heading: "LAST EVENT", value: (one) => one.lastEventAt ?? "never", keep: 3 },
-        { heading: "LAST 24 H", value: (one) => sayCounts(one.last24h), cut: 10, keep: 5 },
-        { heading: "NEXT TICK", value: (one) => one.nextTick?.at ?? "", keep: 8 },
+        { heading: "NAME", value: (one) => one.name },
+        { heading: "STATE", value: (one) => stateOf(one, held), tone: toneOfState },
+        { heading: "HEALTH", value: (one) => one.health.word, tone: toneOfHealth },
+        { heading: "TRIGGER", value: (one) => one.triggerInWords },
+        { heading: "LAST EVENT", value: (one) => one.lastEventAt ?? "never" },
+        { heading: "LAST 24 H", value: (one) => sayCounts(one.last24h) },
+        { heading: "NEXT TICK", value: (one) => one.nextTick?.at ?? "" },
         {
           heading: "PROBLEMS",
           value: (one) => one.problems.map(({ code }) => code).join(", "),
           tone: () => "bad",
-          cut: 14,
-          keep: 6,
         },
       ],
       none: "No relays yet: relay init writes a first one for local development, and the dashboard makes them from templates.",

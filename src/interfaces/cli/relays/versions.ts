@@ -27,24 +27,19 @@ export const relaysHistory: Command = {
     const versions = await listItems<RelayVersion>(input, world, `${pathOf(name)}/versions`, {}, time);
     await sayList(input, world, versions, {
       columns: [
-        { heading: "VERSION", value: ({ version }) => String(version), right: true, keep: 1 },
-        { heading: "AT", value: ({ at }) => at, keep: 2 },
+        { heading: "VERSION", value: ({ version }) => String(version), right: true },
+        { heading: "AT", value: ({ at }) => at },
         {
           heading: "BY",
           value: ({ actor, actorName }) => (actorName === null ? actor : `key ${actorName}`),
-          cut: 14,
-          keep: 4,
         },
         {
           heading: "FROM",
           value: ({ origin, restores }) => (restores === undefined ? origin : `version ${restores}`),
-          keep: 5,
         },
         {
           heading: "CHANGED",
           value: ({ before, changed }) => (before === null ? "made" : changed.join(", ")),
-          cut: 16,
-          keep: 3,
         },
       ],
       none: "There is no version of it in the audit.",

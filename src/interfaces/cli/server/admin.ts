@@ -222,11 +222,11 @@ export const adminList: Command = {
     const owners = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
     await sayList(input, world, owners, {
       columns: [
-        { heading: "E-MAIL", value: (one) => one.email, cut: 16, raw: true },
+        { heading: "E-MAIL", value: (one) => one.email, raw: true },
         { heading: "SIGNED IN", value: (one) => String(one.sessions), right: true },
         { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
-        { heading: "MADE", value: (one) => one.createdAt, keep: 5 },
-        { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet"), keep: 4 },
+        { heading: "MADE", value: (one) => one.createdAt },
+        { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet") },
       ],
       none: "There is no owner: relay admin create makes one.",
     });

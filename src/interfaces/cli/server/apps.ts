@@ -116,9 +116,9 @@ export const appsList: Command = {
     );
     await sayList(input, world, items, {
       columns: [
-        { heading: "ID", value: (app) => app.id, cut: 16 },
-        { heading: "NAME", value: (app) => app.name, cut: 12, raw: true },
-        { heading: "ENVIRONMENTS", value: (app) => app.environments.join(", "), cut: 14 },
+        { heading: "ID", value: (app) => app.id },
+        { heading: "NAME", value: (app) => app.name, raw: true },
+        { heading: "ENVIRONMENTS", value: (app) => app.environments.join(", ") },
         { heading: "CREATED", value: (app) => app.createdAt },
       ],
       none: "No apps yet: relay apps create <name> makes one.",

@@ -52,14 +52,12 @@ export const showConfig: Command = {
     ];
     await sayList(input, world, items, {
       columns: [
-        { heading: "NAME", value: ({ name }) => name, keep: 1 },
-        { heading: "VALUE", value: ({ value }) => value, cut: 30, keep: 2, raw: true },
+        { heading: "NAME", value: ({ name }) => name },
+        { heading: "VALUE", value: ({ value }) => value, raw: true },
         {
           heading: "FROM",
           value: ({ from }) => from,
           tone: ({ from }) => (from === "default" ? "quiet" : null),
-          cut: 10,
-          keep: 3,
         },
       ],
       none: "",

@@ -41,8 +41,8 @@ export const presets: Command = {
     await sayList(input, world, found.map(listSender), {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
-        { heading: "SENDER", value: ({ title }) => title, cut: 12 },
-        { heading: "WHAT IT TELLS", value: ({ summary }) => summary, cut: 20 },
+        { heading: "SENDER", value: ({ title }) => title },
+        { heading: "WHAT IT TELLS", value: ({ summary }) => summary },
       ],
       none: "",
     });

@@ -205,7 +205,7 @@ async function sayTable(
   }
   await sayList(input, world, differing, {
     columns: [
-      { heading: "THING", value: ({ kind, name }) => `${kind} ${name}`, cut: 16 },
+      { heading: "THING", value: ({ kind, name }) => `${kind} ${name}` },
       ...names.map((name) => ({
         heading: name.toUpperCase(),
         value: ({ places }: Line) => places[name] ?? "-",

@@ -1,6 +1,6 @@
 /**
- * Formats lists in columns. A pipe gets every value whole, under its heading, for scripts. A terminal shows the most important columns and
- * cuts long values with …. It shows how long ago a time was, and the ending of an id, which every command accepts.
+ * Formats lists in columns. A pipe gets every value whole, under its heading, for scripts. A terminal cuts the widest values with …, and leaves out
+ * the last columns that do not fit. It shows how long ago a time was, and the ending of an id, which every command accepts.
  */
 import { plain } from "../../../base/text.ts";
 import { NAMED_COMMAND } from "../named-command.ts";
@@ -11,14 +11,10 @@ export interface Column<Item> {
   heading: string;
   /** Returns the whole value, as a pipe gets it. */
   value(item: Item): string;
-  /** The priority of the column on a narrow terminal: a lower number stays longer. Default: its position, starting with 1. */
-  keep?: number;
   /** The tone of a state: `true` paints its word's own tone, and a function chooses one. */
   tone?: true | ((item: Item) => Tone | null);
-  /** True for a count, which is aligned right. */
+  /** True for a number, which is aligned right and never cut. */
   right?: true;
-  /** The least width to which the column may be cut, so that others stay. */
-  cut?: number;
   /** True for the last column if it is a sentence that must stay whole. It wraps within its column. */
   wrap?: true;
   /** True for foreign text, whose times and ids stay unchanged. */
@@ -26,6 +22,10 @@ export interface Column<Item> {
 }
 
 const GAP = "  ";
+/** The least width to which a column is cut. No relative time and no ending of an id is longer. */
+const LEAST_CUT = 10;
+/** The least width where times and ids are not shortened: the length of an id. */
+const LEAST_CUT_WHOLE = 36;
 /** The least width of a sentence in its column. On a narrower screen it moves below the row. */
 const LEAST_WRAPPED = 36;
 
@@ -54,10 +54,15 @@ function writeTable(headings: readonly string[], rows: readonly (readonly string
     .join("\n");
 }
 
-interface Drawn {
+interface DrawnTable {
   text: string;
   /** The headings of the columns that did not fit. */
   left: string[];
+}
+
+interface DrawnColumn<Item> {
+  column: Column<Item>;
+  cells: string[];
 }
 
 /** Draws the table. With `whole`, times and ids are not shortened. */
@@ -65,7 +70,7 @@ export function drawTable<Item>(
   columns: readonly Column<Item>[],
   items: readonly Item[],
   { screen, nowMs, whole }: { screen: Screen; nowMs: number; whole: boolean },
-): Drawn {
+): DrawnTable {
   const width = screen.columns;
   if (width === null && !screen.colour)
     return {
@@ -75,58 +80,53 @@ export function drawTable<Item>(
       ),
       left: [],
     };
-  const isShort = width !== null && !whole;
-  const cells = columns.map((column) =>
-    items.map((item) => plain(sayCell(column, item, isShort ? nowMs : null))),
-  );
+  const shortensAt = width === null || whole ? null : nowMs;
   // Empty columns are left out, so the others get their width.
-  const full = columns.map((_, at) => width === null || (cells[at] ?? []).some((cell) => cell !== ""));
-  const natural = columns.map(({ heading }, at) =>
-    Math.max(Bun.stringWidth(heading), ...(cells[at] ?? []).map((cell) => Bun.stringWidth(cell))),
-  );
-  const last = columns.length - 1;
-  const wraps = columns[last]?.wrap === true && full[last] === true && width !== null;
-  const fitted = wraps ? full.map((one, at) => one && at !== last) : full;
-  const widths = chooseWidths(columns, natural, fitted, width ?? Number.POSITIVE_INFINITY);
-  const used = widths.reduce<number>((sum, room) => sum + (room === null ? 0 : room + GAP.length), 0);
-  const beside = wraps && width - used >= LEAST_WRAPPED;
-  const line = (write: (at: number, room: number) => string): string =>
-    widths
-      .flatMap((room, at) => (room === null ? [] : [write(at, room)]))
-      .join(GAP)
-      .trimEnd();
-  const head = line((at, room) => pad(columns[at]?.heading ?? "", room, columns[at], "quiet", screen));
+  const filled = columns
+    .map((column) => ({ column, cells: items.map((item) => plain(sayCell(column, item, shortensAt))) }))
+    .filter(({ cells }) => width === null || cells.some((cell) => cell !== ""));
+  const sentence = width !== null && filled.at(-1)?.column.wrap === true ? filled.pop() : undefined;
+  const leastCut = whole ? LEAST_CUT_WHOLE : LEAST_CUT;
+  const widths = chooseWidths(filled, width ?? Number.POSITIVE_INFINITY, leastCut);
+  const shown = filled.slice(0, widths.length);
+  const head = shown.map(({ column }, at) => pad(column.heading, widths[at] ?? 0, column, "quiet", screen));
   const rows = items.map((item, row) =>
-    line((at, room) => {
-      const column = columns[at];
-      const text = cells[at]?.[row] ?? "";
-      return pad(text, room, column, toneIn(column, item, text), screen);
+    shown.map(({ column, cells }, at) => {
+      const text = cells[row] ?? "";
+      return pad(text, widths[at] ?? 0, column, toneIn(column, item, text), screen);
     }),
   );
-  const indent = beside ? used : GAP.length;
-  const sentences = wraps
-    ? (cells[last] ?? []).map((cell) => wrapTo(cell, Math.max(1, width - indent)).split("\n"))
-    : [];
-  const tell = (part: string, at: number): string => {
-    const item = items[at];
-    const tone = item === undefined ? null : toneIn(columns[last], item, cells[last]?.[at] ?? "");
-    return paint(part, tone, screen);
-  };
-  const lines = [
-    beside ? `${padEnd(head, used)}${paint(columns[last]?.heading ?? "", "quiet", screen)}` : head,
-    ...rows.flatMap((row, at) => {
-      const sentence = sentences[at] ?? [];
-      const below = (beside ? sentence.slice(1) : sentence).filter((part) => part !== "");
-      return [
-        beside ? `${padEnd(row, used)}${tell(sentence[0] ?? "", at)}`.trimEnd() : row,
-        ...below.map((part) => " ".repeat(indent) + tell(part, at)),
-      ];
-    }),
-  ];
-  return {
-    text: lines.join("\n"),
-    left: columns.flatMap(({ heading }, at) => (fitted[at] && widths[at] === null ? [heading] : [])),
-  };
+  const lines =
+    sentence === undefined || width === null
+      ? [head, ...rows].map((cells) => cells.join(GAP).trimEnd())
+      : addSentences(sentence, items, { head, rows }, screen, width);
+  return { text: lines.join("\n"), left: filled.slice(widths.length).map(({ column }) => column.heading) };
+}
+
+/** Adds a column of sentences: next to the other columns if it has enough width there, otherwise below each row. */
+function addSentences<Item>(
+  { column, cells }: DrawnColumn<Item>,
+  items: readonly Item[],
+  { head, rows }: { head: readonly string[]; rows: readonly (readonly string[])[] },
+  screen: Screen,
+  width: number,
+): string[] {
+  const start = head.reduce((sum, cell) => sum + Bun.stringWidth(cell) + GAP.length, 0);
+  const isBeside = width - start >= LEAST_WRAPPED;
+  const indent = isBeside ? start : GAP.length;
+  const join = (line: readonly string[], part: string): string =>
+    isBeside ? [...line, part].join(GAP).trimEnd() : line.join(GAP).trimEnd();
+  const lines = [join(head, paint(column.heading, "quiet", screen))];
+  for (const [at, item] of items.entries()) {
+    const cell = cells[at] ?? "";
+    const parts = wrapTo(cell, Math.max(1, width - indent))
+      .split("\n")
+      .map((part) => paint(part, toneIn(column, item, cell), screen));
+    lines.push(join(rows[at] ?? [], parts[0] ?? ""));
+    const below = isBeside ? parts.slice(1) : parts.filter((part) => part !== "");
+    lines.push(...below.map((part) => " ".repeat(indent) + part));
+  }
+  return lines;
 }
 
 /** Draws one item as it arrives. Its values are not cut, and a time shows only the time of day. */
@@ -154,26 +154,22 @@ function sayCell<Item>({ value, raw }: Column<Item>, item: Item, nowMs: number |
   return nowMs === null || raw === true ? text : shortenIds(sayTimes(text, nowMs));
 }
 
-function toneIn<Item>(column: Column<Item> | undefined, item: Item, text: string): Tone | null {
-  const tone = column?.tone;
-  return tone === undefined ? null : tone === true ? toneOf(text) : tone(item);
+function toneIn<Item>({ tone }: Column<Item>, item: Item, text: string): Tone | null {
+  if (tone === undefined) return null;
+  return tone === true ? toneOf(text) : tone(item);
 }
 
 function pad<Item>(
   text: string,
   room: number,
-  column: Column<Item> | undefined,
+  column: Column<Item>,
   tone: Tone | null,
   screen: Screen,
 ): string {
   const shown = cutTo(text, room);
   const space = " ".repeat(Math.max(0, room - Bun.stringWidth(shown)));
   const painted = paint(shown, tone, screen);
-  return column?.right === true ? space + painted : painted + space;
-}
-
-function padEnd(line: string, columns: number): string {
-  return line + " ".repeat(Math.max(0, columns - Bun.stringWidth(line)));
+  return column.right === true ? space + painted : painted + space;
 }
 
 const COMMAND = new RegExp(NAMED_COMMAND, "g");
@@ -194,43 +190,26 @@ export function cutTo(text: string, columns: number): string {
 }
 
 /**
- * Chooses the width of each column, or null for a column that is left out. Columns of high priority come first, and each gets at least its
- * minimal width.
+ * Returns the widths of the columns that fit. It cuts the widest columns first, none below its least width, and then leaves out the last column.
  */
 function chooseWidths<Item>(
-  columns: readonly Column<Item>[],
-  natural: readonly number[],
-  full: readonly boolean[],
+  columns: readonly DrawnColumn<Item>[],
   width: number,
-): (number | null)[] {
-  const least = columns.map(({ cut, heading }, at) =>
-    cut === undefined
-      ? (natural[at] ?? 0)
-      : Math.min(natural[at] ?? 0, Math.max(cut, Bun.stringWidth(heading))),
+  leastCut: number,
+): number[] {
+  const widths = columns.map(({ column, cells }) =>
+    Math.min(width, Math.max(...[column.heading, ...cells].map((text) => Bun.stringWidth(text)))),
   );
-  const byTelling = columns
-    .map(({ keep }, at) => ({ at, keep: keep ?? at + 1 }))
-    .filter(({ at }) => full[at])
-    .sort((one, other) => one.keep - other.keep || one.at - other.at);
-  const widths: (number | null)[] = columns.map(() => null);
-  let left = width + GAP.length;
-  for (const { at } of byTelling) {
-    const first = widths.every((room) => room === null);
-    const room = first ? Math.min(least[at] ?? 0, width) : (least[at] ?? 0);
-    if (room + GAP.length > left) continue;
-    widths[at] = room;
-    left -= room + GAP.length;
+  const least = columns.map(({ column }, at) =>
+    column.right === true ? (widths[at] ?? 0) : Math.min(widths[at] ?? 0, leastCut),
+  );
+  let missing = widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length) - width;
+  while (missing > 0) {
+    const spare = widths.map((one, at) => (one > (least[at] ?? 0) ? one : 0));
+    const widest = Math.max(...spare);
+    if (widest === 0) return chooseWidths(columns.slice(0, -1), width, leastCut);
+    widths[spare.lastIndexOf(widest)] = widest - 1;
+    missing--;
   }
-  // The remaining width goes to the narrowest cut column, one character at a time.
-  for (; left > 0; left--) {
-    let next: number | null = null;
-    for (const { at } of byTelling) {
-      const room = widths[at] ?? null;
-      if (room === null || room >= (natural[at] ?? 0)) continue;
-      if (next === null || room < (widths[next] ?? 0)) next = at;
-    }
-    if (next === null || left === Number.POSITIVE_INFINITY) break;
-    widths[next] = (widths[next] ?? 0) + 1;
-  }
-  return left === Number.POSITIVE_INFINITY ? natural.map((room, at) => (full[at] ? room : null)) : widths;
+  return widths;
 }
