@@ -11,7 +11,7 @@ export const TROUBLES = {
   },
   relay_refusing: {
     when: "A receiver refused every call for a quarter of an hour, five at least.",
-    todo: "Read the causes with relay calls list, then store the sender's present secret with relay relays set-secret or correct the recipe. It is over with the first call that verifies.",
+    todo: "Read the causes with relay requests list, then store the sender's present secret with relay relays set-secret or correct the recipe. It is over with the first call that verifies.",
   },
   relay_silent: {
     when: "A receiver that used to receive events received none for far longer than it ever waited between two.",
@@ -19,7 +19,7 @@ export const TROUBLES = {
   },
   relay_ignoring: {
     when: "A receiver ignored every verified call by its when: for a day, or hundreds in an hour.",
-    todo: "Compare its when with what the sender sends (relay calls list), and correct it or take it out. Where the sender does not send that kind yet, resolve the alert: the count begins anew.",
+    todo: "Compare its when with what the sender sends (relay requests list), and correct it or take it out. Where the sender does not send that kind yet, resolve the alert: the count begins anew.",
   },
   relay_nobody: {
     when: "Every event of a relay found nobody, so no action ran.",

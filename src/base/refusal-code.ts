@@ -23,7 +23,7 @@ export const REFUSALS = {
   handshake_refused: {
     status: 403,
     when: "A sender's question to a receiver URL, as when it is registered there, was not answered: its verify token, its challenge or its token is not what that sender sends.",
-    todo: "Compare the verify token at the sender with the one that relay relays show and the relay's page show; relay calls list says what the question lacked.",
+    todo: "Compare the verify token at the sender with the one that relay relays show and the relay's page show; relay requests list says what the question lacked.",
   },
   scheme_renamed: {
     status: 401,

@@ -123,7 +123,7 @@ const wordsOf = (line: string): string[] =>
     .match(/'[^']*'|\S+/g)
     ?.map((word) => word.replace(/^'|'$/g, "")) ?? [];
 
-/** Maps each command that reads to its arguments. `events tail` and `calls tail` are stopped at once and print nothing. */
+/** Maps each command that reads to its arguments. `events tail` and `requests tail` are stopped at once and print nothing. */
 const READS: Readonly<Record<string, readonly string[]>> = {
   "relays list": ["", "--limit 1"],
   "relays show": ["orders", "notify", "broken", "daily", "nobody"],
@@ -143,9 +143,9 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "events show": ["{event}", "evt_nothing"],
   "events replay": ["{event} --plan", "evt_nothing --plan"],
   "events tail": ["", "--relay orders"],
-  "calls list": ["", "--relay orders", "--outcome refused", "--outcome duplicate", "--limit 1", "--since 2100-01-01"],
-  "calls show": ["{call}", "cal_nothing"],
-  "calls tail": [""],
+  "requests list": ["", "--relay orders", "--outcome refused", "--outcome duplicate", "--limit 1", "--since 2100-01-01"],
+  "requests show": ["{call}", "cal_nothing"],
+  "requests tail": [""],
   "problems list": ["", "--all", "--limit 1"],
   "alerts list": ["", "--all"],
   "replays list": ["", "--limit 1"],

@@ -303,7 +303,7 @@ describe("a flood", () => {
     await tell();
     expect(running.lines).toHaveLength(60);
     await running.clock.advance(60_000);
-    expect(running.lines.at(-1)).toBe("CALL  · 40 more became no event in the last minute · relay calls list");
+    expect(running.lines.at(-1)).toBe("CALL  · 40 more became no event in the last minute · relay requests list");
   });
 });
 

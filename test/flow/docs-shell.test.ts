@@ -69,7 +69,7 @@ const ROWS: Row[] = [
     before: linesOf("install-server"),
     shown: [
       ["curl", "404"],
-      ["sudo -u relay relay calls list", ` ${CALLER} `],
+      ["sudo -u relay relay requests list", ` ${CALLER} `],
     ],
   },
 ];

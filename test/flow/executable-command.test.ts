@@ -55,7 +55,7 @@ describe("in an empty folder", () => {
   test("--help lists the commands on standard output", async () => {
     const { code, said, told } = await executable.run(["--help"], { cwd: executable.makeFolder() });
     expect({ code, told }).toEqual({ code: 0, told: "" });
-    for (const word of ["init", "dev", "serve", "validate", "send"]) expect(said).toMatch(`  relay ${word}`);
+    for (const word of ["init", "dev", "serve", "validate", "send"]) expect(said).toMatch(new RegExp(`^  .*\\b${word}\\b.*  [A-Z]`, "m"));
   });
 
   test("it contains its senders, its releases and its licenses", async () => {
@@ -73,7 +73,7 @@ describe("in an empty folder", () => {
   test("without a command and a terminal it prints its help to standard error with the usage exit code", async () => {
     const { code, said, told } = await executable.run([], { cwd: executable.makeFolder() });
     expect({ code, said }).toEqual({ code: 2, said: "" });
-    expect(told).toContain("relay dev");
+    expect(told).toContain("relay help <command>");
   });
 
   test("schema prints the JSON Schema that init also writes", async () => {

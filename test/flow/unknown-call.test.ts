@@ -144,7 +144,7 @@ describe("relay calls next to the running server", () => {
     ]);
     expect((await run("show", "2")).said).toMatch(/event {5}(evt_\w+), see relay events show \1$/);
     expect(JSON.parse((await run("show", "u1", "--json")).said).call).toMatchObject({ id: "u1", relay: "order" });
-    expect(await run("show", "77")).toMatchObject({ code: 1, told: expect.stringContaining("relay calls list") });
+    expect(await run("show", "77")).toMatchObject({ code: 1, told: expect.stringContaining("relay requests list") });
   });
 
   test("tail prints a line per new request", async () => {

@@ -172,25 +172,54 @@ describe("help", () => {
     },
   );
 
-  test("relay --help lists every command", async () => {
+  test("relay --help names every noun and command, on a page of at most 30 lines of 80 columns", async () => {
     const { code, said } = await runCommand(["--help"], { cwd });
     expect(code).toBe(0);
-    for (const { words, summary } of COMMANDS) {
-      expect(said).toContain(`relay ${words.join(" ")}`);
-      expect(said).toContain(summary);
-    }
+    const listed = said.split("\n").flatMap((line) => /^ {2}(\S.*?) {2,}[A-Z]/.exec(line)?.[1]?.split(", ") ?? []);
+    expect(listed).toEqual([...new Set(COMMANDS.map(({ words }) => words[0] ?? ""))]);
+    expect(said.split("\n").length).toBeLessThanOrEqual(30);
+    expect(said.split("\n").filter((line) => line.length > 80)).toEqual([]);
   });
 
-  test("relay keys --help shows the commands of the group", async () => {
+  test("relay keys --help shows the commands of the noun, one on each line", async () => {
     const { code, said } = await runCommand(["keys", "--help"], { cwd });
     expect(code).toBe(0);
-    expect(said).toContain("relay keys revoke <key id>");
+    const commands = said.split("\n").filter((line) => line.startsWith("  "));
+    expect(commands.map((line) => line.split("  ")[1])).toEqual(["relay keys create", "relay keys list", "relay keys revoke"]);
+    expect(said).toContain("relay help keys <command>");
+  });
+
+  test("shows a command's own options first, and the shared ones as global options", async () => {
+    const { said } = await runCommand(["people", "list", "--help"], { cwd });
+    const [own = "", shared = ""] = said.split("Global options");
+    expect([...own.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name)).toEqual(["text", "status", "since", "limit"]);
+    expect([...shared.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name)).toEqual([
+      "json",
+      "app",
+      "environment",
+      "profile",
+      "url",
+      "data-dir",
+      "database",
+      "whole",
+      "no-pager",
+      "help",
+    ]);
+    expect(shared.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  test("an earlier name of a command or of a noun continues to work", async () => {
+    const [now, before] = [await runCommand(["help", "requests", "list"], { cwd }), await runCommand(["help", "calls", "list"], { cwd })];
+    expect(before).toEqual(now);
+    expect(now.said).toContain("Earlier name: relay calls list.");
+    expect(await runCommand(["calls", "--help"], { cwd })).toEqual(await runCommand(["requests", "--help"], { cwd }));
+    expect((await runCommand(["calls", "lst"], { cwd })).told).toContain("did you mean relay requests list?");
   });
 
   test("an empty line outside a terminal is wrong, and prints help to stderr", async () => {
     const { code, said, told } = await runCommand([], { cwd });
     expect({ code, said }).toEqual({ code: 2, said: "" });
-    expect(told).toContain("relay dev");
+    expect(told).toContain("relay help <command>");
   });
 
   test.each(["--version", "-v", "version"])("%s shows the newest release", async (word) => {

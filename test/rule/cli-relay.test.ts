@@ -117,7 +117,7 @@ const absent: [line: string, words: string][] = [
   ["keys revoke key_x", "There is no live key key_x in this environment: relay keys list shows"],
   ["alerts resolve alt_x", "There is no alert alt_x in this environment: relay alerts list shows"],
   ["replays stop bulk_x", "There is no bulk replay bulk_x in this environment: relay replays list shows"],
-  ["calls show call_x", 'There is no call "call_x" in this environment: relay calls list shows'],
+  ["calls show call_x", 'There is no call "call_x" in this environment: relay requests list shows'],
   ["emails send-again eml_x", "There is no mail eml_x in this environment: relay emails list shows"],
   ["people show nobody", 'No person "nobody" exists in this environment: relay people list shows'],
   ["replays start --yes", "No event matches, so nothing is replayed: relay events list --state dead shows"],

@@ -251,12 +251,14 @@ describe("the pager", () => {
 });
 
 describe("help", () => {
-  test("lists every command once in four groups, each on one line of at most 80 columns", () => {
+  test("lists every command once in four groups, and each with its summary fits a line of 80 columns", () => {
     expect(GROUPS.map(({ title }) => title)).toEqual(["Get started", "Every day", "Set up", "Operate"]);
     expect(new Set(COMMANDS).size).toBe(COMMANDS.length);
-    const width = Math.max(...COMMANDS.map(({ words }) => words.join(" ").length));
-    for (const { words, summary } of COMMANDS)
+    for (const { words, summary } of COMMANDS) {
+      const siblings = COMMANDS.filter((one) => one.words.length > 1 && one.words[0] === words[0]);
+      const width = Math.max(...siblings.map((one) => one.words.join(" ").length));
       expect({ words, long: "  relay ".length + width + 2 + summary.length > 80 }).toEqual({ words, long: false });
+    }
   });
 });
 

@@ -6,8 +6,8 @@ import { readSources } from "../house/source-tree.ts";
 
 const SHOP = "/apps/shop/production";
 const LEADS: [command: string, words: string, path: string, button: string | null][] = [
-  ["relay calls list --relay orders", "Calls › orders", "/calls?relay=orders", null],
-  ["relay calls list", "Calls", "/calls", null],
+  ["relay requests list --relay orders", "Calls › orders", "/calls?relay=orders", null],
+  ["relay requests list", "Calls", "/calls", null],
   ["relay events list --relay orders --state failed", "Events › orders, failed", "/events?relay=orders&state=failed", null],
   ["relay events list --relay orders --reason any", "Events › orders, failed", "/events?relay=orders&reason=any", null],
   ["relay events show evt_0123456789abcdef", "Events › …abcdef", "/events/evt_0123456789abcdef", null],
@@ -55,7 +55,7 @@ test("a command links to another environment that it names, and a name stays one
 test("a command that needs a terminal has no link, and no command has one outside an environment", () => {
   for (const command of ["relay serve --backup-every 1d", "relay send orders", "relay doctor", "relay admin reset", "relay restore <file>"])
     expect(pageOfCommand(command, `${SHOP}/home`)).toBeNull();
-  expect(pageOfCommand("relay calls list", "/approvals/apr_1")).toBeNull();
+  expect(pageOfCommand("relay requests list", "/approvals/apr_1")).toBeNull();
 });
 
 test("sentences in the dashboard omit the dashboard where a command links to its page", () => {

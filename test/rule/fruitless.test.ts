@@ -299,7 +299,7 @@ describe("each problem alerts once with its cause, survives a restart, and resol
       "relay_ignoring",
       ignored,
       () => send(),
-      `relay_ignoring: orders has ignored every call since 2026-01-15T12:00:00.000Z, 3 by 2026-01-16T12:00:00.000Z, the last one because when.event_type must be "paid" and the call says "other": compare the relay's when with what the sender sends (relay calls list --relay orders), and correct it or take it out.`,
+      `relay_ignoring: orders has ignored every call since 2026-01-15T12:00:00.000Z, 3 by 2026-01-16T12:00:00.000Z, the last one because when.event_type must be "paid" and the call says "other": compare the relay's when with what the sender sends (relay requests list --relay orders), and correct it or take it out.`,
       "relay_recovered: orders acts on calls again: one passed its when.",
     ],
     [

@@ -86,9 +86,6 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "alerts resolve": [at("Attention › Alerts", "attention", "alerts"), "Resolve"],
   "audit list": [at("Audit", "audit")],
   backup: [at("Settings › Backups", "settings", "backups"), "Back up now"],
-  "calls list": [listed("Calls", "calls")],
-  "calls show": [listed("Calls", "calls")],
-  "calls tail": [listed("Calls", "calls")],
   "catalog list": [catalog],
   "catalog set": [catalog],
   "domain remove": [DOMAIN, "Remove…"],
@@ -143,6 +140,9 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "relays show": [relayAt()],
   "replays list": [at("Events", "events")],
   "replays stop": [at("Events", "events")],
+  "requests list": [listed("Calls", "calls")],
+  "requests show": [listed("Calls", "calls")],
+  "requests tail": [listed("Calls", "calls")],
   "settings get": [setting],
   "settings set": [setting],
 };
@@ -168,7 +168,7 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
 export function leaveTerminalOut(text: string): string {
   return text
     .replace(/\bin the dashboard(?:'s settings)? or with (?=relay )/, "in ")
-    .replace(/\bthe Calls room and (?=relay calls )/, "")
+    .replace(/\bthe Calls room and (?=relay requests )/, "")
     .replace(/(\brelay relays [a-z-]+[^.,;]*?) or on the relay's page/, "$1");
 }
 

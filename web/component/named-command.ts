@@ -5,7 +5,6 @@ const GROUPS = {
   alerts: "list|resolve",
   apps: "create|list|rename|delete",
   audit: "list",
-  calls: "list|show|tail",
   catalog: "list|set|delete",
   domain: "show|set|verify|remove",
   emails: "list|stopped|send-again|test",
@@ -19,6 +18,7 @@ const GROUPS = {
   records: "list|show|set|delete",
   relays: "list|show|funnel|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|stop",
+  requests: "list|show|tail",
   settings: "get|set",
 };
 const ALONE =

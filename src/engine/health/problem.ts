@@ -97,7 +97,7 @@ function formatStreak(
   const from = count === 1 ? `since ${toIso(since)}` : `since ${toIso(since)}, ${count} by ${toIso(at)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
-    return `${name} has ignored every call ${from}${last}: compare the relay's when with what the sender sends (relay calls list --relay ${name}), and correct it or take it out.`;
+    return `${name} has ignored every call ${from}${last}: compare the relay's when with what the sender sends (relay requests list --relay ${name}), and correct it or take it out.`;
   }
   if (code === "relay_nobody") {
     return `Every event of ${name} ${from}, found nobody and did nothing: see which person each was for with relay events list --relay ${name} --state failed, correct the relay's map or make the person, then replay them.`;
@@ -110,7 +110,7 @@ function formatStreak(
       found === null ? `the last one because ${why ?? ""}` : `one of them because ${found.cause}`;
     // A cause can end as a question.
     const then = because.endsWith("?") ? " Compare" : ": compare";
-    return `${name} has refused every call ${from}, ${because}${then} the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
+    return `${name} has refused every call ${from}, ${because}${then} the relay's secret and recipe with the sender's, and see its calls with relay requests list --relay ${name}.`;
   }
   const last = why === null ? "." : `, the last one because: ${why}`;
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name} --reason any, mend the cause, and replay those that are dead.`;

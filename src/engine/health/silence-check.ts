@@ -160,7 +160,7 @@ function formatUncalled(name: string, madeAtMs: number, url: string): string {
 
 /** The message is read hours later, so it names no duration until now. */
 function formatSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
-  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${formatHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
+  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${formatHours(longestGapMs)} in the two weeks before: see what does arrive with relay requests list --relay ${name}, and ask the sender whether it still sends.`;
 }
 
 function formatHours(ms: number): string {

@@ -37,6 +37,8 @@ interface Argument {
 export interface Command {
   /** The words of the command, such as `["keys", "create"]`. */
   words: readonly string[];
+  /** Earlier names of the command, which continue to work. */
+  aliases?: readonly (readonly string[])[];
   /** The line in the list of commands. With the words of the command it fits 80 columns. */
   summary: string;
   /** The further text in the command's own help. */

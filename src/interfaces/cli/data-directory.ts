@@ -31,7 +31,7 @@ export const APP: Option = {
   value: "<app id>",
   env: "RELAY_APP",
   otherwise: "the only app",
-  help: "the app that is meant",
+  help: "the app's id",
   of: "app",
 };
 export const ENVIRONMENT: Option = {
@@ -42,7 +42,7 @@ export const ENVIRONMENT: Option = {
   help: "development, production or local",
   of: ["development", "production", "local"],
 };
-export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
+export const JSON_OUTPUT: Option = { name: "json", help: "print JSON" };
 /** The options that choose an environment of a data directory. */
 export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, ...DATA];
 

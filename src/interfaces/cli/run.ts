@@ -8,15 +8,15 @@ import { blameAnswer } from "./api/read-answer.ts";
 import { type Command, UsageError } from "./command.ts";
 import type { World } from "./io.ts";
 import { COMPLETE_WORD, completeLine } from "./line/completion.ts";
-import { writeCodeHelp, writeCommandHelp, writeHelp } from "./line/help.ts";
+import { writeCodeHelp, writeCommandHelp, writeHelp, writeNounHelp } from "./line/help.ts";
 import { withNearName } from "./line/known-name.ts";
-import { findCommand, parseCommand, rejectUnknownCommand } from "./line/parse.ts";
+import { findCommand, parseCommand, rejectUnknownCommand, resolveAlias } from "./line/parse.ts";
 import { sayRefusal } from "./refusal-text.ts";
 import { serve } from "./server/serve.ts";
 import { PIPE } from "./terminal/screen.ts";
 
 /** A process that runs `serve` for months loads only that command, to save memory. */
-const OF_SERVER = { GROUPS: [{ title: "Operate", commands: [serve] }], COMMANDS: [serve] };
+const OF_SERVER = { GROUPS: [], COMMANDS: [serve] };
 
 const VERSION_WORDS: readonly (string | undefined)[] = ["--version", "-v", "version"];
 
@@ -50,7 +50,7 @@ async function run(line: readonly string[], world: World): Promise<number> {
   if (explained !== null) return await show(world, explained);
   if (line[0] === "help") return await run([...line.slice(1), "--help"], world);
   const found = findCommand(line, COMMANDS);
-  if (found === null) return await helpOfGroup(line, COMMANDS, world);
+  if (found === null) return await helpOfNoun(line, COMMANDS, world);
   const input = parseCommand(found.command, found.rest, world.env);
   if (input.given("help")) return await show(world, writeCommandHelp(found.command, screen));
   try {
@@ -61,16 +61,17 @@ async function run(line: readonly string[], world: World): Promise<number> {
   }
 }
 
-/** Shows the help of every command in a group, such as `relay keys --help`. */
-async function helpOfGroup(
+/** Shows the commands of a noun, such as `relay keys --help`. */
+async function helpOfNoun(
   line: readonly string[],
   commands: readonly Command[],
   world: World,
 ): Promise<number> {
-  const group = commands.filter(({ words }) => words.length > 1 && words[0] === line[0]);
-  const asked = line.length === 2 && (line[1] === "--help" || line[1] === "-h");
-  if (group.length === 0 || !asked) throw rejectUnknownCommand(line, commands);
-  return await show(world, group.map((command) => writeCommandHelp(command, world.screen)).join("\n\n"));
+  const [noun = "", asked] = resolveAlias(line, commands);
+  const found = commands.filter(({ words }) => words.length > 1 && words[0] === noun);
+  const isHelp = line.length === 2 && (asked === "--help" || asked === "-h");
+  if (found.length === 0 || !isHelp) throw rejectUnknownCommand(line, commands);
+  return await show(world, writeNounHelp(noun, found, world.screen));
 }
 
 /** Shows help through a pager if it is long, as every command does. */

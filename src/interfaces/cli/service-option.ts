@@ -19,7 +19,7 @@ export const DATA_DIR: Option = {
   value: "<folder>",
   env: "RELAY_DATA_DIR",
   otherwise: ".relay",
-  help: "where the database and the master key are",
+  help: "the folder with the database and keys",
   of: "folder",
 };
 export const DATABASE: Option = {
@@ -27,7 +27,7 @@ export const DATABASE: Option = {
   value: "<url>",
   env: "RELAY_DATABASE",
   otherwise: "relay.db in the data directory",
-  help: "the PostgreSQL database with the rows, postgres://…; the variable keeps its password out of the list of processes",
+  help: "a PostgreSQL database, postgres://…",
 };
 /** The options that name a server's rows and data directory. */
 export const DATA: readonly Option[] = [DATA_DIR, DATABASE];

@@ -221,7 +221,7 @@ export class Notifier {
     const { terminal } = this.#deps;
     if (this.#leftOut > 0)
       terminal?.print(
-        `CALL  · ${this.#leftOut} more became no event in the last minute · ${terminal.program} calls list`,
+        `CALL  · ${this.#leftOut} more became no event in the last minute · ${terminal.program} requests list`,
       );
     this.#lines = 0;
     this.#leftOut = 0;

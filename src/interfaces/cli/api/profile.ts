@@ -14,7 +14,7 @@ export const PROFILE: Option = {
   name: "profile",
   value: "<name>",
   env: "RELAY_PROFILE",
-  otherwise: "none; the default one where no data directory is here",
+  otherwise: "none; the default profile if there is no data directory here",
   help: "a server that relay login signed in to",
   of: "profile",
 };

@@ -17,7 +17,7 @@ export const SERVER_URL: Option = {
   value: "<url>",
   env: "RELAY_URL",
   otherwise: "the data directory's own service",
-  help: "a server elsewhere; its secret key is read from RELAY_KEY",
+  help: "a server's address; set its key in RELAY_KEY",
 };
 
 /** Options of a command that works on a data directory and on a server. */
@@ -26,14 +26,14 @@ export const ANYWHERE: readonly Option[] = [
   ENVIRONMENT,
   PROFILE,
   SERVER_URL,
-  { ...DATA_DIR, otherwise: ".relay where there is one, else the default profile" },
+  { ...DATA_DIR, otherwise: ".relay if it exists, else the default profile" },
   DATABASE,
 ];
 
 /** Options of a command that works on a server only. */
 export const TARGET: readonly Option[] = [
-  { ...PROFILE, otherwise: "the default one" },
-  { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
+  { ...PROFILE, otherwise: "the default profile" },
+  { ...SERVER_URL, otherwise: "none", help: "the server's address; set its key in RELAY_KEY" },
   { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
 ];
 

@@ -1,5 +1,5 @@
 /**
- * Lists the requests that created no event (`relay calls …`), each with its cause. The list includes requests to unknown receivers. The
+ * Lists the requests that created no event (`relay requests …`), each with its cause. The list includes requests to unknown receivers. The
  * commands show one request with advice, or print each new one. A running service writes them within a second.
  */
 import { toIsoOrNull } from "../../../base/clock.ts";
@@ -50,13 +50,17 @@ function readCallFilter(input: Input, world: World): RequestFilter {
   };
 }
 
-export const callsList: Command = {
-  words: ["calls", "list"],
+export const requestsList: Command = {
+  words: ["requests", "list"],
+  aliases: [["calls", "list"]],
   summary: "list calls that became no event, with the cause",
   details:
     "Newest first. Refused calls, those that a relay's when ignores, duplicates, handshakes that were answered, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
   options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
-  examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
+  examples: [
+    "relay requests list --relay checkout-completed",
+    "relay requests list --outcome refused --json",
+  ],
   async run(input, world) {
     const limit = readLimit(input);
     const filter = readCallFilter(input, world);
@@ -71,12 +75,13 @@ export const callsList: Command = {
   },
 };
 
-export const callsShow: Command = {
-  words: ["calls", "show"],
+export const requestsShow: Command = {
+  words: ["requests", "show"],
+  aliases: [["calls", "show"]],
   summary: "one call that became no event, and what to do",
-  arguments: [{ name: "call id", help: "as relay calls list shows it, or its ending" }],
+  arguments: [{ name: "call id", help: "as relay requests list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
-  examples: ["relay calls show u1"],
+  examples: ["relay requests show u1"],
   async run(input, world) {
     const calls = await withApi("read", input, world, (api) => listCalls(api, {}, MAX_RECENT_CALLS));
     const id = await wholeId(input.first(), "calls", async () => ({ items: calls, next: null }));
@@ -84,7 +89,7 @@ export const callsShow: Command = {
     if (call === undefined) {
       throw new CommandFailure(
         "not_found",
-        `There is no call ${JSON.stringify(id)} in this environment: relay calls list shows the last ones.`,
+        `There is no call ${JSON.stringify(id)} in this environment: relay requests list shows the last ones.`,
       );
     }
     if (input.on("json")) return world.say(writeJson({ call }, 2));
@@ -92,12 +97,13 @@ export const callsShow: Command = {
   },
 };
 
-export const callsTail: Command = {
-  words: ["calls", "tail"],
+export const requestsTail: Command = {
+  words: ["requests", "tail"],
+  aliases: [["calls", "tail"]],
   summary: "a line for each call that becomes no event",
   details: "It goes on until it is stopped.",
   options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
-  examples: ["relay calls tail --relay checkout-completed"],
+  examples: ["relay requests tail --relay checkout-completed"],
   async run(input, world) {
     const filter = readCallFilter(input, world);
     await withApi("read", input, world, (api) => {

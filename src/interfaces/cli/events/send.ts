@@ -235,11 +235,11 @@ async function askHere(name: string, input: Input, world: World): Promise<number
   world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(text) }, 2) : text);
   world.tell(`${response.status} from ${target.url}`);
   if (response.ok) {
-    world.tell("The handshake was answered; relay calls list shows it.");
+    world.tell("The handshake was answered; relay requests list shows it.");
     return 0;
   }
   const { code } = readRefusal(readBody(text), input, world);
-  world.tell(NEXT[code] ?? "The handshake was not answered; relay calls list says why.");
+  world.tell(NEXT[code] ?? "The handshake was not answered; relay requests list says why.");
   world.tell(writeCodeLine(code, pointersOf(input), world));
   return 1;
 }

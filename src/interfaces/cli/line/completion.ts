@@ -5,7 +5,7 @@
 import { type Command, type NameKind, type Option, refuseChoice, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 import { findNames } from "./known-name.ts";
-import { findCommand, HELP, parseCommand, SHOWING } from "./parse.ts";
+import { findCommand, HELP, parseCommand, resolveAlias, SHOWING } from "./parse.ts";
 
 const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
 
@@ -131,7 +131,10 @@ async function candidates(
   world: World,
 ): Promise<Candidate[]> {
   const found = findCommand(before, commands);
-  if (found === null) return nextWords(before[0] === "help" ? before.slice(1) : before, commands);
+  if (found === null) {
+    const asked = before[0] === "help" ? before.slice(1) : before;
+    return nextWords(resolveAlias(asked, commands), commands);
+  }
   const { command, rest } = found;
   const options = [...command.options, HELP, ...SHOWING];
   const asked = (word: string): Option | undefined => options.find(({ name }) => `--${name}` === word);

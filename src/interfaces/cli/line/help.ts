@@ -1,70 +1,125 @@
-/** Formats help: the commands in groups, one command's own page, and the meaning of a code. */
+/** Formats help: the list of commands, the page of a noun or of one command, and the meaning of a code. */
 import { explainCode } from "../../../base/result-code.ts";
 import type { Command, Option } from "../command.ts";
 import { paint, type Screen } from "../terminal/screen.ts";
 import { wrapTo } from "../terminal/table.ts";
 import { HELP, SHOWING, showArgument } from "./parse.ts";
 
+/** A part of the list of commands. Each line shows the names of related commands. */
 export interface Group {
   title: string;
-  commands: readonly Command[];
+  lines: readonly { summary: string; commands: readonly Command[] }[];
 }
+
+/** The options that many commands share, in their order in help. */
+const GLOBAL_OPTIONS: readonly string[] = [
+  "json",
+  "app",
+  "environment",
+  "profile",
+  "url",
+  "data-dir",
+  "database",
+  "whole",
+  "no-pager",
+  "help",
+];
 
 /** Formats the page of `relay --help`. */
 export function writeHelp(groups: readonly Group[], version: string, screen: Screen): string {
-  const rows = groups.map(({ commands }) =>
-    commands.map(({ words, summary }): [string, string] => [["relay", ...words].join(" "), summary]),
+  const rows = groups.map(({ lines }) =>
+    lines.map(({ commands, summary }): [string, string] => [
+      [...new Set(commands.map(({ words }) => words[0] ?? ""))].join(", "),
+      capitalize(summary),
+    ]),
   );
-  const width = Math.max(...rows.flat().map(([name]) => name.length));
+  const width = Math.max(...rows.flat().map(([names]) => names.length));
   return [
-    `relay ${version}: when a provider says X, do Y, exactly once.`,
+    `relay ${version}: turns signed webhooks into actions, each exactly once.`,
+    "",
     ...groups.flatMap(({ title }, at) => [
-      "",
       paint(title, "strong", screen),
       ...columns(rows[at] ?? [], screen, width),
     ]),
     "",
     ...[
-      "relay alone, in a terminal, is relay dev --open.",
-      "relay help <command> shows its options and examples, relay help <code> what a code means and what to do. An option that names a RELAY_… variable can be set by it, and a flag wins: relay config shows what is in force. Ids may be written as their endings.",
-      "On a terminal: --whole shows times and ids whole, --no-pager writes without a pager; NO_COLOR, FORCE_COLOR and PAGER are heeded.",
-      "Exit codes: 0 done, 1 refused or failed, 2 the command line itself is wrong, 3 something differs that you are to decide (pull, status).",
+      "relay help <command> explains a command, relay help <code> a code.",
+      "relay docs commands describes all options, variables and exit codes.",
     ].map((line) => wrapTo(line, screen.columns ?? PAPER)),
+  ].join("\n");
+}
+
+/** Formats the page of `relay help <noun>`: a line for each command of the noun. */
+export function writeNounHelp(noun: string, commands: readonly Command[], screen: Screen): string {
+  const rows = commands.map(({ words, summary }): [string, string] => [
+    ["relay", ...words].join(" "),
+    capitalize(summary),
+  ]);
+  return [
+    paint(`relay ${noun} <command> [options]`, "strong", screen),
+    "",
+    ...columns(rows, screen),
+    "",
+    fold(`relay help ${noun} <command> shows the options and examples of a command.`, screen),
   ].join("\n");
 }
 
 /** Formats the page of `relay help <command>`. */
 export function writeCommandHelp(command: Command, screen: Screen): string {
-  const { summary, details, arguments: wanted = [], options, examples = [] } = command;
-  const usage = ["relay", ...command.words, ...wanted.map(showArgument)].join(" ");
+  const { words, aliases = [], summary, details, arguments: wanted = [], options, examples = [] } = command;
+  const usage = ["relay", ...words, ...wanted.map(showArgument)].join(" ");
   const shows = options.some(({ name }) => name === "json") ? SHOWING : [];
-  const lines = [paint(`${usage} [options]`, "strong", screen), "", fold(capital(summary), screen)];
-  if (details !== undefined)
-    lines.push(
-      "",
-      details
-        .split("\n")
-        .map((line) => fold(line, screen))
-        .join("\n"),
-    );
-  if (wanted.length > 0)
-    lines.push(
-      "",
-      ...columns(
-        wanted.map((argument) => [showArgument(argument), argument.help]),
+  const own = options.filter(({ name }) => !GLOBAL_OPTIONS.includes(name));
+  const shared = [...options, ...shows, HELP].filter(({ name }) => GLOBAL_OPTIONS.includes(name));
+  const inOrder = shared.toSorted(
+    (one, other) => GLOBAL_OPTIONS.indexOf(one.name) - GLOBAL_OPTIONS.indexOf(other.name),
+  );
+  const argumentRows = wanted.map((argument): Row => [showArgument(argument), argument.help]);
+  const target = describeDefaultTarget(options);
+  return [
+    paint(`${usage} [options]`, "strong", screen),
+    "",
+    fold(`${capitalize(summary)}.`, screen),
+    ...aliases.map((alias) => fold(`Earlier name: relay ${alias.join(" ")}.`, screen)),
+    ...(details === undefined ? [] : ["", ...details.split("\n").map((line) => fold(line, screen))]),
+    ...writeBlock("Arguments", columns(argumentRows, screen), screen),
+    ...writeBlock(
+      "Options",
+      columns(
+        own.map((option) => [showOption(option), describe(option)]),
         screen,
       ),
-    );
-  lines.push(
-    "",
-    ...columns(
-      [...options, HELP, ...shows].map((option) => [showOption(option), describe(option)]),
       screen,
     ),
-  );
-  if (examples.length > 0)
-    lines.push("", paint("Examples", "quiet", screen), ...examples.map((example) => `  ${example}`));
-  return lines.join("\n");
+    ...writeBlock(
+      "Examples",
+      examples.map((example) => `  ${example}`),
+      screen,
+    ),
+    ...writeBlock(
+      "Global options",
+      columns(
+        inOrder.map((option) => [showOption(option), describeShortly(option)]),
+        screen,
+      ),
+      screen,
+    ),
+    ...(target === null ? [] : [fold(target, screen)]),
+  ].join("\n");
+}
+
+/** Formats a titled block below an empty line, or nothing if it has no lines. */
+function writeBlock(title: string, lines: readonly string[], screen: Screen): string[] {
+  return lines.length === 0 ? [] : ["", paint(title, "strong", screen), ...lines];
+}
+
+/** Describes the target of a command whose options name none. */
+function describeDefaultTarget(options: readonly Option[]): string | null {
+  const names = options.map(({ name }) => name);
+  if (!names.includes("data-dir")) return null;
+  return names.includes("profile")
+    ? "  Default target: .relay in this folder, else the default profile."
+    : "  Default data directory: .relay in this folder.";
 }
 
 function showOption({ name, value }: Option): string {
@@ -80,8 +135,15 @@ function describe({ help, env, otherwise, list }: Option): string {
   return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
 }
 
+/** Describes a shared option without its default, which `relay docs commands` has. */
+function describeShortly({ help, env }: Option): string {
+  return env === undefined ? help : `${help} (${env})`;
+}
+
+type Row = readonly [name: string, words: string];
+
 /** Formats names on the left and words on the right. On a terminal, long words wrap within their column. */
-function columns(rows: readonly (readonly [string, string])[], screen: Screen, least = 0): string[] {
+function columns(rows: readonly Row[], screen: Screen, least = 0): string[] {
   const left = Math.max(least, ...rows.map(([name]) => name.length));
   const indent = left + 4;
   const room = (screen.columns ?? Number.POSITIVE_INFINITY) - indent;
@@ -95,7 +157,7 @@ function columns(rows: readonly (readonly [string, string])[], screen: Screen, l
 }
 
 const MIN_WORDS = 24;
-/** The most columns of the list of commands, in a file too. */
+/** The columns of the list of commands in a file. */
 const PAPER = 80;
 
 /** Wraps a line to the screen's width, and indents each part as the line is indented. */
@@ -108,8 +170,8 @@ function fold(line: string, { columns: width }: Screen): string {
     .join("\n");
 }
 
-function capital(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+function capitalize(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /** Formats the meaning of a code and what to do, as the code's page does. Returns null for any other word. */

@@ -4,18 +4,30 @@ import { findNearestName } from "../../../base/text.ts";
 import { type Command, Input, type Option, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 
-export const HELP: Option = { name: "help", help: "show this" };
+export const HELP: Option = { name: "help", help: "show this help" };
 /** The options that control the display. Every command takes them. */
 export const SHOWING: readonly Option[] = [
-  { name: "no-pager", help: "write long output without a pager" },
-  { name: "whole", help: "whole times and ids, on a terminal too" },
+  { name: "no-pager", help: "print long output without a pager" },
+  { name: "whole", help: "print complete times and ids in a terminal too" },
 ];
 
-/** Finds the command whose words begin the line, and returns it with the remaining words. Returns null if there is none. */
+/** Replaces an alias at the beginning of the line: `calls list` becomes `requests list`, and `calls` becomes `requests`. */
+export function resolveAlias(line: readonly string[], commands: readonly Command[]): readonly string[] {
+  for (const { words, aliases = [] } of commands) {
+    const alias = aliases.find((one) => one.every((word, at) => line[at] === word));
+    if (alias !== undefined) return [...words, ...line.slice(alias.length)];
+  }
+  if (commands.some(({ words }) => words[0] === line[0])) return line;
+  const renamed = commands.find(({ aliases = [] }) => aliases.some(([noun]) => noun === line[0]));
+  return renamed === undefined ? line : [...renamed.words.slice(0, 1), ...line.slice(1)];
+}
+
+/** Finds the command whose words or alias begin the line, and returns it with the remaining words. Returns null if there is none. */
 export function findCommand(
-  line: readonly string[],
+  given: readonly string[],
   commands: readonly Command[],
 ): { command: Command; rest: readonly string[] } | null {
+  const line = resolveAlias(given, commands);
   for (const command of [...commands].sort((one, other) => other.words.length - one.words.length)) {
     if (command.words.every((word, index) => line[index] === word)) {
       return { command, rest: line.slice(command.words.length) };
@@ -25,7 +37,8 @@ export function findCommand(
 }
 
 /** Creates the error for a line that begins with no command. */
-export function rejectUnknownCommand(line: readonly string[], commands: readonly Command[]): UsageError {
+export function rejectUnknownCommand(given: readonly string[], commands: readonly Command[]): UsageError {
+  const line = resolveAlias(given, commands);
   const [first = "", second] = line;
   const meant = findMeant(line, commands);
   if (meant !== null)

@@ -60,7 +60,7 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
       : []),
     [
       "more",
-      `relay relays funnel ${name}, relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
+      `relay relays funnel ${name}, relay events list --relay ${name}${calls.length === 0 ? "" : `, relay requests list --relay ${name}`}`,
     ],
   ];
   return [
