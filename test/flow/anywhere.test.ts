@@ -3,13 +3,14 @@
  * command has only one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
+import { readPlace } from "../../web/base/place.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { CALL, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET } from "../kit/relay-definition.ts";
@@ -272,6 +273,51 @@ describe("a command that reads prints the same for a server and for its data dir
     expect(plainly(far)).toEqual(plainly(near));
     if (!/nobody|nothing|tail|records|files|replays|receipts|duplicate|2100|2020|schedule|failed|emails|domain/.test(line))
       expect([line, near.code, near.said.length > 20]).toEqual([line, 0, true]);
+  });
+});
+
+/** The pages of the dashboard. Their modules need a browser, so the test reads the text. */
+const PAGES = readFileSync(join(import.meta.dir, "../../web/shell/navigation-pages.ts"), "utf8");
+
+describe("--web opens the page of an item at the service, and prints its address", () => {
+  const opened: string[] = [];
+  const open = async (line: string, target: readonly string[]): Promise<CommandResult> =>
+    await runCommand([...wordsOf(line), "--web", ...target], {
+      ...world(),
+      env: { ...running.commandEnv, RELAY_KEY: running.keys.development ?? "" },
+      openBrowser: (link) => Promise.resolve(opened.push(link) > 0),
+    });
+
+  beforeAll(async () => {
+    ids.record = JSON.parse((await here("records list orders --json")).said).items[0].id;
+  });
+
+  test.each([
+    ["relays show orders", "/orders"],
+    ["events show {event}", "/{event}"],
+    ["people show ada@example.com", "/{person}"],
+    ["records show orders {record}", "/orders/{record}"],
+    ["requests show {call}", "?relay=or"],
+  ])("%s", async (line, ending) => {
+    const { service, dataDir } = running;
+    for (const [origin, target] of [
+      [service.baseUrl, ["--data-dir", dataDir]],
+      [service.url, ["--url", service.url]],
+    ] as const) {
+      opened.length = 0;
+      const { code, said, told } = await open(line, target);
+      expect({ code, told, opened }).toEqual({ code: 0, told: "", opened: [said] });
+      expect(said).toStartWith(`${origin}/apps/app_test/development/`);
+      expect(said).toContain(wordsOf(ending)[0] ?? "?");
+      expect(PAGES).toContain(`path: "${readPlace(new URL(said).pathname)?.rest[0]}"`);
+    }
+  });
+
+  test("says what to do without a browser, and opens nothing for an item that does not exist", async () => {
+    const { said, told } = await here("events show {event} --web");
+    expect(said).toStartWith("http");
+    expect(told).toBe("No browser is available here: open the address yourself.");
+    expect(await there("events show evt_nothing --web")).toMatchObject({ code: 1, said: "" });
   });
 });
 

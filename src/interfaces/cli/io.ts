@@ -86,8 +86,11 @@ export interface World {
   untilStopped(over?: AbortSignal): Promise<void>;
   /** Gives the process this much time to end by itself. After that it prints the reason and exits with 1. The returned function removes the limit. */
   endWithin(ms: number, why: string): () => void;
-  /** Opens a one-time link in the user's browser, through a page in this folder of the user. Resolves to true if a program opened it. */
-  openBrowser(link: string, folder: string): Promise<boolean>;
+  /**
+   * Opens a link in the user's browser. A one-time link is opened through a page in this folder of the user, and null means that the link is
+   * no secret. Resolves to true if a program opened it.
+   */
+  openBrowser(link: string, folder: string | null): Promise<boolean>;
   startService: StartService;
   /** Reads the documentation. */
   readManual(): Promise<Docs>;
@@ -279,12 +282,12 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Opens a page of this user that redirects to the one-time link. The link itself must not be an argument, because every user of this
+ * Opens a page of this user that redirects to a one-time link. The link itself must not be an argument, because every user of this
  * machine can read the arguments of processes.
  */
-async function openBrowser(link: string, folder: string): Promise<boolean> {
+async function openBrowser(link: string, folder: string | null): Promise<boolean> {
   if (process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) return false;
-  const url = pathToFileURL(writeLeadingPage(link, folder)).href;
+  const url = folder === null ? link : pathToFileURL(writeLeadingPage(link, folder)).href;
   const command =
     process.platform === "darwin"
       ? ["open", url]

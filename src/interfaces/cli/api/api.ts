@@ -38,6 +38,8 @@ export abstract class Api {
   abstract readonly isLocal: boolean;
   /** The server's origin or the data directory, which errors name. */
   abstract readonly url: string;
+  /** The public origin of the service, where its dashboard is. */
+  abstract readonly origin: string;
 
   constructor(app: string, environment: string) {
     this.app = app;

@@ -35,12 +35,14 @@ export async function openLocalApi(
 class LocalApi extends Api {
   readonly isLocal = true;
   readonly url: string;
+  readonly origin: string;
   readonly #parts: Parts;
   #deps: HttpDeps;
 
   constructor(environment: Environment, parts: Parts, opened: Sealer | NoSealer) {
     super(environment.appId, environment.name);
     this.url = parts.config.dataDir;
+    this.origin = findOrigin(parts.config);
     this.#parts = parts;
     this.#deps = makeDeps(parts, opened);
   }
@@ -105,12 +107,16 @@ interface Parts {
   writes: boolean;
 }
 
+/** Returns the public origin: the option's, the running service's or the default. */
+function findOrigin({ baseUrl, dataDir }: ServiceConfig): string {
+  return baseUrl ?? readRunningUrl(dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+}
+
 /** Builds the dependencies of the routes. A part that only a running service has throws when a route reads it. */
 function makeDeps({ store, config, input, world }: Parts, opened: Sealer | NoSealer): HttpDeps {
   const { clock } = world;
   const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
-  const baseUrl = (): string =>
-    config.baseUrl ?? readRunningUrl(config.dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+  const baseUrl = (): string => findOrigin(config);
   const sealer = (): Sealer => {
     if (opened instanceof Sealer) return opened;
     throw opened.error;

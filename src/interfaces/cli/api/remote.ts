@@ -30,6 +30,7 @@ interface Asked {
 export class Remote extends Api {
   readonly isLocal = false;
   readonly url: string;
+  readonly origin: string;
   readonly key: string;
   readonly profile: string | null;
   readonly patienceMs: number | undefined;
@@ -37,6 +38,7 @@ export class Remote extends Api {
   constructor(server: Asked & { key: string; app: string; environment: string }) {
     super(server.app, server.environment);
     this.url = server.url;
+    this.origin = server.url;
     this.key = server.key;
     this.profile = server.profile;
     this.patienceMs = server.patienceMs;

@@ -4,6 +4,7 @@ import type { RecordItem } from "../../../shop/records/record.ts";
 import type { Api } from "../api/api.ts";
 import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
+import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
@@ -52,11 +53,16 @@ export const recordsShow: Command = {
   words: ["records", "show"],
   summary: "one record, with who wrote it and for whom",
   arguments: [COLLECTION, RECORD_ID],
-  options: [JSON_OUTPUT, ...ANYWHERE],
+  options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay records show orders 7c44d0b1"],
   async run(input, world) {
     const [name = "", text = ""] = input.positionals;
-    const record = await withApi("read", input, world, async (api) => await readRecord(api, name, text));
+    const read = (api: Api): Promise<RecordItem> => readRecord(api, name, text);
+    if (input.on("web"))
+      return await openWebPage(input, world, async (api) => ({
+        path: ["collections", name, (await read(api)).id],
+      }));
+    const record = await withApi("read", input, world, read);
     if (input.on("json")) return world.say(writeJson({ record }, 2));
     const { id, owner, recipient, by, eventId, createdAt, updatedAt } = record;
     const data = writeJson(record.data, 2);

@@ -17,6 +17,7 @@ import { MAX_UNKNOWN_NAMES, type UnknownRequestView } from "../../../engine/rece
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
+import { openWebPage, WEB } from "../api/web-page.ts";
 import { type Command, CommandFailure, type Input, type Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -75,23 +76,33 @@ export const requestsList: Command = {
   },
 };
 
+async function readCall(api: Api, text: string): Promise<RecentRequestView> {
+  const calls = await listCalls(api, {}, MAX_RECENT_CALLS);
+  const id = await wholeId(text, "calls", async () => ({ items: calls, next: null }));
+  const call = calls.find((one) => one.id === id);
+  if (call !== undefined) return call;
+  throw new CommandFailure(
+    "not_found",
+    `There is no call ${JSON.stringify(id)} in this environment: relay requests list shows the last ones.`,
+  );
+}
+
+/** Returns the page that lists the request with those of the same relay and cause, because a request has no page. */
+function findPage({ relay, outcome, code }: RecentRequestView) {
+  return { path: ["calls"], query: outcome === "refused" ? { relay, code } : { relay, outcome } };
+}
+
 export const requestsShow: Command = {
   words: ["requests", "show"],
   aliases: [["calls", "show"]],
   summary: "one call that became no event, and what to do",
   arguments: [{ name: "call id", help: "as relay requests list shows it, or its ending" }],
-  options: [JSON_OUTPUT, ...ANYWHERE],
+  options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay requests show u1"],
   async run(input, world) {
-    const calls = await withApi("read", input, world, (api) => listCalls(api, {}, MAX_RECENT_CALLS));
-    const id = await wholeId(input.first(), "calls", async () => ({ items: calls, next: null }));
-    const call = calls.find((one) => one.id === id);
-    if (call === undefined) {
-      throw new CommandFailure(
-        "not_found",
-        `There is no call ${JSON.stringify(id)} in this environment: relay requests list shows the last ones.`,
-      );
-    }
+    const read = (api: Api): Promise<RecentRequestView> => readCall(api, input.first());
+    if (input.on("web")) return await openWebPage(input, world, async (api) => findPage(await read(api)));
+    const call = await withApi("read", input, world, read);
     if (input.on("json")) return world.say(writeJson({ call }, 2));
     await saySheet(input, world, writeCall(call));
   },

@@ -10,6 +10,7 @@ import type { EventItem, EventView } from "../../../engine/event/view.ts";
 import { type Api, writeQuery } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
+import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT, withStore } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -117,17 +118,22 @@ export async function postEvent(api: Api, path: string, sent: object = {}): Prom
   return event.id;
 }
 
+async function readEvent(api: Api, text: string): Promise<EventView> {
+  const path = eventPath(await findEventId(api, text));
+  return withoutDocs((await api.request<{ event: EventView }>("GET", path)).event);
+}
+
 export const eventsShow: Command = {
   words: ["events", "show"],
   summary: "one event: its payload, and what each attempt did",
   arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
-  options: [JSON_OUTPUT, ...ANYWHERE],
-  examples: ["relay events show 00001a2f"],
+  options: [WEB, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay events show 00001a2f", "relay events show 00001a2f --web"],
   async run(input, world) {
-    const event = await withApi("read", input, world, async (api) => {
-      const path = eventPath(await findEventId(api, input.first()));
-      return withoutDocs((await api.request<{ event: EventView }>("GET", path)).event);
-    });
+    const read = (api: Api) => readEvent(api, input.first());
+    if (input.on("web"))
+      return await openWebPage(input, world, async (api) => ({ path: ["events", (await read(api)).id] }));
+    const event = await withApi("read", input, world, read);
     if (input.on("json")) return world.say(writeJson({ event }, 2));
     const aside = world.screen.columns !== null && event.expunged === null;
     await saySheet(input, world, writeEvent(event, aside), aside ? writePayload(event) : null);

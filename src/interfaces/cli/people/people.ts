@@ -13,6 +13,7 @@ import type { PurchaseView } from "../../../shop/selling/purchase.ts";
 import type { Api } from "../api/api.ts";
 import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
+import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
@@ -71,9 +72,13 @@ export const peopleShow: Command = {
   summary: "one person: what they have now, and their story",
   details: "What they have now, why and since when, and their story, newest first.",
   arguments: [PERSON],
-  options: [{ ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
-  examples: ["relay people show ada@example.com"],
+  options: [WEB, { ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay people show ada@example.com", "relay people show ada@example.com --web"],
   async run(input, world) {
+    if (input.on("web"))
+      return await openWebPage(input, world, async (api) => ({
+        path: ["people", (await readPerson(api, input.first(), 1)).person.id],
+      }));
     const limit = readLimit(input);
     const shown = await withApi<Shown>("read", input, world, async (api) => {
       return await readPerson(api, input.first(), limit);

@@ -4,8 +4,10 @@
  */
 
 import { writeJson } from "../../../base/json.ts";
+import type { Api } from "../api/api.ts";
 import { formatPickupDelay, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
+import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
@@ -66,12 +68,15 @@ export const relaysShow: Command = {
   summary: "one relay: how it is, and what it waits for",
   details: "How it stands, what it waits for, its last calls, and what keeps it from acting.",
   arguments: [NAME],
-  options: OF_RELAY,
-  examples: ["relay relays show checkout-completed"],
+  options: [WEB, ...OF_RELAY],
+  examples: ["relay relays show checkout-completed", "relay relays show checkout-completed --web"],
   async run(input, world) {
-    const story = await withApi<RelayStory>("read", input, world, (api) =>
-      readRelayStory(api, input.first()),
-    );
+    const read = (api: Api): Promise<RelayStory> => readRelayStory(api, input.first());
+    if (input.on("web"))
+      return await openWebPage(input, world, async (api) => ({
+        path: ["relays", (await read(api)).relay.name],
+      }));
+    const story = await withApi("read", input, world, read);
     if (input.on("json")) return world.say(writeJson(story, 2));
     await saySheet(input, world, writeStory(story));
   },
