@@ -1,11 +1,11 @@
 /** Writes CHANGELOG.md from the files of changes/. test/house/changelog.test.ts compares the page and the files. */
-import type { Release } from "../src/base/release/release.ts";
+import { groupChanges, type Release } from "../src/base/release/release.ts";
 
 /** Writes the page: the unreleased changes, then the releases, newest first. */
 export function writeChangelog(unreleased: Release, releases: readonly Release[]): string {
   return [
-    "# Changes",
-    "What each release changed, newest first; also `relay changes`, `/changes.txt` and `/changes.json`. This page is written from `changes/`.",
+    "# Changelog",
+    "The changes of each release, newest first. The same entries are in `relay changes`, `/changes.txt` and `/changes.json`. A script writes this page from `changes/`.",
     writeRelease({ ...unreleased, version: `Unreleased (${unreleased.version})` }),
     ...releases.map(writeRelease),
   ]
@@ -14,18 +14,21 @@ export function writeChangelog(unreleased: Release, releases: readonly Release[]
 }
 
 function writeRelease({ version, changes, codesAdded, codesRemoved }: Release): string {
-  const rows = changes.map(({ subject, was, now }) => {
-    const text = was === null ? now : `${now} *Was:* ${was}`;
-    return `- **${escapeTags(subject)}.** ${escapeTags(text)}`;
+  const groups = groupChanges(changes).flatMap((group) => {
+    const rows = group.changes.map(({ subject, was, now }) => {
+      const text = was === null ? now : `${now} *Before:* ${was}`;
+      return escapeTags(`- **${subject}**: ${text}`);
+    });
+    return [`### ${group.heading}`, rows.join("\n")];
   });
   const codes = (word: string, list: readonly string[]): string[] =>
     list.length === 0 ? [] : [`Error codes ${word}: ${list.map((code) => `\`${code}\``).join(", ")}`];
-  return [`## ${version}`, rows.join("\n"), ...codes("added", codesAdded), ...codes("removed", codesRemoved)]
-    .filter((part) => part !== "")
-    .join("\n\n");
+  return [`## ${version}`, ...groups, ...codes("added", codesAdded), ...codes("removed", codesRemoved)].join(
+    "\n\n",
+  );
 }
 
-/** Escapes what Markdown reads as a tag. */
+/** Escapes what Markdown reads as a tag, outside of inline code. */
 function escapeTags(text: string): string {
-  return text.replace(/</g, "&lt;");
+  return text.replace(/`[^`]*`|</g, (part) => (part === "<" ? "&lt;" : part));
 }

@@ -40,6 +40,13 @@ test.each(files)("changes/%s has the fields of a release and no others", (file) 
   expect(`${release.version}.json`).toBe(file);
 });
 
+test.each(files)("each entry of changes/%s names its subject and is one line of complete sentences", (file) => {
+  const wrong = read(file).changes.flatMap(({ subject, was, now }) =>
+    [now, was ?? "None."].filter((text) => !/^(?!(It|They|These|So|Both|That)\b).*[.]["”)]?$/.test(text)).map((text) => `${subject}: ${text}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test("the next release names each subject once, and adds only registered codes", () => {
   const { changes, codesAdded } = readUnreleased();
   const subjects = changes.map(({ subject }) => subject);

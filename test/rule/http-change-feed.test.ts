@@ -23,13 +23,14 @@ test("releases are listed newest first, and every code they added exists", () =>
   for (const { codesAdded } of RELEASES) for (const code of codesAdded) expect(Object.keys(REFUSALS)).toContain(code);
 });
 
-test("the text shows the old and the new behavior", () => {
+test("the text groups the changes by kind, and shows the new and the old behavior", () => {
   const text = writeChanges([
     {
       version: "9.0.0",
       changes: [
-        { subject: "Colours", was: "Grey.", now: "Blue." },
-        { subject: "Sounds", was: null, now: "A bell." },
+        { kind: "fixed", subject: "Colors", was: "Gray.", now: "Blue." },
+        { kind: "added", subject: "Sounds", was: null, now: "A bell." },
+        { kind: "fixed", subject: "Smells", was: null, now: "None." },
       ],
       codesAdded: ["bell_broken"],
       codesRemoved: ["too_grey", "too_dull"],
@@ -37,16 +38,23 @@ test("the text shows the old and the new behavior", () => {
   ]);
   expect(text).toBe(`Version 9.0.0
 
-  Colours
-    was: Grey.
-    now: Blue.
+Added
 
   Sounds
-    now: A bell.
+    A bell.
 
-  Error codes added: bell_broken
+Fixed
 
-  Error codes removed: too_grey, too_dull
+  Colors
+    Blue.
+    Before: Gray.
+
+  Smells
+    None.
+
+Error codes added: bell_broken
+
+Error codes removed: too_grey, too_dull
 `);
   expect(writeChanges([])).toBe("No changes.\n");
 });

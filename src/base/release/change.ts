@@ -21,7 +21,8 @@ import v0_16_0 from "../../../changes/0.16.0.json" with { type: "json" };
 import v0_17_0 from "../../../changes/0.17.0.json" with { type: "json" };
 import type { Release } from "./release.ts";
 
-export const RELEASES: readonly [Release, ...Release[]] = [
+/** TypeScript reads `kind` in a JSON file as any text. A test checks the files against the shape. */
+export const RELEASES = [
   v0_17_0,
   v0_16_0,
   v0_15_0,
@@ -39,7 +40,7 @@ export const RELEASES: readonly [Release, ...Release[]] = [
   v0_3_0,
   v0_2_0,
   v0_1_0,
-];
+] as readonly [Release, ...Release[]];
 
 /** The version of this service: the newest release's. */
 export const VERSION: string = RELEASES[0].version;

@@ -1,6 +1,6 @@
 /** Reads the change feed: lists the releases after a version and writes them as text. */
 import { RELEASES } from "./change.ts";
-import type { Release } from "./release.ts";
+import { groupChanges, type Release } from "./release.ts";
 
 /** Lists the releases newer than `since` (such as `1.2.3`), newest first, or all without `since`. Returns null if `since` is not a version. */
 export function listChanges(since?: string): readonly Release[] | null {
@@ -18,14 +18,16 @@ export function writeChanges(releases: readonly Release[]): string {
 
 function writeRelease(release: Release): string {
   const lines = [`Version ${release.version}`];
-  for (const { subject, was, now } of release.changes) {
-    lines.push("", `  ${subject}`);
-    if (was !== null) lines.push(`    was: ${was}`);
-    lines.push(`    now: ${now}`);
+  for (const { heading, changes } of groupChanges(release.changes)) {
+    lines.push("", heading);
+    for (const { subject, was, now } of changes) {
+      lines.push("", `  ${subject}`, `    ${now}`);
+      if (was !== null) lines.push(`    Before: ${was}`);
+    }
   }
-  if (release.codesAdded.length > 0) lines.push("", `  Error codes added: ${release.codesAdded.join(", ")}`);
+  if (release.codesAdded.length > 0) lines.push("", `Error codes added: ${release.codesAdded.join(", ")}`);
   if (release.codesRemoved.length > 0)
-    lines.push("", `  Error codes removed: ${release.codesRemoved.join(", ")}`);
+    lines.push("", `Error codes removed: ${release.codesRemoved.join(", ")}`);
   return `${lines.join("\n")}\n`;
 }
 

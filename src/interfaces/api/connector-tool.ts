@@ -168,7 +168,7 @@ export const TOOLS: readonly Tool[] = [
     "GET /changes.json",
     "changes",
     "What each release changed",
-    "Lists what each release of the service changed, newest first: as it was, as it is now, error codes added and removed.",
+    "Lists what each release of the service changed, newest first: its kind, the behavior before and now, error codes added and removed.",
   ),
 ];
 
