@@ -27,7 +27,7 @@ export const TROUBLES = {
   },
   sale_nobody: {
     when: "An event that was to give somebody a product or a plan, or to take it back, found nobody, so that what was paid or paid back changed nothing.",
-    todo: "Read with relay events show which key of the map was tried. Add the person (relay people invite), file the token for them (relay people file-token) or correct the map, then replay the event: it is over when none that found nobody is left; where 250,000 failed events or more are kept that is not looked for, so resolve the alert. Where such events are none of yours, leave them out by the relay's when, and resolve the alert.",
+    todo: "Read with relay events show which key of the map was tried. Add the person (relay people invite), file the token for them (relay people add-token) or correct the map, then replay the event: it is over when none that found nobody is left; where 250,000 failed events or more are kept that is not looked for, so resolve the alert. Where such events are none of yours, leave them out by the relay's when, and resolve the alert.",
   },
   sale_suspended: {
     when: "A payment was recorded for somebody who is suspended, so that they may not use what was paid for.",

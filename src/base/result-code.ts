@@ -10,7 +10,7 @@ import { WARNINGS } from "./warning-code.ts";
 export const RESULTS = {
   person_not_found: {
     when: "The event's person key resolved to nobody, or an action needs a person and the event has none.",
-    todo: "Compare the map's person key with what the event carries; file the token (relay people file-token) or add the person (relay people invite), in the dashboard as well, then replay the event with relay events replay.",
+    todo: "Compare the map's person key with what the event carries; file the token (relay people add-token) or add the person (relay people invite), in the dashboard as well, then replay the event with relay events replay.",
   },
   person_erased: {
     when: "The event's person was erased after the event arrived.",
@@ -193,7 +193,7 @@ interface Explained {
 }
 
 const SEE_MAILS =
-  "See with relay emails list what became of it: a mail that failed goes with a replay of its event (relay events replay), one whose end is unknown with relay emails send-again.";
+  "See with relay emails list what became of it: a mail that failed goes with a replay of its event (relay events replay), one whose end is unknown with relay emails resend.";
 
 const MAIL = Object.fromEntries(
   Object.entries(MAIL_TROUBLES).map(([code, when]) => [code, { when, todo: SEE_MAILS }]),

@@ -53,9 +53,9 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("stores a token once, from the line or from standard input, shows it, and removes it", async () => {
     const filed = `The token is filed for ${ADA}: an event that brings it finds them from now on.`;
-    expect(await told(`people file-token ${ADA} tok-1`)).toEqual([0, filed]);
-    expect(await told(`people file-token ${ADA}`, " tok-2\n")).toEqual([0, filed]);
-    expect(await told(`people file-token ${ada} tok-1`)).toEqual([0, `The token was filed for ${ada} already: nothing changed.`]);
+    expect(await told(`people add-token ${ADA} tok-1`)).toEqual([0, filed]);
+    expect(await told(`people add-token ${ADA}`, " tok-2\n")).toEqual([0, filed]);
+    expect(await told(`people add-token ${ada} tok-1`)).toEqual([0, `The token was filed for ${ada} already: nothing changed.`]);
     const { said } = await run(`people show ${ADA}`);
     expect(said).toMatch(/^ {2}token {5}tok-1 since \d/m);
     expect(said).toMatch(/^ {2}token {5}tok-2 since \d/m);
@@ -73,8 +73,8 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("rejects an invalid token, and changes nothing", async () => {
     await running.api("POST", "/persons", { email: BOB });
-    await run(`people file-token ${ADA} tok-1`);
-    expect(await told(`people file-token ${BOB} tok-1`)).toEqual([
+    await run(`people add-token ${ADA} tok-1`);
+    expect(await told(`people add-token ${BOB} tok-1`)).toEqual([
       1,
       "`token` is filed for another person, and a token names one person only: take it back from them first, in the dashboard or with relay people remove-token.",
     ]);
@@ -86,15 +86,15 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
       2,
       `<token> is not given and standard input was empty: write it behind the person, or relay people remove-token ${ADA} < file.`,
     ]);
-    expect(await told(`people file-token ${ADA} ${"x".repeat(1_000)}`)).toEqual([1, expect.stringContaining("`token` is not valid")]);
-    expect(await told("people file-token eve@example.com tok-3")).toEqual([1, expect.stringContaining("exists in this environment")]);
+    expect(await told(`people add-token ${ADA} ${"x".repeat(1_000)}`)).toEqual([1, expect.stringContaining("`token` is not valid")]);
+    expect(await told("people add-token eve@example.com tok-3")).toEqual([1, expect.stringContaining("exists in this environment")]);
     expect((await now()).tokens).toMatchObject([{ token: "tok-1" }]);
   });
 
   test("prints the stored and removed token with --json", async () => {
-    const filed = JSON.parse((await run(`people file-token ${ADA} tok-1 --json`)).said);
+    const filed = JSON.parse((await run(`people add-token ${ADA} tok-1 --json`)).said);
     expect(filed).toEqual({ person: ada, token: (await now()).tokens[0], filed: true });
-    expect(JSON.parse((await run(`people file-token ${ADA} tok-1 --json`)).said)).toEqual({ ...filed, filed: false });
+    expect(JSON.parse((await run(`people add-token ${ADA} tok-1 --json`)).said)).toEqual({ ...filed, filed: false });
     expect(JSON.parse((await run(`people remove-token ${ADA} tok-1 --json`)).said)).toEqual({ person: ada, removed: true });
   });
 
@@ -116,7 +116,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event already: nothing changed.`]);
     await run(`people stop-mail ${ADA}`);
     expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event again; what was skipped meanwhile is not sent now.`]);
-    expect(await told("emails stopped")).toEqual([0, "Nobody stopped mail of kind event."]);
+    expect(await told("emails stopped")).toEqual([0, "No person stopped mail of kind event."]);
     const who = { actor: ACTOR, target: `person:${ada}` };
     expect(await audited("person.mail_stopped")).toMatchObject([who, who]);
     expect(await audited("person.mail_allowed")).toMatchObject([who, who]);

@@ -157,11 +157,11 @@ describe("relay settings", () => {
   });
 
   const REFUSED: [string[], string, number, string][] = [
-    [["color", "red"], "", 2, "relay settings set knows no color: write one of held, processorSecret,"],
+    [["color", "red"], "", 2, "There is no setting color: write one of held, processorSecret,"],
     [["held", "maybe"], "", 2, 'held is "maybe": write on or off.'],
     [["held"], "", 2, "relay settings set held needs a value"],
     [["processorSecret", "oops_on_the_command_line_22"], "", 2, "is a secret: give it on standard input"],
-    [["processorSecret"], "", 2, "which was empty"],
+    [["processorSecret"], "", 2, "Standard input was empty"],
     [["processorSecret"], "short", 1, ""],
     [["mail.smtp", '{"host":"smtp.example.com","password":"x"}'], "", 2, "password is a secret"],
     [["alerts.relay_nothing", "on"], "", 1, "relay_nothing"],
@@ -212,9 +212,9 @@ describe("relay catalog", () => {
 
 describe("relay domain", () => {
   test("is set, and shown with the DNS record to create", async () => {
-    expect((await run("domain show")).told).toBe("No sender domain is set: relay domain set <domain> sets one.");
+    expect((await run("domain show")).told).toBe("There is no sender domain: relay domain set <domain> sets one.");
     const set = await run("domain set shop.example");
-    expect(set).toMatchObject({ code: 0, told: "Make this DNS record, then run relay domain verify." });
+    expect(set).toMatchObject({ code: 0, told: "Create this DNS record, then run relay domain verify." });
     expect((await run("domain show")).said).toBe(set.said);
     expect(set.said).toMatch(/^shop\.example {2}not verified\n {2}TXT {2}\S+shop\.example {2}\S+$/);
   });
@@ -231,7 +231,7 @@ describe("relay domain", () => {
     expect([silent.code, silent.told]).toEqual([
       1,
       expect.stringContaining(
-        "Without shop.example no mail leaves: relays' mail fails, and alerts stay on the dashboard.\nNothing was removed, because nobody is there to be asked: say relay domain remove --confirm shop.example to do it without being asked.",
+        "Without shop.example no mail leaves: mail of relays fails, and alerts appear only in the dashboard.\nNothing was removed, because nobody is there to be asked: say relay domain remove --confirm shop.example to do it without being asked.",
       ),
     ]);
     expect(await run("domain remove --confirm other.example")).toMatchObject({
@@ -242,17 +242,17 @@ describe("relay domain", () => {
     });
     expect(await run("domain remove --confirm shop.example")).toMatchObject({
       code: 0,
-      told: "shop.example is removed: no mail leaves until relay domain set names one and it is verified.",
+      told: "shop.example is removed. No mail leaves until relay domain set names a domain and it is verified.",
     });
     expect((await audited()).at(-1)).toBe("command line sender_domain.removed sender_domain:shop.example");
     const again = await run("domain remove --json");
-    expect([again.code, JSON.parse(again.said), again.told]).toEqual([0, { removed: null }, "No sender domain is set: nothing changed."]);
+    expect([again.code, JSON.parse(again.said), again.told]).toEqual([0, { removed: null }, "There is no sender domain: nothing changed."]);
   });
 });
 
 describe("relay problems and alerts", () => {
   test("are listed, and resolving an alert resolves its problem, with one audit row", async () => {
-    expect((await run("problems list")).told).toBe("No problem stands.");
+    expect((await run("problems list")).told).toBe("There is no problem now.");
     await within((store, environmentId) =>
       store.write("app", async (tx) => {
         const key = { environmentId, code: "relay_ignoring", target: "relay:orders", nowMs: NOW_MS } as const;
@@ -268,7 +268,7 @@ describe("relay problems and alerts", () => {
     const { id } = items.find(({ code }: { code: string }) => code === "relay_ignoring");
     expect(await run(`alerts resolve ${id}`)).toMatchObject({ code: 0, told: `${id} is resolved: relay_ignoring of relay:orders.` });
     expect((await audited()).at(-1)).toBe(`command line alert.resolved alert:${id}`);
-    expect((await run("problems list")).told).toBe("No problem stands.");
+    expect((await run("problems list")).told).toBe("There is no problem now.");
     expect(await run("alerts resolve alt_none")).toMatchObject({ code: 1, told: expect.stringContaining("relay alerts list") });
     expect((await run("alerts resolve --all")).told).toContain("relay_failed of relay:orders");
     expect((await run("alerts list")).told).toBe("No alert is open.");

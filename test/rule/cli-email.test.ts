@@ -56,10 +56,10 @@ describe("relay emails", () => {
   });
 
   test.each([
-    ["send-again without a verified sender domain", () => `emails send-again ${id}`, "verified sender domain"],
+    ["send-again without a verified sender domain", () => `emails resend ${id}`, "verified sender domain"],
     [
       "send-again of a mail that does not exist",
-      () => "emails send-again eml_none",
+      () => "emails resend eml_none",
       "There is no mail eml_none in this environment: relay emails list shows the ones there are.",
     ],
     ["a test mail to an address that is no owner's", () => "emails test --to eve@example.com", "no owner's"],
@@ -78,7 +78,7 @@ describe("relay emails", () => {
       ),
     );
     await store.close();
-    const { code, said } = await run(`emails send-again ${id}`);
+    const { code, said } = await run(`emails resend ${id}`);
     expect([code, said]).toEqual([1, expect.stringContaining("No SMTP server is set in this environment")]);
     expect((await run("emails list --state unknown")).said).toContain(id);
   });

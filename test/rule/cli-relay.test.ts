@@ -118,7 +118,7 @@ const absent: [line: string, words: string][] = [
   ["alerts resolve alt_x", "There is no alert alt_x in this environment: relay alerts list shows"],
   ["replays stop bulk_x", "There is no bulk replay bulk_x in this environment: relay replays list shows"],
   ["calls show call_x", 'There is no call "call_x" in this environment: relay requests list shows'],
-  ["emails send-again eml_x", "There is no mail eml_x in this environment: relay emails list shows"],
+  ["emails resend eml_x", "There is no mail eml_x in this environment: relay emails list shows"],
   ["people show nobody", 'No person "nobody" exists in this environment: relay people list shows'],
   ["replays start --yes", "No event matches, so nothing is replayed: relay events list --state dead shows"],
   ["backup copy.db --data-dir elsewhere", "elsewhere/relay.db: name the server's folder with --data-dir or RELAY_DATA_DIR."],
@@ -160,7 +160,7 @@ test("a new data directory gets its master key with the first secret, and not be
 test("shows the limits of the running server, and whose limits they are", async () => {
   const own = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(own.said).toMatch(/relaysPerEnvironment +33$/);
-  expect(own.told).toContain("this command's own RELAY_LIMIT_… variables");
+  expect(own.told).toContain("RELAY_LIMIT_… variables of this command");
   const forget = noteRunning(dataDir, {
     url: "https://relay.example.com",
     near: "http://127.0.0.1:1",
@@ -169,7 +169,7 @@ test("shows the limits of the running server, and whose limits they are", async 
   });
   const served = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(served.said).toMatch(/relaysPerEnvironment +44$/);
-  expect(served.told).toContain("the server here was started with");
+  expect(served.told).toContain("the limits with which the server started");
   expect(readFileSync(join(dataDir, "running.json"), "utf8")).not.toContain("secret");
   // A pause and a hold apply as soon as they are stored. The service checks the file once a second for work that it may resume.
   expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");

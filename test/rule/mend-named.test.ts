@@ -8,7 +8,7 @@ const MENDS: [code: string, command: string][] = [
   ["sale_suspended", "relay people activate"],
   ["person_not_found", "relay people invite"],
   ["relay_nobody", "relay people invite"],
-  ["sale_nobody", "relay people file-token"],
+  ["sale_nobody", "relay people add-token"],
   ["token_taken", "relay people remove-token"],
   ["credits_short", "relay people credits"],
   ["key_in_use", "relay people end"],

@@ -10,12 +10,12 @@ const GROUPS = {
   audit: "list",
   catalog: "list|set|delete",
   domain: "show|set|verify|remove",
-  emails: "list|stopped|send-again|test",
+  emails: "list|stopped|resend|test",
   events: "list|show|replay|retry|expunge|tail",
   files: "list|upload|download|delete",
   keys: "create|list|revoke",
   people:
-    "list|show|invite|grant|end|credits|set|suspend|activate|file-token|remove-token|stop-mail|allow-mail",
+    "list|show|invite|grant|end|credits|set|suspend|activate|add-token|remove-token|stop-mail|allow-mail",
   problems: "list",
   receipts: "list|record|refund",
   records: "list|show|set|delete",
@@ -28,7 +28,7 @@ const ALONE =
   "backup|changes|completion|config|dev|docs|doctor|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|status|sync|validate|whoami";
 /** The words that continue the sentence after a command. */
 const GOES_ON =
-  "after|again|and|anew|as|asks?|before|brings|by|copy|does|ends|finds|first|for|from|if|in|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|puts|runs?|says?|sets|shows?|signed|signs|so|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";
+  "after|again|and|anew|as|asks?|before|brings|by|copy|creates?|does|ends|finds|first|for|from|if|in|instead|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|prints?|puts|removes?|runs?|says?|sets|shows?|signed|signs|so|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";
 
 const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (?:${words})`), ALONE].join(
   "|",

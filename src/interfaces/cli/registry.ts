@@ -12,7 +12,7 @@ import { docs } from "./docs.ts";
 import { alertsList, alertsResolve, problemsList } from "./environment/alerts.ts";
 import { adminAudit, auditList } from "./environment/audit.ts";
 import { domainRemove, domainSet, domainShow, domainVerify } from "./environment/domain.ts";
-import { emailsList, emailsSendAgain, emailsStopped, emailsTest } from "./environment/emails.ts";
+import { emailsList, emailsResend, emailsStopped, emailsTest } from "./environment/emails.ts";
 import { keysCreate, keysList, keysRevoke } from "./environment/keys.ts";
 import { settingsGet, settingsSet } from "./environment/settings.ts";
 import { replaysList, replaysStart, replaysStop } from "./events/bulk-replay.ts";
@@ -33,7 +33,7 @@ import { peopleAllowMail, peopleStopMail } from "./people/mail.ts";
 import { peopleList, peopleShow } from "./people/people.ts";
 import { peopleSet } from "./people/set.ts";
 import { peopleActivate, peopleSuspend } from "./people/suspend.ts";
-import { peopleFileToken, peopleRemoveToken } from "./people/token.ts";
+import { peopleAddToken, peopleRemoveToken } from "./people/token.ts";
 import { relaysDelete } from "./relays/delete.ts";
 import { relaysFunnel, relaysList, relaysPause, relaysResume, relaysShow } from "./relays/relays.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relays/secrets.ts";
@@ -124,13 +124,13 @@ export const GROUPS: readonly Group[] = [
           peopleSet,
           peopleSuspend,
           peopleActivate,
-          peopleFileToken,
+          peopleAddToken,
           peopleRemoveToken,
           peopleStopMail,
           peopleAllowMail,
           emailsList,
           emailsStopped,
-          emailsSendAgain,
+          emailsResend,
           emailsTest,
         ],
       },

@@ -84,7 +84,7 @@ export async function alertUnknownMail(
     environmentId,
     code: "mail_unknown",
     target: `relay:${relayName}`,
-    message: `It is not known whether mail of ${relayName} left: ${ids.join(", ")}${more}. It is not sent again by itself; send again by hand what did not arrive, on the dashboard's Mail page or with relay emails send-again.`,
+    message: `It is not known whether mail of ${relayName} left: ${ids.join(", ")}${more}. It is not sent again by itself; send again by hand what did not arrive, on the dashboard's Mail page or with relay emails resend.`,
     count,
     nowMs,
   });

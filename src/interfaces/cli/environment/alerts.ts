@@ -14,9 +14,15 @@ import { sayList } from "../terminal/terminal.ts";
 
 export const problemsList: Command = {
   words: ["problems", "list"],
-  summary: "what is wrong now, with what to do about it",
+  summary: "list what is wrong now, and what to do about it",
   details: "Newest first.",
-  options: [{ name: "all", help: "those that are over too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  options: [
+    { name: "all", help: "also list problems that have ended" },
+    SINCE,
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
   examples: ["relay problems list", "relay problems list --all --since 7d"],
   async run(input, world) {
     const standing = !input.on("all");
@@ -35,16 +41,15 @@ export const problemsList: Command = {
         { heading: "OF", value: (one) => one.target },
         { heading: "WHAT", value: (one) => one.message, wrap: true },
       ],
-      none: "No problem stands.",
+      none: "There is no problem now.",
     });
   },
 };
 
 export const alertsList: Command = {
   words: ["alerts", "list"],
-  summary: "what the owner was told of and is still open",
-  details: "Newest first.",
-  options: [{ name: "all", help: "the resolved ones too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  summary: "list open alerts, newest first",
+  options: [{ name: "all", help: "also list resolved alerts" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts list", "relay alerts list --all --json"],
   async run(input, world) {
     const open = !input.on("all");
@@ -72,11 +77,11 @@ export const alertsList: Command = {
 
 export const alertsResolve: Command = {
   words: ["alerts", "resolve"],
-  summary: "say that alerts are seen to",
+  summary: "mark alerts as resolved",
   details:
-    "The problems they told of are cleared. Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
+    "This also ends their problems. Most alerts resolve automatically when their cause is gone and the dead events were replayed. Relay raises a new alert if the same thing happens again.",
   arguments: [{ name: "alert id", help: "as relay alerts list shows it, or its ending", many: true }],
-  options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...ANYWHERE],
+  options: [{ name: "all", help: "resolve every open alert" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
   async run(input, world) {
     const alerts = await withApi("write", input, world, (api) => resolveAlerts(api, input));
@@ -86,7 +91,7 @@ export const alertsResolve: Command = {
       world.tell(
         input.on("all")
           ? "No alert is open."
-          : "Nothing was resolved: name an alert by its id, as relay alerts list shows it, or give --all.",
+          : "No alert was resolved: name an alert by its id, as relay alerts list shows it, or write --all.",
       );
       return input.on("all") ? 0 : 1;
     }

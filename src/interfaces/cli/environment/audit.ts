@@ -16,13 +16,17 @@ const TIME = { of: (one: AuditView) => one.at, ordered: true };
 
 export const auditList: Command = {
   words: ["audit", "list"],
-  summary: "who changed what, with what it was before",
-  details: "Newest first; runs of relays with --runs.",
+  summary: "list who changed what, with the value before",
+  details: "The newest change is first.",
   options: [
-    { name: "actor", value: "<who>", help: "such as owner:ann@example.com, key:<id>, relay:<name>" },
-    { name: "action", value: "<what>", help: "such as relay.updated" },
-    { name: "target", value: "<thing>", help: "such as relay:<name>, person:<id>" },
-    { name: "runs", help: "runs of relays, instead of changes by people and keys" },
+    {
+      name: "actor",
+      value: "<who>",
+      help: "only changes by this actor: owner:ann@example.com, key:<id>, relay:<name>",
+    },
+    { name: "action", value: "<what>", help: "only this action, such as relay.updated" },
+    { name: "target", value: "<thing>", help: "only changes of this: relay:<name>, person:<id>" },
+    { name: "runs", help: "list the runs of relays instead of changes by people and keys" },
     SINCE,
     LIMIT,
     JSON_OUTPUT,
@@ -43,8 +47,8 @@ export const auditList: Command = {
 /** Lists the changes that belong to no environment: owners, their sessions, apps, sign-ins, backups. */
 export const adminAudit: Command = {
   words: ["admin", "audit"],
-  summary: "who changed what of the whole server",
-  details: "Owners, sessions, apps, backups.",
+  summary: "list who changed the server's owners and apps",
+  details: "These changes belong to no environment: owners, sessions, apps, sign-ins and backups.",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...DATA],
   examples: ["relay admin audit --since 7d"],
   async run(input, world) {
@@ -71,7 +75,7 @@ async function sayAudit(input: Input, world: World, changes: Listing<AuditView>)
       { heading: "TO", value: (one) => named(one.target, one.targetName) },
       { heading: "WHAT CHANGED", value: sayChanged },
     ],
-    none: "Nothing that matches was changed here.",
+    none: "No change matches.",
   });
 }
 

@@ -17,8 +17,8 @@ type DomainView = ReturnType<typeof viewSenderDomain>;
 
 export const domainShow: Command = {
   words: ["domain", "show"],
-  summary: "the domain that mail is sent from",
-  details: "With the DNS record that verifies it.",
+  summary: "show the sender domain and its DNS record",
+  details: "Mail leaves only from a verified domain.",
   options: OPTIONS,
   examples: ["relay domain show"],
   async run(input, world) {
@@ -30,18 +30,19 @@ export const domainShow: Command = {
     );
     if (domain !== null) return await say(input, world, domain);
     if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
-    world.tell("No sender domain is set: relay domain set <domain> sets one.");
+    world.tell("There is no sender domain: relay domain set <domain> sets one.");
   },
 };
 
 export const domainSet: Command = {
   words: ["domain", "set"],
-  summary: "set the domain that mail is sent from",
-  details: "Another one starts unverified; the words before the @ stay unless given.",
+  summary: "set the sender domain of mail",
+  details:
+    "A new domain must be verified before mail leaves. The words before the @ stay unless you give others.",
   arguments: [{ name: "domain", help: "such as example.com" }],
   options: [
-    { name: "event-word", value: "<word>", help: "before the @ of event mail; event unless set" },
-    { name: "account-word", value: "<word>", help: "before the @ of account mail; account unless set" },
+    { name: "event-word", value: "<word>", help: "the word before the @ of event mail" },
+    { name: "account-word", value: "<word>", help: "the word before the @ of account mail" },
     ...OPTIONS,
   ],
   examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
@@ -59,13 +60,13 @@ export const domainSet: Command = {
       async (api) => (await api.request<{ senderDomain: DomainView }>("PUT", PATH, sent)).senderDomain,
     );
     await say(input, world, domain);
-    if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
+    if (!domain.verified) world.tell("Create this DNS record, then run relay domain verify.");
   },
 };
 
 export const domainVerify: Command = {
   words: ["domain", "verify"],
-  summary: "look the sender domain's DNS record up now",
+  summary: "check the DNS record of the sender domain now",
   options: OPTIONS,
   examples: ["relay domain verify"],
   async run(input, world) {
@@ -80,14 +81,14 @@ export const domainVerify: Command = {
 
 export const domainRemove: Command = {
   words: ["domain", "remove"],
-  summary: "remove the sender domain: mail stops leaving",
+  summary: "remove the sender domain, and stop all mail",
   details:
-    "Relays' mail fails and alerts stay on the dashboard, until a domain is set and verified again. Set again it gets a new DNS record. To stop mail for a while and keep the domain: relay settings set mail.sends off.",
+    "Mail of relays then fails, and alerts appear only in the dashboard, until a domain is set and verified again. A domain that is set again needs a new DNS record. To stop mail for a while, run relay settings set mail.sends off instead.",
   options: [
     {
       name: "confirm",
       value: "<domain>",
-      help: "the domain once more, which removes it without asking; without it a terminal is asked",
+      help: "the domain again; confirms the removal without a question",
     },
     ...OPTIONS,
   ],
@@ -103,8 +104,8 @@ export const domainRemove: Command = {
     if (input.on("json")) world.say(writeJson({ removed }, 2));
     world.tell(
       removed === null
-        ? "No sender domain is set: nothing changed."
-        : `${removed} is removed: no mail leaves until relay domain set names one and it is verified.`,
+        ? "There is no sender domain: nothing changed."
+        : `${removed} is removed. No mail leaves until relay domain set names a domain and it is verified.`,
     );
   },
 };
@@ -112,7 +113,9 @@ export const domainRemove: Command = {
 async function requireMeant(input: Input, world: World, domain: string): Promise<void> {
   requireSame(input, "sender domain", domain);
   if (input.given("confirm")) return;
-  world.tell(`Without ${domain} no mail leaves: relays' mail fails, and alerts stay on the dashboard.`);
+  world.tell(
+    `Without ${domain} no mail leaves: mail of relays fails, and alerts appear only in the dashboard.`,
+  );
   const line = `relay domain remove --confirm ${domain}`;
   await requireYes(world, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });
 }

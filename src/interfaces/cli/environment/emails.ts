@@ -19,12 +19,12 @@ const SEND_OPTIONS = [...ANYWHERE, BASE_URL, ALLOW_PRIVATE];
 
 export const emailsList: Command = {
   words: ["emails", "list"],
-  summary: "list mail with what became of it, newest first",
+  summary: "list mail with its state, newest first",
   options: [
     {
       name: "person",
       value: "<address, id or token>",
-      help: "only what went to this person; somebody unknown is an error",
+      help: "only mail to this person; an unknown person is an error",
     },
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", "), of: EMAIL_STATES },
     SINCE,
@@ -54,9 +54,9 @@ export const emailsList: Command = {
 
 export const emailsStopped: Command = {
   words: ["emails", "stopped"],
-  summary: "list who wants no more mail of kind event",
+  summary: "list people who stopped mail of kind event",
   details:
-    "By the link that such a mail carries, or by relay people stop-mail. Mail of kind account goes to them all the same.",
+    "A person stops it with the link in such a mail, or you do with relay people stop-mail. They still get mail of kind account.",
   options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay emails stopped"],
   async run(input, world) {
@@ -67,20 +67,21 @@ export const emailsStopped: Command = {
         { heading: "ADDRESS", value: (stop) => stop.email, raw: true },
         { heading: "ID", value: (stop) => stop.person },
       ],
-      none: "Nobody stopped mail of kind event.",
+      none: "No person stopped mail of kind event.",
     });
   },
 };
 
-export const emailsSendAgain: Command = {
-  words: ["emails", "send-again"],
-  summary: "send mail again whose end is unknown",
-  details: "Mail that failed is sent by a replay of its event: relay events replay.",
+export const emailsResend: Command = {
+  words: ["emails", "resend"],
+  aliases: [["emails", "send-again"]],
+  summary: "send mail of an unknown result again",
+  details: "To send failed mail again, replay its event with relay events replay.",
   arguments: [
     { name: "mail id", help: "as relay emails list --state unknown shows it, or its ending", many: true },
   ],
   options: SEND_OPTIONS,
-  examples: ["relay emails send-again 1f09b2e4"],
+  examples: ["relay emails resend 1f09b2e4"],
   async run(input, world) {
     const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
       let code = 0;
@@ -101,9 +102,9 @@ export const emailsSendAgain: Command = {
 
 export const emailsTest: Command = {
   words: ["emails", "test"],
-  summary: "mail an owner a test of the mail settings",
+  summary: "send a test mail to an owner",
   options: [
-    { name: "to", value: "<address>", otherwise: "the first owner's", help: "an owner's e-mail address" },
+    { name: "to", value: "<address>", otherwise: "the first owner's", help: "an owner's email address" },
     ...SEND_OPTIONS,
   ],
   examples: ["relay emails test --to you@example.com"],
@@ -121,7 +122,7 @@ export const emailsTest: Command = {
 
 /** Reports the result. The exit code is 0 if the mail server accepted the mail, or the mailbox of local development stored it. */
 function sayEnd(world: World, { id, to, state, message }: EmailView): number {
-  const end = state === "mailbox" ? "kept here, as local development sends nothing" : state;
+  const end = state === "mailbox" ? "stored in the mailbox, because local development sends no mail" : state;
   world.say(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
   return state === "sent" || state === "mailbox" ? 0 : 1;
 }

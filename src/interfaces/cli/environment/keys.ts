@@ -22,20 +22,20 @@ import { sayList } from "../terminal/terminal.ts";
 
 export const keysCreate: Command = {
   words: ["keys", "create"],
-  summary: "make an API key, shown once",
-  details: "It is written to standard output once.",
+  summary: "create an API key",
+  details: "The command prints the key to standard output. The key is shown only once.",
   options: [
     APP,
     ENVIRONMENT,
-    { name: "name", value: "<text>", otherwise: "command line", help: "what uses the key" },
+    { name: "name", value: "<text>", otherwise: "command line", help: "a name for the key's user" },
     {
       name: "kind",
       value: "<secret|app>",
       otherwise: "secret",
-      help: "secret keys are for servers, app keys for browsers",
+      help: "secret for servers, app for browsers",
       of: ["secret", "app"],
     },
-    { name: "origin", value: "<https://host>", list: true, help: "web origins an app key works from" },
+    { name: "origin", value: "<https://host>", list: true, help: "the web origins where an app key works" },
     JSON_OUTPUT,
     ...DATA,
   ],
@@ -95,7 +95,7 @@ export const keysList: Command = {
         { heading: "LAST USED", value: (key) => key.lastUsedAt ?? "never" },
         { heading: "ENDS", value: (key) => key.expiresAt ?? "" },
       ],
-      none: "No keys yet: relay keys create makes one.",
+      none: "There are no keys yet: relay keys create creates one.",
     });
   },
 };
@@ -107,7 +107,7 @@ function stateOf({ revokedAt, expiresAt }: KeyView, nowMs: number): string {
 
 export const keysRevoke: Command = {
   words: ["keys", "revoke"],
-  summary: "revoke an API key, at once and for good",
+  summary: "revoke an API key permanently",
   arguments: [{ name: "key id", help: "as relay keys list shows it, or its ending" }],
   options: OF_ENVIRONMENT,
   examples: ["relay keys revoke 7c44d0b1"],

@@ -21,18 +21,18 @@ type Kind = "switch" | "text" | "secret" | "json";
 
 /** The settings that can be set, with the names of `PUT …/settings`. The switches of alerts are not listed. */
 const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
-  held: { kind: "switch", help: "on keeps what arrives and runs nothing; off runs each relay's in order" },
-  processorSecret: { kind: "secret", help: "of the scheme processor; none removes it" },
-  "mail.sends": { kind: "switch", help: "off keeps every mail back" },
+  held: { kind: "switch", help: "on stores events and runs none; off runs the waiting events in order" },
+  processorSecret: { kind: "secret", help: "the secret of the scheme processor; none removes it" },
+  "mail.sends": { kind: "switch", help: "off sends no mail" },
   "mail.fromName": { kind: "text", help: "the name before the sender's address; none removes it" },
-  "mail.replyTo": { kind: "text", help: "where answers go; none removes it" },
+  "mail.replyTo": { kind: "text", help: "the address for replies; none removes it" },
   "mail.smtp": {
     kind: "json",
-    help: '{ "host": …, "port": …, "security": "starttls", "username": … }; its password from standard input',
+    help: '{ "host": …, "port": …, "security": "starttls", "username": … }; give the password on standard input',
   },
-  "receipts.collection": { kind: "text", help: "the collection that receipts are written to; none" },
-  "connector.writes": { kind: "switch", help: "off: assistants only read; see relay mcp" },
-  "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
+  "receipts.collection": { kind: "text", help: "the collection for receipts; none removes it" },
+  "connector.writes": { kind: "switch", help: "off lets assistants only read; see relay mcp" },
+  "signin.invitedOnly": { kind: "switch", help: "on lets only known people sign in" },
 };
 const PATH = "/settings";
 const ALERTS = "alerts.";
@@ -40,18 +40,16 @@ const HELP = Object.entries(NAMES).map(([name, { help }]) => `  ${name}: ${help}
 
 export const settingsGet: Command = {
   words: ["settings", "get"],
-  summary: "an environment's settings, and its caps",
+  summary: "show the settings and limits of an environment",
   details:
-    "No secret is ever shown. The caps are those that the server here was started with; where none runs, those of this command's own RELAY_LIMIT_… variables.",
+    "Secrets are never shown. The limits are those of the server that runs here. Without a server they come from the RELAY_LIMIT_… variables of this command.",
   arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
   options: [JSON_OUTPUT, BASE_URL, ...ANYWHERE],
   examples: ["relay settings get", "relay settings get mail --json"],
   async run(input, world) {
     const { settings, limits } = await withApi("read", input, world, async (api) => ({
       settings: (await api.request<{ settings: SettingsView }>("GET", PATH)).settings,
-      limits: api.isLocal
-        ? tellLimits(input, world)
-        : "The limits are those that the server was started with.",
+      limits: api.isLocal ? tellLimits(input, world) : "These are the limits with which the server started.",
     }));
     const wanted = input.positionals[0];
     const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
@@ -65,7 +63,7 @@ export const settingsGet: Command = {
           { heading: "SETTING", value: ([name = ""]) => name },
           { heading: "VALUE", value: ([, value = ""]) => value, wrap: true },
         ],
-        none: "Nothing is set.",
+        none: "There is no setting.",
       });
     if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(limits);
   },
@@ -78,23 +76,24 @@ function shownAs(name: string): string {
 
 function tellLimits(input: Input, world: World): string {
   return readRunningLimits(readDataDir(input, world)) === null
-    ? "The limits are those that this command's own RELAY_LIMIT_… variables give: no server that runs here has noted its own."
-    : "The limits are those that the server here was started with.";
+    ? "No server runs here, so these limits come from the RELAY_LIMIT_… variables of this command."
+    : "These are the limits with which the server started.";
 }
 
 export const settingsSet: Command = {
   words: ["settings", "set"],
   summary: "change one setting",
   details: [
-    "Takes one of these names, and alerts.<code> (relay settings get shows them) with on or off:",
+    "Names of settings:",
     ...HELP,
-    "Caps are no settings of an environment: start the server with RELAY_LIMIT_… variables.",
+    "  alerts.<code>: on or off; relay settings get lists them",
+    "Limits are not settings. To raise one, start the server with its RELAY_LIMIT_… variable.",
   ].join("\n"),
   arguments: [
-    { name: "name", help: "one of the names below", of: Object.keys(NAMES) },
+    { name: "name", help: "one of the names above", of: Object.keys(NAMES) },
     {
       name: "value",
-      help: "on, off, a text, JSON, or none; a secret comes on standard input",
+      help: "on, off, a text, JSON or none; give a secret on standard input",
       optional: true,
     },
   ],
@@ -138,7 +137,7 @@ async function readValue(name: string, text: string | undefined, world: World): 
   const kind = kindOf(name);
   if (kind === undefined) {
     throw new UsageError(
-      `relay settings set knows no ${name}: write one of ${Object.keys(NAMES).join(", ")}, or alerts.<code>.`,
+      `There is no setting ${name}: write one of ${Object.keys(NAMES).join(", ")}, or alerts.<code>.`,
     );
   }
   if (kind === "secret") {
@@ -148,7 +147,7 @@ async function readValue(name: string, text: string | undefined, world: World): 
     const secret = (await world.readInput()).trim();
     if (secret !== "") return secret;
     throw new UsageError(
-      `${name} is read from standard input, which was empty: relay settings set ${name} < file.`,
+      `Standard input was empty: give the secret as in relay settings set ${name} < file.`,
     );
   }
   if (text === undefined)

@@ -1,5 +1,5 @@
 /**
- * Files and removes store account tokens (`relay people file-token`, `remove-token`), as the person's page in the dashboard does. An app
+ * Files and removes store account tokens (`relay people add-token`, `remove-token`), as the person's page in the dashboard does. An app
  * store's purchase finds its person by such a token. The command reads an absent token from stdin, so the shell history does not contain
  * it.
  */
@@ -25,19 +25,20 @@ interface Filed {
   filed: boolean;
 }
 
-export const peopleFileToken: Command = {
-  words: ["people", "file-token"],
+export const peopleAddToken: Command = {
+  words: ["people", "add-token"],
+  aliases: [["people", "file-token"]],
   summary: "file a store account token for somebody",
   details:
     "An app store's event finds its person by it, where the relay's map names person_token. A token names one person, and never moves to another by itself. Standard input keeps it out of the shell's history.",
   arguments: ARGUMENTS,
   options: OPTIONS,
   examples: [
-    "relay people file-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a",
-    "relay people file-token ada@example.com < token.txt",
+    "relay people add-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a",
+    "relay people add-token ada@example.com < token.txt",
   ],
   async run(input, world) {
-    const [name, token] = [input.first(), await readToken(input, world, "file-token")];
+    const [name, token] = [input.first(), await readToken(input, world, "add-token")];
     const made = await withApi<Filed>("write", input, world, async (api) => {
       const { id: person } = await findPerson(api, name);
       const of = `/persons/${encodeURIComponent(person)}`;
