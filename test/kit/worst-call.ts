@@ -312,6 +312,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "POST {E}/persons/:id/tokens/remove": send("POST", `${E}/persons/${person}/tokens/remove`, { token: long }),
   "GET {E}/persons/:id/access": get(`${E}/persons/${person}/access`),
   "GET {E}/persons/:id/access/:entitlement": get(`${E}/persons/${person}/access/access:e1`),
+  "DELETE {E}/persons/:id/access/:entitlement": send("DELETE", `${E}/persons/${person}/access/access:e1`, {}),
   "GET {E}/persons/access/:entitlement": get(`${E}/persons/access/access:e1?email=${encodeURIComponent(`a@${long}`)}`),
   "POST {E}/sessions/verify": send("POST", `${E}/sessions/verify`, { token: `ps_${"x".repeat(43)}` }),
   "GET {E}/persons/:id/grants": list(`/persons/${person}/grants`),

@@ -22,6 +22,8 @@ import {
   resolveEntitlementKey,
 } from "../../shop/people/entitlement.ts";
 import { findPersonByEmail, readSentAddress, requirePerson } from "../../shop/people/person.ts";
+import { endHoldingManually } from "../../shop/selling/holding-end.ts";
+import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
 export const grantRoutes = [
@@ -47,6 +49,25 @@ export const grantRoutes = [
       const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
       const holding = { environmentId, personId: params.id, entitlement, nowMs };
       return viewAccess(status, await checkAccess(tx, holding));
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/persons/:id/access/:entitlement",
+    summary:
+      "Ends a person's plan of this name with its grants, and up to 50 live grants of the entitlement, in one transaction.",
+    answer: Type.Object({
+      /** Null if the name is not the person's plan. */
+      subscription: orNull(subscriptionView),
+      /** The ids of the ended grants. */
+      grants: Type.Array(Type.String()),
+      /** True if more grants are live: send the request again. */
+      more: Type.Boolean(),
+    }),
+    async write(tx, { change, params }) {
+      const ended = await endHoldingManually(tx, change, params.id, params.entitlement);
+      const { subscription } = ended;
+      return { ...ended, subscription: subscription === null ? null : viewSubscription(subscription) };
     },
   }),
   environmentRoute({

@@ -222,6 +222,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "DELETE {E}/persons/:id/tokens/:token": { params: { ...PERSON, token: "store-account-8" } },
   "GET {E}/persons/:id/access": { params: PERSON },
   "GET {E}/persons/:id/access/:entitlement": { params: { ...PERSON, entitlement: "access:members" } },
+  "DELETE {E}/persons/:id/access/:entitlement": { params: { ...PERSON, entitlement: "access:beta" } },
   "GET {E}/persons/access/:entitlement": {
     params: { entitlement: "access:members" },
     query: "?email=ada%40example.com",

@@ -3,7 +3,6 @@
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { ENTITLEMENT_NAME } from "../../../base/shape.ts";
-import type { GrantView } from "../../../shop/people/access-grant.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
 import { refuseMisread } from "../api/read-answer.ts";
@@ -49,28 +48,22 @@ export const peopleEnd: Command = {
 
 async function endHolding(api: Api, name: string, what: string): Promise<Ended> {
   const { id } = await findPerson(api, name);
-  const of = `/persons/${encodeURIComponent(id)}`;
-  type Now = { person: { id: string }; subscription: { id: string; plan: string; billedBy: string } | null };
-  const { person, subscription: active } = await api.request<Now>("GET", of);
-  const subscription = active?.plan === what ? active : null;
-  if (subscription !== null)
-    await api.request("POST", `/subscriptions/${encodeURIComponent(subscription.id)}/end`);
-  const grants: string[] = [];
-  // A page shows only the newest grants, so the loop continues until none are left. A text that is no entitlement name has no grants.
-  for (let more = ENTITLEMENT_NAME.test(what); more; ) {
-    const path = `${of}/access/${encodeURIComponent(what)}`;
-    const held = await api.request<{ grants: GrantView[] }>("GET", path);
-    if (held.grants.some(({ id }) => grants.includes(id)))
-      throw refuseMisread(api.url, "still lists grants that it ended");
-    for (const grant of held.grants) await api.command("DELETE", `/grants/${encodeURIComponent(grant.id)}`);
-    grants.push(...held.grants.map((grant) => grant.id));
-    more = held.grants.length > 0;
+  const ended: Ended = { person: id, subscription: null, grants: [] };
+  // Any other text names neither a plan nor an entitlement.
+  if (!ENTITLEMENT_NAME.test(what)) return ended;
+  const path = `/persons/${encodeURIComponent(id)}/access/${encodeURIComponent(what)}`;
+  for (let more = true; more; ) {
+    const answer = await api.request<Omit<Ended, "person"> & { more: boolean }>("DELETE", path);
+    if (answer.grants.some((grant) => ended.grants.includes(grant)))
+      throw refuseMisread(api.url, "ends the same grants twice");
+    ended.grants.push(...answer.grants);
+    if (answer.subscription !== null) {
+      const { id, billedBy } = answer.subscription;
+      ended.subscription = { id, billedBy };
+    }
+    more = answer.more;
   }
-  return { person: person.id, subscription: shown(subscription), grants };
-}
-
-function shown(subscription: { id: string; billedBy: string } | null): Ended["subscription"] {
-  return subscription === null ? null : { id: subscription.id, billedBy: subscription.billedBy };
+  return ended;
 }
 
 function refuseNothing(name: string, what: string): Refusal {
