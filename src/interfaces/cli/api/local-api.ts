@@ -22,14 +22,32 @@ import type { World } from "../io.ts";
 import { DEFAULT_PORT, readBaseUrl, readServiceConfig } from "../service-option.ts";
 import { type Answered, Api, type Sent } from "./api.ts";
 
-/** Opens the API of an environment. With `writes`, a route that stores the first secret can create the master key. */
+/** What a request needs in addition to its environment. */
+interface Parts {
+  store: Store;
+  config: ServiceConfig;
+  input: Input;
+  world: World;
+  /** True if a route that stores the first secret can create the master key. */
+  writes: boolean;
+}
+
+/** Opens the API of an environment. */
 export async function openLocalApi(
   store: Store,
   environment: Environment,
-  { input, world, writes }: { input: Input; world: World; writes: boolean },
+  { input, world, writes }: Pick<Parts, "input" | "world" | "writes">,
 ): Promise<Api> {
-  const config = readConfig(environment, input, world);
-  return new LocalApi(environment, { store, config, input, world, writes }, await openSecrets(store, config));
+  const parts = { store, config: readConfig(environment, input, world), input, world, writes };
+  return new LocalApi(environment, parts, makeDeps(parts, await openSecrets(parts)));
+}
+
+/** Reads the configuration. The service that runs here sets the limits and the allowed private addresses; otherwise the command's own apply. */
+function readConfig({ name }: Environment, input: Input, world: World): ServiceConfig {
+  const config = readServiceConfig(name === "local" ? "local" : "server", input, world);
+  const limits = { ...config.limits, ...readRunningLimits(config.dataDir) };
+  const docsUrl = world.env.RELAY_DOCS_URL || null;
+  return { ...config, limits, docsUrl, allowPrivate: readAllowPrivate(input, world) };
 }
 
 class LocalApi extends Api {
@@ -39,12 +57,12 @@ class LocalApi extends Api {
   readonly #parts: Parts;
   #deps: HttpDeps;
 
-  constructor(environment: Environment, parts: Parts, opened: Sealer | NoSealer) {
+  constructor(environment: Environment, parts: Parts, deps: HttpDeps) {
     super(environment.appId, environment.name);
     this.url = parts.config.dataDir;
     this.origin = findOrigin(parts.config);
     this.#parts = parts;
-    this.#deps = makeDeps(parts, opened);
+    this.#deps = deps;
   }
 
   protected async send(sent: Sent): Promise<Answered> {
@@ -53,7 +71,8 @@ class LocalApi extends Api {
     } catch (error) {
       if (!(error instanceof MissingMasterKey) || !this.#parts.writes) throw error;
       // The first secret creates the key. The route stored nothing: it reads the sealer first, or its transaction was rolled back.
-      this.#deps = makeDeps(this.#parts, await openSealer(this.#parts.store, this.#parts.config));
+      const sealer = await openSealer(this.#parts.store, this.#parts.config);
+      this.#deps = makeDeps(this.#parts, { hasMasterKey: true, readSealer: () => sealer });
       return await this.#serve(sent);
     }
   }
@@ -76,67 +95,73 @@ class MissingMasterKey extends Refusal {
   }
 }
 
-/** Reads the configuration. The service that runs here sets the limits and the allowed private addresses; otherwise the command's own apply. */
-function readConfig({ name }: Environment, input: Input, world: World): ServiceConfig {
-  const config = readServiceConfig(name === "local" ? "local" : "server", input, world);
-  const limits = { ...config.limits, ...readRunningLimits(config.dataDir) };
-  const docsUrl = world.env.RELAY_DOCS_URL || null;
-  return { ...config, limits, docsUrl, allowPrivate: readAllowPrivate(input, world) };
+/** Seals and opens secrets. Most routes need no sealer, so only `readSealer` throws why there is none. */
+interface Secrets {
+  hasMasterKey: boolean;
+  readSealer(): Sealer;
 }
 
-/** The reason why secrets can be neither sealed nor opened. */
-interface NoSealer {
-  error: unknown;
-}
-
-/** Opens the secrets' sealer. Most routes need none, so a missing master key is reported only where a route reads the sealer. */
-async function openSecrets(store: Store, config: ServiceConfig): Promise<Sealer | NoSealer> {
+async function openSecrets({ store, config }: Parts): Promise<Secrets> {
   try {
     const key = await store.read((tx) => requireMasterKey(tx, config));
-    return key === null ? { error: new MissingMasterKey(config.dataDir) } : new Sealer(key);
+    if (key === null) throw new MissingMasterKey(config.dataDir);
+    const sealer = new Sealer(key);
+    return { hasMasterKey: true, readSealer: () => sealer };
   } catch (error) {
-    return { error };
+    const readSealer = (): never => {
+      throw error;
+    };
+    return { hasMasterKey: false, readSealer };
   }
 }
 
-interface Parts {
-  store: Store;
-  config: ServiceConfig;
-  input: Input;
-  world: World;
-  writes: boolean;
-}
+/** The parts that only a running service has. A route that reads one of them throws. */
+const SERVICE_PARTS = [
+  "receiver",
+  "metrics",
+  "liveChanges",
+  "manualBackup",
+  "leases",
+  "approvals",
+  "personSignin",
+  "clientWrites",
+  "signinCap",
+  "loginCap",
+] as const satisfies (keyof HttpDeps)[];
 
 /** Returns the public origin: the option's, the running service's or the default. */
 function findOrigin({ baseUrl, dataDir }: ServiceConfig): string {
   return baseUrl ?? readRunningUrl(dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
 }
 
-/** Builds the dependencies of the routes. A part that only a running service has throws when a route reads it. */
-function makeDeps({ store, config, input, world }: Parts, opened: Sealer | NoSealer): HttpDeps {
+/** Builds the dependencies of the routes. */
+function makeDeps({ store, config, input, world }: Parts, { hasMasterKey, readSealer }: Secrets): HttpDeps {
   const { clock } = world;
   const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
   const baseUrl = (): string => findOrigin(config);
-  const sealer = (): Sealer => {
-    if (opened instanceof Sealer) return opened;
-    throw opened.error;
-  };
-  return {
+  const deps: Omit<HttpDeps, (typeof SERVICE_PARTS)[number]> = {
     config,
     clock,
     store,
     log,
     baseUrl,
-    hasMasterKey: opened instanceof Sealer,
+    hasMasterKey,
     get sealer() {
-      return sealer();
+      return readSealer();
     },
     get relays() {
-      return new LiveRelays({ store, sealer: sealer(), baseUrl });
+      return new LiveRelays({ store, sealer: readSealer(), baseUrl });
     },
     get mailer() {
       const { allowPrivate, mode } = config;
-      const mail = { store, sealer: sealer(), clock, log, allowPrivate, baseUrl: () => readBaseUrl(input) };
+      const mail = {
+        store,
+        sealer: readSealer(),
+        clock,
+        log,
+        allowPrivate,
+        baseUrl: () => readBaseUrl(input),
+      };
       return createMailer({ ...mail, local: mode === "local" });
     },
     bodies: new BodyRoom(clock),
@@ -147,41 +172,13 @@ function makeDeps({ store, config, input, world }: Parts, opened: Sealer | NoSea
     // A server that runs here writes its recent requests within a second.
     writeRecentRequests: () => Promise.resolve(),
     projectFolder: null,
-    readManual: refuseAbsent,
-    checkReady: refuseAbsent,
-    get receiver() {
-      return refuseAbsent();
-    },
-    get metrics() {
-      return refuseAbsent();
-    },
-    get liveChanges() {
-      return refuseAbsent();
-    },
-    get manualBackup() {
-      return refuseAbsent();
-    },
-    get leases() {
-      return refuseAbsent();
-    },
-    get approvals() {
-      return refuseAbsent();
-    },
-    get personSignin() {
-      return refuseAbsent();
-    },
-    get clientWrites() {
-      return refuseAbsent();
-    },
-    get signinCap() {
-      return refuseAbsent();
-    },
-    get loginCap() {
-      return refuseAbsent();
-    },
+    readManual: throwAbsent,
+    checkReady: throwAbsent,
   };
+  const absent = Object.fromEntries(SERVICE_PARTS.map((name) => [name, { get: throwAbsent }]));
+  return Object.defineProperties(deps, absent) as HttpDeps;
 }
 
-function refuseAbsent(): never {
+function throwAbsent(): never {
   throw new Error("This route needs a running service, and a command has none.");
 }
