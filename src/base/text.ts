@@ -226,3 +226,10 @@ function opens(open: () => unknown): boolean {
     return false;
   }
 }
+
+const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
+
+/** Joins words as a sentence lists them: `a, b and c`. */
+export function joinWords(words: readonly string[]): string {
+  return conjunction.format(words);
+}

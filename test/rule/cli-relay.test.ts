@@ -119,6 +119,7 @@ const absent: [line: string, words: string][] = [
   ["replays stop bulk_x", "There is no bulk replay bulk_x in this environment: relay replays list shows"],
   ["calls show call_x", 'There is no call "call_x" in this environment: relay requests list shows'],
   ["emails resend eml_x", "There is no mail eml_x in this environment: relay emails list shows"],
+  ["events list --person nobody", '--person is not valid: No person "nobody" exists in this environment: relay people list shows'],
   ["people show nobody", 'No person "nobody" exists in this environment: relay people list shows'],
   ["replays start --yes", "No event matches, so nothing is replayed: relay events list --state dead shows"],
   ["backup copy.db --data-dir elsewhere", "elsewhere/relay.db: name the server's folder with --data-dir or RELAY_DATA_DIR."],

@@ -5,6 +5,7 @@
 import { type Clock, toIso } from "../../base/clock.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
+import { joinWords } from "../../base/text.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
@@ -110,8 +111,6 @@ export class CauseFinder {
   }
 }
 
-const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
-
 /** Formats when requests last verified. Asks about a rotation where nothing was changed here, but not for a single bad request among good ones. */
 function formatHistory(
   /** The time when a request last verified; 0 for never. */
@@ -128,7 +127,7 @@ function formatHistory(
   const until = `; until ${toIso(acceptedAt)} calls verified`;
   return changes.length === 0
     ? `${until}: was the secret rotated at the sender?`
-    : `${until}, and since then ${conjunction.format(changes)}`;
+    : `${until}, and since then ${joinWords(changes)}`;
 }
 
 /** Finds when the relay's definition and secret last changed here, and when a request last verified. */

@@ -29,7 +29,7 @@ import { DEFAULT_PORT } from "./service-option.ts";
 export function sayRefusal(error: unknown, line: readonly string[], world: World): void {
   const described = describeError(error);
   const { code } = described;
-  const message = maskPasswords(described.message);
+  const message = nameOption(maskPasswords(described.message), line);
   const extra = error instanceof Refusal ? error.extra : {};
   const docs = typeof extra.details?.docs === "string" ? extra.details.docs : docsOf(code, line, world);
   world.tell(message);
@@ -42,6 +42,12 @@ export function sayRefusal(error: unknown, line: readonly string[], world: World
     ...details,
   };
   world.say(writeJson({ code, message, docs, ...more }, 2));
+}
+
+/** Names the option that gave the refused field: `--person is not valid: …`. */
+function nameOption(message: string, line: readonly string[]): string {
+  const [, field = ""] = /^(\w+) is not valid:/.exec(message) ?? [];
+  return field !== "" && readOption(line, field) !== undefined ? `--${message}` : message;
 }
 
 /** Formats the code and where it is explained. `relay help` explains it without a running service too. */

@@ -5,7 +5,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
-import { decodeText } from "../../base/text.ts";
+import { decodeText, joinWords } from "../../base/text.ts";
 import { namesPlaceholder } from "./recipe.ts";
 import {
   findNearNames,
@@ -85,14 +85,12 @@ export async function diagnoseSignature(
   };
 }
 
-const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
-
 /** Formats a diagnosis so that it continues the cause of the rejection. "": nothing was found. */
 export function formatDiagnosis(
   { changes, secondsOld, similarHeaders, lacksHeader, hasProof }: SignatureDiagnosis,
   unmatched: boolean,
 ): string {
-  if (changes !== null && changes.length > 0) return `; it verifies with ${conjunction.format(changes)}`;
+  if (changes !== null && changes.length > 0) return `; it verifies with ${joinWords(changes)}`;
   if (changes !== null && secondsOld !== null) {
     const off = `; in all else it verifies, so the sender's clock or this server's is off by ${Math.abs(secondsOld)} seconds`;
     return secondsOld > 0 ? `${off}, or it is a call of that long ago, late on its way or sent again` : off;
@@ -101,7 +99,7 @@ export function formatDiagnosis(
   if (lacksHeader) {
     if (similarHeaders.length === 0) return "";
     const names = similarHeaders.map((name) => `\`${name}\``);
-    return `; of the headers that came ${conjunction.format(names)} ${names.length === 1 ? "is" : "are"} named most like it`;
+    return `; of the headers that came ${joinWords(names)} ${names.length === 1 ? "is" : "are"} named most like it`;
   }
   return hasProof || !unmatched ? "" : "; what came in its place does not have the form of a signature";
 }

@@ -31,7 +31,7 @@ export const eventsReplay: Command = {
   ],
   examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
   async run(input, world) {
-    if (input.on("plan")) return await formatPlan(input, world);
+    if (input.on("plan")) return await printPlan(input, world);
     const run = readIndexes(input);
     const id = await withApi("write", input, world, async (api) => {
       const id = await findEventId(api, input.first());
@@ -44,7 +44,7 @@ export const eventsReplay: Command = {
   },
 };
 
-async function formatPlan(input: Input, world: World): Promise<void> {
+async function printPlan(input: Input, world: World): Promise<void> {
   const plan = await withApi("read", input, world, async (api) => {
     const path = eventPath(await findEventId(api, input.first()));
     return (await api.request<{ plan: ReplayPlan }>("GET", `${path}/replay`)).plan;

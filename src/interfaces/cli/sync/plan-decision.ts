@@ -51,7 +51,7 @@ export async function decidePlan(
     if (isJson) world.say(writeJson({ ...plan, applied: false }, 2));
     return code;
   };
-  if (!isJson) formatPlan(plan, input.on("yes"), world);
+  if (!isJson) printPlan(plan, input.on("yes"), world);
   const refusal = plan.refusal ?? findRefusal(plan);
   if (refusal !== null) {
     const code = end(1);
@@ -105,7 +105,7 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
 };
 
 /** Prints each item that differs, with the fields that differ. A value from a file cannot break its line. */
-function formatPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
+function printPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
   for (const entry of entries) {
     const { state, diff } = entry;
     if (state === "unchanged") continue;

@@ -70,7 +70,7 @@ export const pull: Command = {
     const folder = await readFolder(serviceDir);
     const memory = await readMergeBase(serviceDir, server);
     const entries = selectEntries(planPull(folder, standing, memory), input.positionals);
-    if (!input.on("json")) formatPlan(entries, wish, world);
+    if (!input.on("json")) printPlan(entries, wish, world);
     const deeds = entries.map((entry) => pullActionOf(entry, wish));
     const left = deeds.filter((deed) => deed === "leave").length;
     const files = deeds.filter((deed) => deed === "write" || deed === "remove").length;
@@ -221,7 +221,7 @@ const SIGNS: Readonly<Record<PullEntry["state"], Sign>> = {
   unchanged: "=",
 };
 
-function formatPlan(entries: readonly PullEntry[], wish: PullOptions, world: World): void {
+function printPlan(entries: readonly PullEntry[], wish: PullOptions, world: World): void {
   for (const entry of entries) {
     const { state, path, diff, threeWay } = entry;
     if (state === "unchanged") continue;
