@@ -32,22 +32,22 @@ const SCREENS: Readonly<Record<string, string>> = {
   "events-panel": `events?open=${done?.id}`,
   event: `events/${done?.id}`,
   "event-dead": `events/${dead?.id}`,
-  calls: "calls",
+  requests: "requests",
   people: "people",
   person: `people/${person?.id}`,
-  records: "collections",
-  rows: "collections/orders",
-  "new-collection": "collections?new=invoices&relay=invoices",
-  selling: "selling",
+  records: "records",
+  rows: "records/orders",
+  "new-collection": "records?new=invoices&relay=invoices",
+  catalog: "catalog",
   mail: "mail",
-  attention: "attention",
-  audit: "audit",
+  alerts: "alerts",
+  audit: "audit-log",
   settings: "settings",
 };
 type Look = readonly [name: string, width: number, scheme: "light" | "dark"];
 /** The pages that docs/dashboard.md shows. */
 const SHOWN =
-  "home relay definition test events-panel event-dead calls person rows selling mail audit settings".split(
+  "home relay definition test events-panel event-dead requests person rows catalog mail audit settings".split(
     " ",
   );
 const LOOKS: Look[] = all

@@ -7,7 +7,7 @@ import { pagePath, readPlace } from "./base/place.ts";
 import { startRouting } from "./base/route.ts";
 import { startKeyboard } from "./component/keyboard.ts";
 import { Dashboard } from "./shell/dashboard.ts";
-import { ROOMS } from "./shell/navigation-pages.ts";
+import { SECTIONS } from "./shell/navigation-pages.ts";
 import { firstPlace } from "./shell/start.ts";
 import { applyTheme } from "./shell/theme.ts";
 
@@ -17,6 +17,6 @@ startLive();
 startKeyboard(() => {
   const known = session.get();
   const place = readPlace(location.pathname)?.place ?? (known === undefined ? null : firstPlace(known));
-  return new Map(place === null ? [] : ROOMS.map(({ letter, path }) => [letter, pagePath(place, path)]));
+  return new Map(place === null ? [] : SECTIONS.map(({ letter, path }) => [letter, pagePath(place, path)]));
 });
 render(html`<${Dashboard} />`, document.body);

@@ -124,7 +124,7 @@ test("an open page updates itself when its approval becomes void", async () => {
   for (const room of ["development", "production", "production/relays"]) {
     await page.goto(`${base}/apps/shop/${room}`);
     await page.getByText("A change of production waits for approval").waitFor();
-    expect(await page.getByText("Nothing needs you").count()).toBe(0);
+    expect(await page.getByText("Nothing needs attention").count()).toBe(0);
     await shoot(page, `approval-waits-${room.replace("/", "-")}`);
   }
   await page.getByRole("link", { name: "Look at it" }).click();

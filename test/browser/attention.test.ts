@@ -1,4 +1,4 @@
-/** Tests the Attention page: problems in words, and an alert that an owner resolves. */
+/** Tests the Alerts page: problems in words, and an alert that an owner resolves. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
@@ -19,58 +19,58 @@ beforeAll(async () => {
     await raiseProblem(tx, { ...key, message });
     await raiseAlert(tx, { ...key, message });
   });
-  await page.goto(at("attention"));
+  await page.goto(at("alerts"));
 });
 
-const tab = (name: string) => page.getByRole("navigation", { name: "Attention" }).getByRole("link", { name });
+const tab = (name: string) => page.getByRole("navigation", { name: "Alerts" }).getByRole("link", { name });
 
 test("shows a problem in words next to its code, and the navigation shows the same count", async () => {
-  const needs = page.getByRole("region", { name: "Needs you" });
+  const needs = page.getByRole("region", { name: "Needs attention" });
   await needs.getByText("ignores every call").waitFor();
   await needs.getByText("compare the relay's when").waitFor();
-  await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor();
+  await page.getByRole("navigation", { name: "Pages" }).getByLabel("1 open").waitFor();
 });
 
 test("an owner resolves an alert and is named next to it, its problem ends, and nothing needs attention", async () => {
-  await tab("Alerts").click();
+  await tab("All alerts").click();
   const alerts = page.getByRole("region", { name: "Alerts" });
   await alerts.getByRole("button", { name: "Resolve: Ignores every call, relay:orders" }).click();
   await alerts.getByText("by owner@localhost").waitFor();
   expect(await running.rows("SELECT cleared_at IS NULL AS standing FROM problem WHERE code = 'relay_ignoring'")).toEqual([{ standing: 0 }]);
-  await tab("Problems").click();
+  await tab("All problems").click();
   await page.getByText("No open problems").waitFor();
   await page.getByRole("combobox", { name: "State" }).selectOption("true");
   await page.getByRole("region", { name: "Problems" }).getByText("Over").waitFor();
-  await tab("Needs you").click();
-  await page.getByText("Nothing needs you").waitFor();
-  await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor({ state: "detached" });
+  await tab("Needs attention").click();
+  await page.getByText("Nothing needs attention").waitFor();
+  await page.getByRole("navigation", { name: "Pages" }).getByLabel("1 open").waitFor({ state: "detached" });
 });
 
-test("undelivered alert mails are reported on Home and Attention with a link to the mail server, until one is delivered", async () => {
+test("undelivered alert mails are reported on Home and Alerts with a link to the mail server, until one is delivered", async () => {
   const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'local' AND app_id = 'app_test'");
   const note = (outcome: MailOutcome) =>
     running.service.store.write("app", (tx) =>
       recordAlertMailOutcomes(tx, environment?.id ?? 0, { outcomes: [outcome], sinceMs: running.clock.now(), nowMs: running.clock.now() }),
     );
   await note({ kind: "failed", reason: "recipient_refused", message: "The mail server refused the recipient's address (550).", retry: false });
-  for (const room of ["", "attention"]) {
-    await page.goto(at(room));
-    const needs = page.getByRole("region", { name: "Needs you" });
+  for (const path of ["", "alerts"]) {
+    await page.goto(at(path));
+    const needs = page.getByRole("region", { name: "Needs attention" });
     await needs.getByRole("heading", { name: "Alerts are not mailed" }).waitFor();
     await needs.getByText("The last alert mail reached no owner.").waitFor();
-    await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor();
-    await shoot(page, `alerts-unmailed-${room || "home"}`);
+    await page.getByRole("navigation", { name: "Pages" }).getByLabel("1 open").waitFor();
+    await shoot(page, `alerts-unmailed-${path || "home"}`);
   }
   await page.getByRole("link", { name: "Look at the mail server" }).click();
   await page.getByRole("heading", { name: "Mail", exact: true }).waitFor();
   expect(page.url()).toContain("/mail?tab=server");
-  await page.goto(at("attention"));
+  await page.goto(at("alerts"));
   await note({ kind: "sent" });
-  await page.getByText("Nothing needs you").waitFor();
+  await page.getByText("Nothing needs attention").waitFor();
 });
 
 test("switches select the alerts, and whether they are mailed", async () => {
-  await tab("Switches").click();
+  await tab("Alert settings").click();
   await page.getByRole("checkbox", { name: "Silent relay_silent" }).click();
   await page.getByText("Off: Silent.").waitFor();
   await page.getByRole("checkbox", { name: "Mail alerts to the owners" }).click();
@@ -79,7 +79,7 @@ test("switches select the alerts, and whether they are mailed", async () => {
   expect([settings.alerts.relay_silent, settings.alerts.mail, settings.alerts.relay_failed]).toEqual([false, false, true]);
   await page.setViewportSize({ width: 360, height: 800 });
   for (const name of ["", "alerts", "problems", "switches"]) {
-    await page.goto(at(`attention?tab=${name}`));
+    await page.goto(at(`alerts?tab=${name}`));
     await page.locator("main :is(.table, .empty, .card)").first().waitFor();
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([name, width <= 360]).toEqual([name, true]);

@@ -27,7 +27,7 @@ const rows = page.locator(".audit-row");
 
 test("lists changes newest first, and the keyboard opens the values before and after", async () => {
   await page.goto(at("home"));
-  await page.getByRole("link", { name: "Audit" }).waitFor();
+  await page.getByRole("link", { name: "Audit log" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("u");
   await rows.first().getByText("person changed").waitFor();
@@ -44,7 +44,7 @@ test("lists changes newest first, and the keyboard opens the values before and a
 
 test("on a phone, a field's name is above its old and new value, without broken words or sideways scrolling", async () => {
   await page.setViewportSize({ width: 360, height: 780 });
-  await page.goto(at("audit"));
+  await page.goto(at("audit-log"));
   const fields = rows.first().locator(".audit-fields");
   await rows.first().locator("[data-row]").click();
   await fields.getByText("suspended", { exact: true }).waitFor();
@@ -74,13 +74,13 @@ test("filters are in the address, and the subject of a change is a link", async 
   await rows.first().getByRole("link", { name: "ada@example.com" }).first().click();
   await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
   await page.getByRole("link", { name: "What was done to them" }).click();
-  await page.waitForURL(/\/audit\?target=person/);
+  await page.waitForURL(/\/audit-log\?target=person/);
   await rows.getByText("person invited").waitFor();
 });
 
 test("changes of the whole server have a separate list, and their owner is a link", async () => {
   await page.getByRole("link", { name: "Whole server" }).click();
-  await page.waitForURL(/\/audit\?of=server$/);
+  await page.waitForURL(/\/audit-log\?of=server$/);
   await rows.getByText("owner removed").waitFor();
   await rows.first().locator("[data-row]").click();
   await rows
@@ -92,7 +92,7 @@ test("changes of the whole server have a separate list, and their owner is a lin
 });
 
 test("an empty list says that nothing was changed", async () => {
-  await page.goto(at("audit?target=relay:none"));
+  await page.goto(at("audit-log?target=relay:none"));
   await page.getByRole("heading", { name: "Nothing matches" }).waitFor();
 });
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
   secret = (await running.api("POST", "/relays", { definition: orders }, "local")).body.receiverSecret;
   const quiet = { ...orders, name: "quiet", trigger };
   await running.api("POST", "/relays", { definition: quiet }, "local");
-  await page.goto(at("calls"));
+  await page.goto(at("requests"));
 });
 
 const rows = page.locator(".calls > li");
@@ -50,7 +50,7 @@ test("filters by relay and outcome are in the address", async () => {
 });
 
 test("rejection causes can be selected in words, with their counts", async () => {
-  await page.goto(at("calls"));
+  await page.goto(at("requests"));
   await page.getByRole("combobox", { name: "Refused for" }).selectOption("bad_signature");
   await page.waitForURL(/code=bad_signature/);
   await page.waitForFunction(() => document.querySelectorAll(".calls > li").length === 1);
@@ -61,12 +61,12 @@ test("rejection causes can be selected in words, with their counts", async () =>
 test("a relay's page links to its requests, and g l opens all of them", async () => {
   await page.goto(at("relays/quiet"));
   await page.getByRole("link", { name: "All calls" }).click();
-  await page.waitForURL(/\/calls\?relay=quiet$/);
+  await page.waitForURL(/\/requests\?relay=quiet$/);
   await page.goto(at("relays"));
   await page.getByRole("link", { name: "quiet" }).waitFor();
   await page.keyboard.press("g");
-  await page.keyboard.press("l");
-  await page.waitForURL(/\/calls$/);
+  await page.keyboard.press("q");
+  await page.waitForURL(/\/requests$/);
 });
 
 test("the pages violate no content policy and log no error", () => {

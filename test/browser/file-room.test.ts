@@ -15,7 +15,7 @@ const BYTES = Buffer.from(Uint8Array.from({ length: 3_000 }, (_, at) => at % 256
 const HOSTILE = "<img src=x>.html";
 
 test("before the first file, the page says what files are and how to add one", async () => {
-  await page.goto(at("collections"));
+  await page.goto(at("records"));
   await page.getByRole("navigation", { name: "Records" }).getByRole("link", { name: "Files" }).click();
   await page.waitForURL(/tab=files/);
   await page.getByRole("heading", { name: "No files yet" }).waitFor();
@@ -59,10 +59,10 @@ test("a file in use by a record cannot be deleted and links to the record, and a
   const [, { id }] = (await api("GET", "/files")).items;
   await api("POST", "/collections", { name: "orders", kind: "shared", fields: { bill: { type: "file" } } });
   const { record } = await api("POST", "/collections/orders/records", { data: { bill: id } });
-  await page.goto(at(`collections/orders/${record.id}`));
+  await page.goto(at(`records/orders/${record.id}`));
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download the file" }).click()]);
   expect(readFileSync(await download.path())).toEqual(BYTES);
-  await page.goto(at("collections?tab=files"));
+  await page.goto(at("records?tab=files"));
   await page.getByRole("button", { name: "Delete… March bill.pdf" }).click();
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
   await dialog.getByText(`The record ${record.id} of orders holds this file`).waitFor();
@@ -76,7 +76,7 @@ test("a file in use by a record cannot be deleted and links to the record, and a
 
 test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
   await page.setViewportSize({ width: 360, height: 800 });
-  await page.goto(at("collections?tab=files"));
+  await page.goto(at("records?tab=files"));
   await page.locator("main .table").waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
   expect(complaints.filter((one) => !/40[09]/.test(one))).toEqual([]);

@@ -172,7 +172,7 @@ test("night five: a relay has been silent since Friday", async () => {
   await needs.getByRole("heading", { name: "orders: silent" }).waitFor();
   expect(await needs.innerText()).toMatch(/3 days ago.*received its last event at.*ask the sender whether it still sends/s);
   await visit.click(needs.getByRole("link", { name: "Open orders" }));
-  await page.getByText("No call came in the last 24 hours: ask the sender whether it sends, and to which URL").waitFor();
+  await page.getByText("No request arrived in the last 24 hours. Ask the sender to which URL it sends.").waitFor();
   await visit.click(page.getByRole("button", { name: "Import missed events…" }));
   const dialog = page.getByRole("dialog");
   const missed = Array.from({ length: 12 }, (_, at) => JSON.stringify(signedCall({ id: `missed_${at}` }))).join("\n");

@@ -44,7 +44,7 @@ test("after sign-in, it shows the place, the relay, the start, the cause, and th
   await running.drain();
   await page.goto(`${running.service.url}/`);
   await page.waitForURL(/\/production\/home$/);
-  const needs = page.getByRole("region", { name: "Needs you" });
+  const needs = page.getByRole("region", { name: "Needs attention" });
   await needs.getByRole("heading", { name: "orders: 200 events are dead" }).waitFor();
   const said = await needs.innerText();
   expect(said).toContain("in production");
@@ -62,15 +62,15 @@ test("after sign-in, it shows the place, the relay, the start, the cause, and th
 
 test("every environment with a problem is marked in the switch, with a word for screen readers", async () => {
   await page.goto(url("home", "development"));
-  await page.getByRole("button", { name: /Development: app and environment, 1 needs you in other environments, change/ }).click();
-  await page.getByRole("link", { name: "Production 1 needs you" }).click();
+  await page.getByRole("button", { name: /Development: app and environment, 1 needs attention in other environments, change/ }).click();
+  await page.getByRole("link", { name: "Production 1 needs attention" }).click();
   await page.waitForURL(/\/production\/home$/);
 });
 
 test("after the collection was created it says so, and one button replays all events", async () => {
   const fields = { order: { type: "text" } };
   await running.api("POST", "/collections", { name: "invoices", kind: "shared", fields }, "production");
-  const needs = page.getByRole("region", { name: "Needs you" });
+  const needs = page.getByRole("region", { name: "Needs attention" });
   await needs.getByText("replaying will probably work").waitFor();
   await needs.getByRole("button", { name: "Replay 200 events…" }).click();
   const dialog = page.getByRole("dialog");
@@ -105,7 +105,7 @@ test("a hold is shown, and one button releases it", async () => {
   const { version } = (await running.api("GET", "/settings", undefined, "production")).body.settings;
   await running.api("PUT", "/settings", { version, held: true }, "production");
   await page.goto(url("home"));
-  const needs = page.getByRole("region", { name: "Needs you" });
+  const needs = page.getByRole("region", { name: "Needs attention" });
   await needs.getByRole("heading", { name: "On hold" }).waitFor();
   await needs.getByRole("button", { name: "Release the hold" }).click();
   await needs.getByRole("heading", { name: "On hold" }).waitFor({ state: "detached" });

@@ -135,7 +135,7 @@ test("a narrow screen needs no sideways scrolling", async () => {
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([path, width <= 390]).toEqual([path, true]);
   }
-  await page.getByRole("button", { name: "Rooms" }).click();
+  await page.getByRole("button", { name: "Pages" }).click();
   await page.getByRole("link", { name: "Mail" }).click();
   await page.getByRole("heading", { name: "No mail yet" }).waitFor();
 });

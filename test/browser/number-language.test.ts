@@ -28,7 +28,7 @@ test("a count, the same count in a sentence, and a price use English format", as
   await api("PUT", "/products/premium", { soldThrough: { kind: "payment_link", url: "https://pay.example.com/premium" } });
   const { person } = (await api("POST", "/persons", { email: "ada@example.com" })).body;
   await api("POST", "/receipts", { ref: "pay_1", person: person.id, product: "premium", amountMinor: 129_950, currency: "EUR" });
-  await page.goto(at("selling?tab=receipts"));
+  await page.goto(at("catalog?tab=receipts"));
   await page.getByText("€1,299.50").waitFor();
   expect(complaints).toEqual([]);
 });

@@ -59,7 +59,7 @@ test("some letters find a relay, a collection and a page, arrows select, and Ent
   await field.fill("notes coll");
   await chosen.getByText("notes").waitFor();
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/collections\/notes$/);
+  await page.waitForURL(/\/records\/notes$/);
 });
 
 test("products and plans are found by name or title, and alerts by their words", async () => {
@@ -72,13 +72,13 @@ test("products and plans are found by name or title, and alerts by their words",
   await chosen.getByText(/^Alert · /).waitFor();
   expect(await findBarriers(page)).toEqual([]);
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/attention\?tab=alerts$/);
+  await page.waitForURL(/\/alerts\?tab=alerts$/);
 });
 
 test("an event's id, a record's id and an address open their pages", async () => {
   for (const [typed, hint, address] of [
     [eventId, "Event", new RegExp(`/events/${eventId}$`)],
-    [recordId, "Record of notes", new RegExp(`/collections/notes/${recordId}$`)],
+    [recordId, "Record of notes", new RegExp(`/records/notes/${recordId}$`)],
     ["carol@", "Person", /per_/],
   ] as const) {
     await find(typed);

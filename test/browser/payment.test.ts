@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 test("without a product, the page says what to create first", async () => {
-  await page.goto(at("selling?tab=receipts"));
+  await page.goto(at("catalog?tab=receipts"));
   await page.getByRole("button", { name: "Record a payment…" }).click();
   await dialog.getByText("make a product or a plan first").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();

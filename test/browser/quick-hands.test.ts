@@ -49,7 +49,7 @@ async function keepBack(method: string, path: string, status: number | null = nu
 }
 
 test("two switches in a row make two changes, although the first is still pending", async () => {
-  await page.goto(at("attention?tab=switches"));
+  await page.goto(at("alerts?tab=switches"));
   const [mail, other] = [page.getByLabel("Mail alerts to the owners"), page.getByRole("checkbox").nth(1)];
   await mail.waitFor();
   const before = [await mail.isChecked(), await other.isChecked()];

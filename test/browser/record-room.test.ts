@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 test("collections link to records, each with its relay and event", async () => {
-  await page.goto(at("collections"));
+  await page.goto(at("records"));
   await page.getByRole("link", { name: "notices" }).click();
   await page.getByText("Thank you for cs_live_be07").waitFor();
   await page.getByRole("link", { name: "shop" }).first().waitFor();
@@ -44,7 +44,7 @@ test("collections link to records, each with its relay and event", async () => {
 });
 
 test("a record form has typed fields with exact numbers, and shows which relays it triggers", async () => {
-  await page.goto(at("collections/orders"));
+  await page.goto(at("records/orders"));
   await page.getByRole("button", { name: "New record…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("link", { name: "on-order" }).waitFor();
@@ -71,7 +71,7 @@ test("a record form has typed fields with exact numbers, and shows which relays 
 
 test("a text finds a record", async () => {
   const address = page.url();
-  await page.goto(at("collections/orders?q=nothing-such"));
+  await page.goto(at("records/orders?q=nothing-such"));
   await page.getByRole("heading", { name: "No record matches" }).waitFor();
   await page.getByRole("searchbox", { name: "Text in a record" }).fill("ONERROR");
   await page.waitForURL(/q=ONERROR/);
@@ -97,7 +97,7 @@ test("a concurrent change is shown next to the user's and never overwritten unse
 test("a record is deleted after a confirmation, and the list returns", async () => {
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  await page.waitForURL(/\/collections\/orders$/);
+  await page.waitForURL(/\/records\/orders$/);
   await page.getByRole("heading", { name: "No records yet" }).waitFor();
 });
 

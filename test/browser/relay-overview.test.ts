@@ -31,7 +31,7 @@ test("a new relay lists its open steps, and they check themselves off", async ()
   const steps = page.getByRole("region", { name: "Set it up" });
   await steps.getByRole("heading", { name: "Have both know the secret (done)" }).waitFor();
   await page.locator(".page-title").getByText("No calls yet").waitFor();
-  await funnel.getByText("No call came in the last 24 hours").waitFor();
+  await funnel.getByText("No request arrived in the last 24 hours").waitFor();
   await sendSigned(running, "orders", secret, "one", paid("one"));
   await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
 });
@@ -62,7 +62,7 @@ test("a problem is shown with its reason, and the funnel shows where each reques
 
 test("a step's stops are one click away on the page that lists them, and Back returns", async () => {
   await funnel.getByRole("link", { name: "See them: 1 that stopped with when" }).click();
-  await page.waitForURL(/\/calls\?relay=orders&outcome=ignored$/);
+  await page.waitForURL(/\/requests\?relay=orders&outcome=ignored$/);
   await page.getByText("when.event_type must be").first().waitFor();
   await page.goBack();
   await funnel.getByRole("link", { name: "See them: 1 that stopped with collection_missing" }).click();

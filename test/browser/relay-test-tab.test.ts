@@ -90,11 +90,11 @@ test("a request from the Requests page brings its stored parts, and a stored eve
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   await sendSigned(running, "orders", secret, "one", paid);
   await sendSigned(running, "orders", secret, "one", paid);
-  await page.goto(at("calls?relay=orders&outcome=refused"));
+  await page.goto(at("requests?relay=orders&outcome=refused"));
   await page.getByRole("link", { name: "Try it" }).click();
   await page.waitForURL(/relays\/orders\?tab=test&call=/);
   await page.getByText("Its body and headers are not kept").waitFor();
-  await page.goto(at("calls?relay=orders&outcome=duplicate"));
+  await page.goto(at("requests?relay=orders&outcome=duplicate"));
   await page.getByRole("link", { name: "Try it" }).click();
   await page.getByRole("button", { name: "Try the event that was first received" }).click();
   await page.waitForURL(/event=evt_/);

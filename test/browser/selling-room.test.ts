@@ -1,5 +1,5 @@
 /**
- * Tests the Selling page, from the empty page to a product that a relay sells. Also tests plans, access slugs, a refunded receipt, and an ended
+ * Tests the Catalog page, from the empty page to a product that a relay sells. Also tests plans, access slugs, a refunded receipt, and an ended
  * subscription.
  */
 import { afterAll, expect, test } from "bun:test";
@@ -12,7 +12,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 const api = async (method: string, path: string, body?: unknown) => (await running.api(method, path, body, "local")).body;
 const dialog = page.getByRole("dialog");
-const tab = (name: string) => page.getByRole("navigation", { name: "Selling" }).getByRole("link", { name });
+const tab = (name: string) => page.getByRole("navigation", { name: "Catalog" }).getByRole("link", { name });
 const gone = () => dialog.waitFor({ state: "detached" });
 
 const SALE = {
@@ -115,7 +115,7 @@ test("a receipt links its person, is found by its ref and is refunded, and a sub
 test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
   await page.setViewportSize({ width: 360, height: 800 });
   for (const name of ["", "plans", "access", "receipts", "subscriptions"]) {
-    await page.goto(at(`selling?tab=${name}`));
+    await page.goto(at(`catalog?tab=${name}`));
     await page.locator("main :is(.table, .empty, .first-words)").first().waitFor();
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([name, width <= 360]).toEqual([name, true]);

@@ -8,9 +8,37 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 test("the pages are in groups, and each has its letter", async () => {
   await page.goto(at("relays"));
-  const rooms = page.getByRole("navigation", { name: "Rooms" });
-  await rooms.getByRole("list", { name: "What happens" }).getByRole("link", { name: "Events" }).waitFor();
-  await rooms.getByRole("list", { name: "Look after" }).getByRole("link", { name: "Attention" }).waitFor();
+  const navigation = page.getByRole("navigation", { name: "Pages" });
+  await navigation.getByRole("link", { name: "Home" }).waitFor();
+  expect(
+    await navigation
+      .locator("a, h2")
+      .allTextContents()
+      .then((all) => all.map((text) => text.trim())),
+  ).toEqual([
+    ...["Home", "Relays", "Events", "Requests"],
+    ...["Data", "People", "Records", "Catalog", "Mail"],
+    ...["Monitor", "Alerts", "Audit log", "Settings"],
+  ]);
+  await navigation.getByRole("list", { name: "Data" }).getByRole("link", { name: "Catalog" }).waitFor();
+});
+
+const MOVED: [old: string, present: string][] = [
+  ["calls?relay=orders&outcome=refused", "requests?relay=orders&outcome=refused"],
+  ["collections", "records"],
+  ["collections/orders/rec_1?as=text", "records/orders/rec_1?as=text"],
+  ["selling?tab=receipts&q=a%20b", "catalog?tab=receipts&q=a%20b"],
+  ["attention?tab=switches", "alerts?tab=switches"],
+  ["audit?target=relay%3Aorders", "audit-log?target=relay%3Aorders"],
+];
+test.each(MOVED)("the address %s of an earlier release leads to %s", async (old, present) => {
+  await page.goto(at("home"));
+  await page.goto(at(old));
+  await page.waitForURL(at(present));
+  await page.locator("main h1").first().waitFor();
+  expect(await page.getByText("Nothing is at this address").count()).toBe(0);
+  await page.goBack();
+  await page.waitForURL(at("home"));
 });
 
 test("a page whose code fails to load says so, and loads again", async () => {

@@ -68,19 +68,19 @@ beforeAll(async () => {
   await api("PUT", "/access/pro", {});
   await api("POST", "/persons", { email: "dave@example.com" });
   await open("home");
-  const rooms = await hrefs("nav[aria-label=Rooms] a");
+  const navigation = await hrefs("nav[aria-label=Pages] a");
   const rows: string[] = [];
   const tabs: string[] = [];
   const openWithTabs = async (path: string) => {
     await open(path);
     tabs.push(...(await hrefs(`main nav a, main a[href*="tab="]`)));
   };
-  for (const room of rooms) {
-    await openWithTabs(room);
+  for (const path of navigation) {
+    await openWithTabs(path);
     rows.push(...(await hrefs("main [data-row]")).slice(0, 1));
   }
   for (const path of ["relays/new", ...rows]) await openWithTabs(path);
-  pages = [...new Set([...rooms, "relays/new", ...rows, ...tabs])];
+  pages = [...new Set([...navigation, "relays/new", ...rows, ...tabs])];
 });
 
 const SCREENS = [
@@ -126,7 +126,7 @@ test("navigation moves the focus into the page, and nothing moves under reduced 
   await page.setViewportSize({ width: 1280, height: 860 });
   await page.emulateMedia({ reducedMotion: "reduce" });
   await open("relays");
-  const links = page.getByRole("navigation", { name: "Rooms" }).getByRole("link");
+  const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
   for (let nth = 0; nth < (await links.count()); nth++) {
     await links.nth(nth).focus();
     await page.keyboard.press("Enter");

@@ -62,11 +62,11 @@ const openEvent = async (name: string): Promise<void> => {
 
 test("Home counts the items like the navigation, with the server's items next to them", async () => {
   await visit.page.goto(visit.at("home"));
-  const needs = visit.page.getByRole("region", { name: "Needs you" });
+  const needs = visit.page.getByRole("region", { name: "Needs attention" });
   const said = await needs.getByText(/^\d+ things? in production, 1 of the server$/).innerText();
   await visit.page
-    .getByRole("navigation", { name: "Rooms" })
-    .getByLabel(`${Number.parseInt(said, 10)} standing`)
+    .getByRole("navigation", { name: "Pages" })
+    .getByLabel(`${Number.parseInt(said, 10)} open`)
     .waitFor();
 });
 
@@ -82,8 +82,8 @@ test("an old problem says when its count was taken", async () => {
 test("a sentence links to the page for a terminal's command, and the whole command is shown next to the buttons", async () => {
   await visit.page.goto(visit.at("relays/refused"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  const way = health.getByRole("link", { name: "Calls › refused" });
-  expect(await way.getAttribute("href")).toEndWith("/calls?relay=refused");
+  const way = health.getByRole("link", { name: "Requests › refused" });
+  expect(await way.getAttribute("href")).toEndWith("/requests?relay=refused");
   expect(await way.getAttribute("title")).toBe("On the command line: relay requests list --relay refused");
   expect(await health.locator("p code.command").count()).toBe(0);
   await health.getByText("On the command line").click();
@@ -155,7 +155,7 @@ test("a pause links to waiting events only if some wait", async () => {
 });
 
 test("without a pointer, a link's command is shown below it: for an alert and for an event", async () => {
-  await visit.page.goto(visit.at("attention?tab=alerts"));
+  await visit.page.goto(visit.at("alerts?tab=alerts"));
   const alert = visit.page.getByRole("row", { name: /^homeless/ });
   await alert.getByText("On the command line").click();
   await alert.locator("code.command", { hasText: /^relay events show evt_/ }).waitFor();
@@ -214,10 +214,10 @@ test("a record-change relay says which changes do not count, and never that noth
     .first()
     .waitFor();
   const [record] = (await visit.api("GET", "/collections/orders/records")).body.items;
-  await visit.page.goto(visit.at(`collections/orders/${record.id}`));
+  await visit.page.goto(visit.at(`records/orders/${record.id}`));
   await main().getByRole("heading", { name: "Data" }).waitFor();
   expect(await text()).not.toContain("sets off");
-  await visit.page.goto(visit.at("collections/orders"));
+  await visit.page.goto(visit.at("records/orders"));
   await main().getByText("A change here sets off").waitFor();
 });
 
@@ -286,10 +286,10 @@ test("the environment switch fits its problem text, and an unknown address has a
 
 test("printed pages have no navigation and no buttons", async () => {
   await visit.page.goto(visit.at("events"));
-  const rooms = visit.page.getByRole("navigation", { name: "Rooms" });
-  await rooms.waitFor();
+  const navigation = visit.page.getByRole("navigation", { name: "Pages" });
+  await navigation.waitFor();
   await visit.page.emulateMedia({ media: "print" });
-  await rooms.waitFor({ state: "hidden" });
+  await navigation.waitFor({ state: "hidden" });
   await visit.page.emulateMedia({ media: null });
   await openEvent("mails");
   const way = main().getByRole("link", { name: "Set a sender domain" });
@@ -309,7 +309,7 @@ test("with forced colors, the selected item has its own outline", async () => {
   const style = (what: string, name: "outlineStyle" | "borderBottomColor") =>
     visit.page.locator(what).evaluate((one, property) => getComputedStyle(one)[property], name);
   await main().getByRole("link", { name: "Definition" }).waitFor();
-  expect(await style(".rooms a[aria-current]", "outlineStyle")).toBe("solid");
+  expect(await style(".navigation a[aria-current]", "outlineStyle")).toBe("solid");
   expect(await style("a.tab[aria-current]", "borderBottomColor")).not.toBe(await style("a.tab:not([aria-current]) >> nth=0", "borderBottomColor"));
   await visit.page.emulateMedia({ forcedColors: null });
 });

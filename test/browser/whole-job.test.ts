@@ -43,7 +43,7 @@ async function click(role: Role, name: string | RegExp, within: Page | Locator =
     .first()
     .click();
 }
-const room = (name: string) => click("link", name, page.getByRole("navigation", { name: "Rooms" }));
+const openSection = (name: string) => click("link", name, page.getByRole("navigation", { name: "Pages" }));
 const heading = (name: string | RegExp) => page.getByRole("heading", { name }).first().waitFor();
 const ticked = (step: string) => heading(`${step} (done)`);
 const told = (text: string | RegExp) => page.getByText(text).first().waitFor();
@@ -66,7 +66,7 @@ async function letMailLeave(): Promise<void> {
   await told("The mail server is saved");
   await click("button", "Send me a test mail");
   await told("was taken by the mail server");
-  await room("Relays");
+  await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
   await ticked("Let its mail leave");
 }
@@ -76,7 +76,7 @@ async function setProcessorSecret(secret: string): Promise<void> {
   await page.getByLabel("Signing secret").fill(secret);
   await click("button", "Set secret");
   await told("It is never shown again.");
-  await room("Relays");
+  await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
   await ticked("Have both know the secret");
 }
@@ -106,7 +106,7 @@ test("a key for the app's server is created and shown once", async () => {
   await click("button", "I have stored it");
   await page.getByRole("table", { name: "Keys" }).getByText("shop server").waitFor();
   expect(await page.content()).not.toContain(key);
-  await room("Home");
+  await openSection("Home");
   await ticked("Let your app and server in");
 });
 
@@ -122,13 +122,13 @@ test("a relay starts from the template of a paid checkout", async () => {
 });
 
 test("its page creates the missing items: the access slug, and the product that it sells", async () => {
-  await room("Selling");
+  await openSection("Catalog");
   await click("link", "Access slugs");
   await click("button", "New access slug");
   await page.getByRole("dialog").getByLabel(/^Slug/).fill("members");
   await click("button", "Make access slug");
   await page.getByRole("link", { name: "access:members" }).waitFor();
-  await room("Relays");
+  await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
   await click("link", "Make the product premium…");
   const form = page.getByRole("dialog", { name: "New product" });
@@ -168,7 +168,7 @@ test("it is promoted to production: the change is shown, and approved on a separ
 test("production gets its own mail settings and processor's secret", async () => {
   await letMailLeave();
   await setProcessorSecret(SECRETS.production);
-  await room("Home");
+  await openSection("Home");
   await told("Let the sender call it");
   await click("link", "Open checkout");
   await heading("The first call arrives");
@@ -190,12 +190,12 @@ test("the provider's first request becomes a done event", async () => {
   expect((await fetch(url.trim(), { method: "POST", headers, body: payload })).status).toBe(200);
   await page.getByText("checkout.session.completed").last().waitFor();
   await page.getByRole("region", { name: "Events" }).getByText("Done", { exact: true }).waitFor();
-  await room("Home");
+  await openSection("Home");
   await page.getByRole("link", { name: /^1 Done/ }).waitFor();
 });
 
 test("the buyer has the access, the purchase and the credits, and the timeline shows their source", async () => {
-  await room("People");
+  await openSection("People");
   await click("link", BUYER);
   const now = page.getByRole("region", { name: "Has now" });
   await now.getByText("Has access", { exact: true }).waitFor();
@@ -207,7 +207,7 @@ test("the buyer has the access, the purchase and the credits, and the timeline s
 });
 
 test("the mail was sent, and is listed on the Mail page", async () => {
-  await room("Mail");
+  await openSection("Mail");
   await page.getByText("Thank you for your order").click();
   await told("Your payment: pi_first");
   await told("Sent");

@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
     stage: () => save({ actions: [GRANT] }),
     boxes: { calls: [0, 0, 0], verified: [0, 0, 0], when: [0, 0, 0], dedupe: [0, 0, 0], person: [0, 0, 0], "action 0": [0, 0, 0] },
     done: 0,
-    message: /^No call came/,
+    message: /^No request arrived/,
     health: { state: "new", word: "No calls yet", todo: null, code: null },
   },
   {
@@ -176,7 +176,7 @@ const ROWS: readonly Row[] = [
     },
     boxes: { calls: [0, 0, 0], person: [0, 0, 0] },
     done: 0,
-    message: /^No call came/,
+    message: /^No request arrived/,
     health: { state: "ok", message: expect.stringMatching(/No event came in the last 24 hours; the last one came at/) },
   },
 ];

@@ -54,7 +54,7 @@ export async function openDashboardVisit(agoMs: number, ports: ServicePorts = {}
       await write();
       await page.keyboard.press("Enter");
       await page.waitForURL(/\/production\/home$/);
-      return page.getByRole("region", { name: "Needs you" });
+      return page.getByRole("region", { name: "Needs attention" });
     },
     async click(what: Locator): Promise<void> {
       clicks += 1;

@@ -124,7 +124,7 @@ describe("the mail", () => {
         ),
       },
     ]);
-    expect(left[0]?.text).toContain("https://relay.example.com/apps/app_test/development/attention");
+    expect(left[0]?.text).toContain("https://relay.example.com/apps/app_test/development/alerts");
     expect(await rows()).toEqual({ mailed: 1, emails: ["alert sent"] });
   });
 

@@ -6,8 +6,8 @@ import { readSources } from "../house/source-tree.ts";
 
 const SHOP = "/apps/shop/production";
 const LEADS: [command: string, words: string, path: string, button: string | null][] = [
-  ["relay requests list --relay orders", "Calls › orders", "/calls?relay=orders", null],
-  ["relay requests list", "Calls", "/calls", null],
+  ["relay requests list --relay orders", "Requests › orders", "/requests?relay=orders", null],
+  ["relay requests list", "Requests", "/requests", null],
   ["relay events list --relay orders --state failed", "Events › orders, failed", "/events?relay=orders&state=failed", null],
   ["relay events list --relay orders --reason any", "Events › orders, failed", "/events?relay=orders&reason=any", null],
   ["relay events show evt_0123456789abcdef", "Events › …abcdef", "/events/evt_0123456789abcdef", null],
@@ -18,12 +18,12 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay relays rotate-secret <name> --signing", "Relays", "/relays", null],
   ["relay settings set held off", "Settings", "/settings", "Release the hold"],
   ["relay settings set mail.smtp", "Mail › Mail server", "/mail?tab=server", null],
-  ["relay settings set alerts.mail off", "Attention › Switches", "/attention?tab=switches", null],
+  ["relay settings set alerts.mail off", "Alerts › Alert settings", "/alerts?tab=switches", null],
   ["relay settings set processorSecret", "Settings", "/settings", null],
   ["relay domain verify", "Mail › Sender domain", "/mail?tab=domain", "Look again"],
   ["relay emails list --state unknown", "Mail › unknown", "/mail?state=unknown", null],
-  ["relay catalog set collection", "Records", "/collections", null],
-  ["relay catalog list plans", "Selling › Plans", "/selling?tab=plans", null],
+  ["relay catalog set collection", "Records", "/records", null],
+  ["relay catalog list plans", "Catalog › Plans", "/catalog?tab=plans", null],
   ["relay people show <address>", "People", "/people", null],
   ["relay people show ann@example.com", "People › ann@example.com", "/people?q=ann%40example.com", null],
   ["relay people activate per_0123456789abcdef", "People › …abcdef", "/people/per_0123456789abcdef", "Make active"],
@@ -32,11 +32,11 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay emails stopped", "Mail › Stopped", "/mail?tab=stops", null],
   ["relay domain remove", "Mail › Sender domain", "/mail?tab=domain", "Remove…"],
   ["relay relays delete orders", "Relays › orders", "/relays/orders", "Delete…"],
-  ["relay files delete", "Records › Files", "/collections?tab=files", "Delete…"],
-  ["relay files list", "Records › Files", "/collections?tab=files", null],
-  ["relay receipts record pay_7", "Selling › Receipts", "/selling?tab=receipts", "Record a payment…"],
-  ["relay receipts refund pay_7", "Selling › Receipts", "/selling?tab=receipts", "Refund…"],
-  ["relay records show orders 7c44d0b1", "Records › orders", "/collections/orders", null],
+  ["relay files delete", "Records › Files", "/records?tab=files", "Delete…"],
+  ["relay files list", "Records › Files", "/records?tab=files", null],
+  ["relay receipts record pay_7", "Catalog › Receipts", "/catalog?tab=receipts", "Record a payment…"],
+  ["relay receipts refund pay_7", "Catalog › Receipts", "/catalog?tab=receipts", "Refund…"],
+  ["relay records show orders 7c44d0b1", "Records › orders", "/records/orders", null],
   ["relay backup", "Settings › Backups", "/settings?tab=backups", "Back up now"],
 ];
 test.each(LEADS)("%s leads to %s", (command, words, path, button) => {
@@ -62,6 +62,7 @@ test("sentences in the dashboard omit the dashboard where a command links to its
   expect(leaveTerminalOut("Create it in the dashboard or with relay catalog set plan, or name one.")).toBe(
     "Create it in relay catalog set plan, or name one.",
   );
+  expect(leaveTerminalOut("See them on the Requests page or with relay requests list.")).toBe("See them in relay requests list.");
   expect(leaveTerminalOut("Set it with relay relays set-secret or on the relay's page.")).toBe("Set it with relay relays set-secret.");
   expect(leaveTerminalOut("It stands on the relay's page.")).toBe("It stands on the relay's page.");
 });

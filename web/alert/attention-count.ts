@@ -1,4 +1,4 @@
-/** Number of open attention items of an environment, for the navigation. Home and the Attention page show the same items. */
+/** Number of open attention items of an environment, for the navigation. Home and the Alerts page show the same items. */
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";

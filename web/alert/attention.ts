@@ -1,4 +1,4 @@
-/** Attention page: open items, alerts, problems and the switches of alerts. The address names the tab. */
+/** Alerts page: open items, alerts, problems and the alert settings. The address names the tab. */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
@@ -10,19 +10,19 @@ import { AlertSwitches } from "./alert-switches.ts";
 import { OpenNeeds } from "./attention-list.ts";
 
 const TABS = [
-  ["", "Needs you"],
-  ["alerts", "Alerts"],
-  ["problems", "Problems"],
-  ["switches", "Switches"],
+  ["", "Needs attention"],
+  ["alerts", "All alerts"],
+  ["problems", "All problems"],
+  ["switches", "Alert settings"],
 ] as const;
 
-export function AttentionPage({ place, query }: PageProps): View {
+export function AlertsPage({ place, query }: PageProps): View {
   const asked = query.get("tab") ?? "";
   const chosen = TABS.find(([name]) => name === asked)?.[0] ?? "";
-  const path = pagePath(place, "attention");
+  const path = pagePath(place, "alerts");
   const tabs = TABS.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
-  return html`<${PageHead} title="Attention" />
-    <${TabLinks} label="Attention" tabs=${tabs} chosen=${chosen} />
+  return html`<${PageHead} title="Alerts" />
+    <${TabLinks} label="Alerts" tabs=${tabs} chosen=${chosen} />
     ${chosen === "" && html`<${OpenNeeds} place=${place} />`}
     ${chosen === "alerts" && html`<${AlertList} place=${place} query=${query} />`}
     ${chosen === "problems" && html`<${ProblemHistory} place=${place} query=${query} />`}

@@ -1,5 +1,5 @@
 /**
- * Audit page: who changed what and when, and the earlier value, for this environment or the server. The address holds
+ * Audit log page: who changed what and when, and the earlier value, for this environment or the server. The address holds
  * the filters and the open row.
  */
 import { writeQuery } from "../base/api.ts";
@@ -36,10 +36,10 @@ export function AuditPage({ place, query }: PageProps): View {
   const list = useList<AuditItem>(path + writeQuery({ target, actor, action, kind }), REFRESH_MS);
   const isFiltered = NAMES.some((name) => chosen[name] !== "");
   const isRuns = kind === "run";
-  return html`<${PageHead} title="Audit" />
-    <${TabLinks} label="Of what" chosen=${scope} tabs=${SCOPES.map(([name, title]) => ({ name, title, href: pagePath(place, "audit") + writeQuery({ of: name }) }))} />
+  return html`<${PageHead} title="Audit log" />
+    <${TabLinks} label="Of what" chosen=${scope} tabs=${SCOPES.map(([name, title]) => ({ name, title, href: pagePath(place, "audit-log") + writeQuery({ of: name }) }))} />
     ${isServer && html`<p class="tab-lead">What belongs to no environment: owners and their sessions, apps, logins of the command line, backups.</p>`}
-    <div class="filters" role="search" aria-label="Filter the audit">
+    <div class="filters" role="search" aria-label="Filter the audit log">
       <${SearchBox} value=${chosen.target ?? ""} label="A thing, such as ${isServer ? "owner:ann@example.com" : "relay:orders"}" onValue=${(target: string) => setQuery({ target: target.trim() })} />
       ${
         !isRuns &&
@@ -71,7 +71,7 @@ function Rows({
   items: readonly AuditItem[];
   open: string | null;
 }): View {
-  return html`<ol class="audit" aria-label="Audit">${items.map(
+  return html`<ol class="audit" aria-label="Audit log">${items.map(
     (item) =>
       html`<${AuditRow} key=${item.id} place=${place} scope=${scope} item=${item} isOpen=${item.id === open} />`,
   )}</ol>`;

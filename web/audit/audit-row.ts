@@ -56,7 +56,7 @@ function sayShort(differences: readonly Difference[]): string {
 function Opened({ place, scope, item, differences }: Props & { differences: readonly Difference[] }): View {
   const { target, actor, targetName, actorName, eventId, id } = item;
   const of = (filter: { target: string } | { actor: string }): string =>
-    pagePath(place, "audit") + writeQuery({ of: scope, ...filter });
+    pagePath(place, "audit-log") + writeQuery({ of: scope, ...filter });
   return html`<div class="audit-open">
     ${
       differences.length === 0

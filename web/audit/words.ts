@@ -42,9 +42,9 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
     case "event":
       return pagePath(place, "events", name);
     case "collection":
-      return pagePath(place, "collections", name);
+      return pagePath(place, "records", name);
     case "record":
-      return linkTo(told, "collection", (collection) => pagePath(place, "collections", collection, name));
+      return linkTo(told, "collection", (collection) => pagePath(place, "records", collection, name));
     case "grant":
     case "subscription":
       return linkTo(told, "person", (person) => pagePath(place, "people", person));
@@ -57,13 +57,13 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
     case "key":
       return `${pagePath(place, "settings")}?tab=keys`;
     case "product":
-      return pagePath(place, "selling");
+      return pagePath(place, "catalog");
     case "plan":
-      return `${pagePath(place, "selling")}?tab=plans`;
+      return `${pagePath(place, "catalog")}?tab=plans`;
     case "access":
-      return `${pagePath(place, "selling")}?tab=access`;
+      return `${pagePath(place, "catalog")}?tab=access`;
     case "purchase":
-      return `${pagePath(place, "selling")}?tab=receipts`;
+      return `${pagePath(place, "catalog")}?tab=receipts`;
     default:
       return null;
   }

@@ -23,18 +23,18 @@ type Found = readonly [words: string, path: readonly string[], query?: Record<st
 type Way = (named: Named, relayHere: string | undefined) => Found;
 
 const at =
-  (words: string, room: string, tab?: string): Way =>
-  () => [words, [room], tab === undefined ? {} : { tab }];
+  (words: string, section: string, tab?: string): Way =>
+  () => [words, [section], tab === undefined ? {} : { tab }];
 
 const listed =
-  (title: string, room: string): Way =>
+  (title: string, section: string): Way =>
   ({ flags }) => {
     const asked = ["relay", "state", "reason", "person"].flatMap((name) => {
       const value = flags.get(name);
       return value === undefined ? [] : [[name, value] as const];
     });
     const words = asked.map(([, value]) => (value === "any" ? "failed" : value)).join(", ");
-    return [words === "" ? title : `${title} › ${words}`, [room], Object.fromEntries(asked)];
+    return [words === "" ? title : `${title} › ${words}`, [section], Object.fromEntries(asked)];
   };
 
 const event: Way = (named, relay) =>
@@ -51,16 +51,16 @@ const relayAt =
   };
 
 const CATALOG: Readonly<Record<string, Way>> = {
-  collection: at("Records", "collections"),
-  plan: at("Selling › Plans", "selling", "plans"),
-  access: at("Selling › Access", "selling", "access"),
+  collection: at("Records", "records"),
+  plan: at("Catalog › Plans", "catalog", "plans"),
+  access: at("Catalog › Access", "catalog", "access"),
 };
 const catalog: Way = (named, relay) =>
-  (CATALOG[named.first?.replace(/s$/, "") ?? ""] ?? at("Selling", "selling"))(named, relay);
+  (CATALOG[named.first?.replace(/s$/, "") ?? ""] ?? at("Catalog", "catalog"))(named, relay);
 
 const SETTINGS: Readonly<Record<string, Way>> = {
   mail: at("Mail › Mail server", "mail", "server"),
-  alerts: at("Attention › Switches", "attention", "switches"),
+  alerts: at("Alerts › Alert settings", "alerts", "switches"),
 };
 const setting: Way = (named, relay) =>
   (SETTINGS[named.first?.split(".")[0] ?? ""] ?? at("Settings", "settings"))(named, relay);
@@ -73,18 +73,18 @@ const person: Way = ({ first }) => {
 };
 
 const records: Way = ({ first }) =>
-  first === undefined ? ["Records", ["collections"]] : [`Records › ${first}`, ["collections", first]];
+  first === undefined ? ["Records", ["records"]] : [`Records › ${first}`, ["records", first]];
 
 const TRY_NOW = "Try now";
 const DOMAIN = at("Mail › Sender domain", "mail", "domain");
-const FILES = at("Records › Files", "collections", "files");
+const FILES = at("Records › Files", "records", "files");
 const SECRETS = relayAt("secrets", "Secrets");
 
 /** Pages by command. The button is the one that the message can name. */
 const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
-  "alerts list": [at("Attention › Alerts", "attention", "alerts")],
-  "alerts resolve": [at("Attention › Alerts", "attention", "alerts"), "Resolve"],
-  "audit list": [at("Audit", "audit")],
+  "alerts list": [at("Alerts › All alerts", "alerts", "alerts")],
+  "alerts resolve": [at("Alerts › All alerts", "alerts", "alerts"), "Resolve"],
+  "audit list": [at("Audit log", "audit-log")],
   backup: [at("Settings › Backups", "settings", "backups"), "Back up now"],
   "catalog list": [catalog],
   "catalog set": [catalog],
@@ -118,10 +118,10 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "people show": [person],
   "people stop-mail": [person, "Stop it"],
   "people suspend": [person, "Suspend"],
-  "problems list": [at("Attention › Problems", "attention", "problems")],
-  "receipts list": [at("Selling › Receipts", "selling", "receipts")],
-  "receipts record": [at("Selling › Receipts", "selling", "receipts"), "Record a payment…"],
-  "receipts refund": [at("Selling › Receipts", "selling", "receipts"), "Refund…"],
+  "problems list": [at("Alerts › All problems", "alerts", "problems")],
+  "receipts list": [at("Catalog › Receipts", "catalog", "receipts")],
+  "receipts record": [at("Catalog › Receipts", "catalog", "receipts"), "Record a payment…"],
+  "receipts refund": [at("Catalog › Receipts", "catalog", "receipts"), "Refund…"],
   "records delete": [records, "Delete…"],
   "records list": [records],
   "records set": [records],
@@ -140,9 +140,9 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "relays show": [relayAt()],
   "replays list": [at("Events", "events")],
   "replays stop": [at("Events", "events")],
-  "requests list": [listed("Calls", "calls")],
-  "requests show": [listed("Calls", "calls")],
-  "requests tail": [listed("Calls", "calls")],
+  "requests list": [listed("Requests", "requests")],
+  "requests show": [listed("Requests", "requests")],
+  "requests tail": [listed("Requests", "requests")],
   "settings get": [setting],
   "settings set": [setting],
 };
@@ -154,8 +154,8 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
   if (here === null || own === undefined) return null;
   const [way, button = null] = WAYS[own] ?? [at("", "")];
   const named = readNamed(words.slice(own.split(" ").length));
-  const [room, relayHere] = here.rest;
-  const [said, path, query = {}] = way(named, room === "relays" ? relayHere : undefined);
+  const [section, relayHere] = here.rest;
+  const [said, path, query = {}] = way(named, section === "relays" ? relayHere : undefined);
   const isHold = own === "settings set" && named.first === "held";
   return {
     words: said,
@@ -168,7 +168,7 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
 export function leaveTerminalOut(text: string): string {
   return text
     .replace(/\bin the dashboard(?:'s settings)? or with (?=relay )/, "in ")
-    .replace(/\bthe Calls room and (?=relay requests )/, "")
+    .replace(/\bon the Requests page or with (?=relay )/, "in ")
     .replace(/(\brelay relays [a-z-]+[^.,;]*?) or on the relay's page/, "$1");
 }
 

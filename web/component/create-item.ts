@@ -22,8 +22,8 @@ export function MakeThing({
 }): View {
   const to =
     kind === "collection"
-      ? pagePath(place, "collections") + writeQuery({ new: name, relay, back })
-      : pagePath(place, "selling") +
+      ? pagePath(place, "records") + writeQuery({ new: name, relay, back })
+      : pagePath(place, "catalog") +
         writeQuery({ tab: TABS[kind], [there ? "open" : "new"]: name, relay, back });
   return html`<a class="button primary" href=${to}>${there ? `Sell the ${kind} ${name} through it…` : `Make the ${WORDS[kind]} ${name}…`}</a>`;
 }

@@ -15,8 +15,8 @@ interface Failed {
   person?: string | null | undefined;
 }
 
-type Room = "mail" | "people" | "settings" | "selling" | "definition" | "secrets";
-type Way = readonly [room: Room, tab: string, words: string];
+type Target = "mail" | "people" | "settings" | "catalog" | "definition" | "secrets";
+type Way = readonly [target: Target, tab: string, words: string];
 
 const DEFINITION: Way = ["definition", "", "Correct its definition…"];
 const URL: Way = ["definition", "", "Correct the URL…"];
@@ -39,9 +39,9 @@ export const MEND_WAYS: Readonly<Record<string, Way>> = {
   trigger_changed: DEFINITION,
   ref_unresolved: REF,
   ref_used: REF,
-  entitlement_unknown: ["selling", "access", "See the access slugs"],
-  product_not_sold_here: ["selling", "", "Correct what sells it…"],
-  plan_not_sold_here: ["selling", "plans", "Correct what sells it…"],
+  entitlement_unknown: ["catalog", "access", "See the access slugs"],
+  product_not_sold_here: ["catalog", "", "Correct what sells it…"],
+  plan_not_sold_here: ["catalog", "plans", "Correct what sells it…"],
   no_signing_secret: ["secrets", "", "Make a signing secret…"],
   https_only: URL,
   ip_literal: URL,
@@ -71,14 +71,14 @@ export function MendWay({
 }): View {
   const way = wayOf(failed);
   if (way === undefined) return null;
-  const [room, tab, words] = way;
+  const [target, tab, words] = way;
   const { person = null } = failed;
-  if (room === "people" && person === null) return null;
+  if (target === "people" && person === null) return null;
   const to =
-    room === "definition" || room === "secrets"
-      ? pagePath(place, "relays", relay) + writeQuery({ tab: room })
-      : room === "people"
+    target === "definition" || target === "secrets"
+      ? pagePath(place, "relays", relay) + writeQuery({ tab: target })
+      : target === "people"
         ? pagePath(place, "people", person ?? "")
-        : pagePath(place, room) + writeQuery({ tab });
+        : pagePath(place, target) + writeQuery({ tab });
   return html`<a class="button" href=${to}>${words}</a>`;
 }

@@ -8,8 +8,8 @@ import { navigate } from "../base/route.ts";
 export const helpShown = makeCell(false);
 export const paletteShown = makeCell(false);
 
-/** `rooms` returns the address of each page by its letter. */
-export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
+/** `pages` returns the address of each page by its letter. */
+export function startKeyboard(pages: () => ReadonlyMap<string, string>): void {
   let goes = false;
   document.addEventListener("keydown", (event) => {
     if (isFind(event)) return take(event, () => paletteShown.set(!paletteShown.get()));
@@ -23,8 +23,8 @@ export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
     }
     const wentBefore = goes;
     goes = false;
-    const room = wentBefore ? rooms().get(event.key) : undefined;
-    if (room !== undefined) return take(event, () => navigate(room));
+    const page = wentBefore ? pages().get(event.key) : undefined;
+    if (page !== undefined) return take(event, () => navigate(page));
     switch (event.key) {
       case "/":
         return take(event, () => document.querySelector<HTMLInputElement>("[data-search]")?.focus());

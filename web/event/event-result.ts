@@ -55,7 +55,7 @@ function useRecordLink(after: Json | undefined): string | null {
   if (place === undefined || after === undefined || !isObject(after)) return null;
   const { collection, record } = after;
   return typeof collection === "string" && typeof record === "string"
-    ? pagePath(place, "collections", collection, record)
+    ? pagePath(place, "records", collection, record)
     : null;
 }
 

@@ -147,7 +147,7 @@ function Facts({ place, event, relay }: { place: Place; event: Event; relay: Rel
     }</dd></div>
     <div><dt>Came as</dt><dd>${
       event.trigger === "receiver"
-        ? html`<a href="${pagePath(place, "calls")}?relay=${encodeURIComponent(event.relay.name)}">${TRIGGER_WORDS[event.trigger]}</a>`
+        ? html`<a href="${pagePath(place, "requests")}?relay=${encodeURIComponent(event.relay.name)}">${TRIGGER_WORDS[event.trigger]}</a>`
         : TRIGGER_WORDS[event.trigger]
     }${event.unsigned && ", unsigned"}${event.cameBy !== null && `, ${WAY_WORDS[event.cameBy]}`}</dd></div>
     <div><dt>Person</dt><dd>${

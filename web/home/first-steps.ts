@@ -47,7 +47,7 @@ export function FirstSteps({
       done: false,
       title: "See the first event",
       words: "Every call that verifies becomes an event, with what each action did.",
-      to: pagePath(place, "calls"),
+      to: pagePath(place, "requests"),
       link: called ? "Why did it become no event?" : null,
     },
     {

@@ -41,14 +41,14 @@ export function HomePage({ place, query }: PageProps): View {
     <${BulkReplayLine} place=${place} />
     ${
       needs.length > 0 &&
-      html`<section class="block needs" aria-label="Needs you">
-        <div class="block-head"><h2>Needs you</h2>
+      html`<section class="block needs" aria-label="Needs attention">
+        <div class="block-head"><h2>Needs attention</h2>
           <span class="quiet">${sayNeeds(needs, place)}${more ? ", and more" : ""}</span></div>
         <ul class="need-list">${needs.map(
           (need) =>
             html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
         )}</ul>
-        ${more && html`<p class="quiet">There is more: <a href=${pagePath(place, "attention")}>see everything that is open</a>.</p>`}
+        ${more && html`<p class="quiet">There is more: <a href=${pagePath(place, "alerts")}>see everything that is open</a>.</p>`}
       </section>`
     }
     ${start === null ? html`<${Day} place=${place} data=${data} query=${query} />` : html`<${FirstSteps} place=${place} start=${start} />`}
@@ -71,7 +71,7 @@ function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string 
 const isOnTheWay = ({ environment }: Place): boolean => environment === "development";
 
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {
-  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs you.</b> Every relay works, as far as Relay can see.</span></p>`;
+  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs attention.</b> Every relay works, as far as Relay can see.</span></p>`;
   return html`
     ${data.needs.length === 0 && (isOnTheWay(place) ? html`<${UnlessWaiting} place=${place}>${calm}<//>` : calm)}
     <${Pulse} place=${place} data=${data} query=${query} />

@@ -146,7 +146,7 @@ function Refused({
   const share = came === 0 ? 0 : Math.round((refused / came) * 1_000) / 10;
   const isLess = calls !== undefined && calls.knownSince !== null;
   const words = `Refused calls${refused > 0 && came > 0 ? ` (${share}\u00a0%)` : ""}`;
-  return html`<li class="figure figure-refused ${refused > 0 ? "some" : ""}"><a href=${pagePath(place, "calls") + writeQuery({ outcome: "refused" })}
+  return html`<li class="figure figure-refused ${refused > 0 ? "some" : ""}"><a href=${pagePath(place, "requests") + writeQuery({ outcome: "refused" })}
       title=${isLess && calls !== undefined ? `The last 1,000 calls that became no event are kept: these since ${sayExactly(calls.knownSince ?? "")}` : null}>
       <b>${calls === undefined ? "…" : (isLess ? "at least " : "") + sayNumber(refused)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
 }

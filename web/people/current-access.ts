@@ -74,6 +74,6 @@ function PurchaseCard({ place, person }: { place: Place; person: PersonNow["pers
                   <span class="quiet">· <${Ago} at=${one.createdAt} /></span></div></li>`,
             )}</ul>`
     }
-    ${data?.next != null && html`<a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: id })}>All their receipts</a>`}
+    ${data?.next != null && html`<a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: id })}>All their receipts</a>`}
     <${PaymentButton} place=${place} person=${person} /></div>`;
 }

@@ -26,8 +26,8 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
       <div class="fact"><h2>Elsewhere</h2>
         <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>Their events</a>
         <a href=${pagePath(place, "mail") + writeQuery({ person: person.id })}>Their mail</a>
-        <a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: person.id })}>Their receipts</a>
-        <a href=${pagePath(place, "audit") + writeQuery({ target: `person:${person.id}` })}>What was done to them</a></div></div>
+        <a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: person.id })}>Their receipts</a>
+        <a href=${pagePath(place, "audit-log") + writeQuery({ target: `person:${person.id}` })}>What was done to them</a></div></div>
     <${TokenList} place=${place} now=${now} />
     <${AttributeCard} place=${place} person=${person} />`;
 }

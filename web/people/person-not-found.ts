@@ -22,7 +22,7 @@ export function Nobody({ place, name }: { place: Place; name: string }): View {
       }</p>
       ${isAddress && html`<${InviteButton} place=${place} email=${name} isPrimary />`}
     <//>
-    <${Mentions} place=${place} text=${name} none=${html`No event of the last 30 days mentions it. If something should have come: a call that was refused is in <a href=${pagePath(place, "calls")}>Calls</a>, without its body.`} />`;
+    <${Mentions} place=${place} text=${name} none=${html`No event of the last 30 days mentions it. If something should have come: a call that was refused is in <a href=${pagePath(place, "requests")}>Requests</a>, without its body.`} />`;
 }
 
 /** Shows events that contain the text, newest first. */

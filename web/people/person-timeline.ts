@@ -59,15 +59,15 @@ function hrefOf(place: Place, person: string, { thing }: TimelineItem): string |
     case "event":
       return pagePath(place, "events", thing.id);
     case "record":
-      return pagePath(place, "collections", thing.collection ?? "", thing.id);
+      return pagePath(place, "records", thing.collection ?? "", thing.id);
     case "email":
       return pagePath(place, "mail") + writeQuery({ person });
     case "purchase":
-      return pagePath(place, "selling") + writeQuery({ tab: "receipts", person });
+      return pagePath(place, "catalog") + writeQuery({ tab: "receipts", person });
     case "subscription":
-      return pagePath(place, "selling") + writeQuery({ tab: "subscriptions", person });
+      return pagePath(place, "catalog") + writeQuery({ tab: "subscriptions", person });
     case "person":
-      return pagePath(place, "audit") + writeQuery({ target: `person:${person}` });
+      return pagePath(place, "audit-log") + writeQuery({ target: `person:${person}` });
     default:
       return null;
   }

@@ -82,7 +82,7 @@ export function CollectionForm({ place, collection: given, wanted, onClose, onMa
   if (isDeleting && collection !== null)
     return html`<${EndDialog} title="Delete the collection ${collection.name}?" act="Delete it and its records" done="The collection ${collection.name} is deleted."
       words="Its records go with it. Relays that write to it fail until it exists again." method="DELETE" changes=${changes}
-      path="${apiPath(place, "collections", collection.name)}?force=true" onClose=${onClose} onDone=${() => navigate(pagePath(place, "collections"))} />`;
+      path="${apiPath(place, "collections", collection.name)}?force=true" onClose=${onClose} onDone=${() => navigate(pagePath(place, "records"))} />`;
   const change = (key: number, to: Partial<FieldRow>): void =>
     setRows(rows.map((row) => (row.key === key ? { ...row, ...to } : row)));
   const held = collection?.kind;

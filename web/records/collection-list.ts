@@ -26,7 +26,7 @@ type Row = Collection & { id: string };
 /** Shows the collections, or with `?tab=files` the files of their records. */
 export function CollectionListPage({ place, query }: PageProps): View {
   const isFiles = query.get("tab") === "files";
-  const here = pagePath(place, "collections");
+  const here = pagePath(place, "records");
   const tabs = [
     { name: "", title: "Collections", href: here },
     { name: "files", title: "Files", href: `${here}?tab=files` },
@@ -49,7 +49,7 @@ function Collections({ place, query }: { place: Place; query: URLSearchParams })
   };
   // A user who came from a relay continues with what waits for the collection.
   const made = (name: string): void =>
-    navigate(afterMaking(place, query) ?? pagePath(place, "collections", name));
+    navigate(afterMaking(place, query) ?? pagePath(place, "records", name));
   return html`<div class="tab-actions"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button></div>
     ${isMaking && html`<${CollectionForm} place=${place} collection=${null} onClose=${close} onMade=${made} />`}
     ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
@@ -93,8 +93,7 @@ function columnsOf(place: Place): Column<Row>[] {
       title: "Collection",
       priority: 1,
       size: "name",
-      cell: ({ name }) =>
-        html`<a class="clip" data-row href=${pagePath(place, "collections", name)}>${name}</a>`,
+      cell: ({ name }) => html`<a class="clip" data-row href=${pagePath(place, "records", name)}>${name}</a>`,
     },
     {
       name: "kind",

@@ -56,7 +56,7 @@ export function RecordEditor({ place, collection, record, data, onClose }: Props
     });
     if (sent === null) return setTheirs(await readTheirs());
     onClose();
-    if (record === undefined) navigate(pagePath(place, "collections", name, sent.answer.record.id));
+    if (record === undefined) navigate(pagePath(place, "records", name, sent.answer.record.id));
   };
   /** Returns the current record if it differs from the loaded one. */
   const readTheirs = async (): Promise<Record | null> => {

@@ -37,7 +37,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
   const [isMaking, setMaking] = useState(false);
   const [isChanging, setChanging] = useState(false);
   const person = whose.owner ?? whose.to;
-  const back = { back: "Records", backTo: pagePath(place, "collections") };
+  const back = { back: "Records", backTo: pagePath(place, "records") };
   return html`<${PageHead} title=${name} ...${back} aside=${
     shown !== undefined && html`<span class="chip">${shown.collection.kind}</span>`
   }>${
@@ -92,7 +92,7 @@ function columnsOf(place: Place, collection: string, fields: readonly string[]):
       priority: 1,
       size: "short",
       cell: ({ id, odd }) =>
-        html`<a data-row href=${pagePath(place, "collections", collection, id)} >…${id.slice(-8)}<span class="off-screen"> record ${id}</span></a>${odd !== undefined && html` <span class="chip" title=${odd}>unreadable</span>`}`,
+        html`<a data-row href=${pagePath(place, "records", collection, id)} >…${id.slice(-8)}<span class="off-screen"> record ${id}</span></a>${odd !== undefined && html` <span class="chip" title=${odd}>unreadable</span>`}`,
     },
     ...fields.slice(0, SHOWN_FIELDS).map(
       (field, at): Column<Record> => ({

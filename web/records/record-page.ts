@@ -30,7 +30,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
   const { data, error, isGone, reload } = useLoad<{ record: Record }>(path, REFRESH_MS);
   const shown = useLoad<ShownCollection>(apiPath(place, "collections", collection)).data;
   const [open, setOpen] = useState<"edit" | "delete" | null>(null);
-  const list = pagePath(place, "collections", collection);
+  const list = pagePath(place, "records", collection);
   const acts =
     data !== undefined &&
     shown !== undefined &&
@@ -47,7 +47,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
     ${record.odd !== undefined && html`<${Notice} kind="warn"><p><${Sentence} text=${record.odd} /></p><//>`}
     <${Facts} place=${place} record=${record} files=${heldFiles(shown?.collection.fields ?? null, record.data)} />
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} changes=${["updated", "deleted"]} />`}
-    <${Data} here=${pagePath(place, "collections", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />
+    <${Data} here=${pagePath(place, "records", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />
     ${open === "edit" && shown !== undefined && html`<${RecordEditor} place=${place} collection=${shown} record=${record} data=${record.data} onClose=${() => setOpen(null)} />`}
     ${
       open === "delete" &&

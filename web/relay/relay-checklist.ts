@@ -153,7 +153,7 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, refused
         refused !== null && secret.setAt !== null
           ? html`<p>No call has verified yet: <${Sentence} text=${refused.message} />.</p>
             <a class="button" href=${secret.kind === "processor" ? pagePath(place, "settings") : `${own}?tab=secrets`}>Paste its secret…</a>
-            <a class="button" href=${pagePath(place, "calls") + writeQuery({ relay: name, outcome: "refused" })}>See why each call was refused</a>`
+            <a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>See why each call was refused</a>`
           : secret.kind === "processor"
             ? html`<p>The processor shows one where its webhook is set up${isLocal ? "; to try it here, any long text does" : ""}. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
             : html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
@@ -184,7 +184,7 @@ function stepsOf(place: Place, { trigger, definition, nextTick, lastEventAt, las
       how: isSchedule
         ? html`<p><${Sentence} text=${nextTick?.message ?? ""} /></p>`
         : html`<p>A record that your app, you here or a receipt writes and that matches becomes an event; what a relay writes starts no relay.</p>
-          <a class="button" href=${pagePath(place, "collections", collection)}>Records of ${collection}</a>`,
+          <a class="button" href=${pagePath(place, "records", collection)}>Records of ${collection}</a>`,
     },
     {
       title: "The first event is done",

@@ -87,7 +87,7 @@ function Why({
   before?: string;
 }): View {
   return html`<span class="funnel-why">${before}<code>${code}</code> <${Sentence} text=${message} /></span>
-    ${see !== null && html`<a href=${pagePath(place, see.room) + writeQuery(see.query)} aria-label="See them: ${count} ${label} ${code}">See them</a>`}`;
+    ${see !== null && html`<a href=${pagePath(place, see.room === "calls" ? "requests" : see.room) + writeQuery(see.query)} aria-label="See them: ${count} ${label} ${code}">See them</a>`}`;
 }
 
 function Bar({ count, most }: { count: number; most: number }): View {

@@ -104,7 +104,7 @@ export function HealthReason({
 /** Links the list of affected events or requests. */
 function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
   const events = (of: string): string => pagePath(place, "events") + writeQuery({ relay, state: of });
-  const calls = (outcome: string): string => pagePath(place, "calls") + writeQuery({ relay, outcome });
+  const calls = (outcome: string): string => pagePath(place, "requests") + writeQuery({ relay, outcome });
   const ways: Partial<Record<HealthView["state"], [href: string, words: string]>> = {
     refusing: [calls("refused"), "See why each call was refused"],
     ignoring: [calls("ignored"), "See the ignored calls"],

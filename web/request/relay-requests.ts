@@ -28,7 +28,7 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
       ${
         items !== undefined &&
         items.length > 0 &&
-        html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay: name })}>All calls</a>`
+        html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name })}>All calls</a>`
       }</div></div>
     ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
     ${meant.map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)}

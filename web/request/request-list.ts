@@ -37,7 +37,7 @@ const OUTCOMES = [
 
 type Line = { at: string } & ({ calls: LikeCalls } | { event: EventItem });
 
-export function CallListPage({ place, query }: PageProps): View {
+export function RequestListPage({ place, query }: PageProps): View {
   const relay = query.get("relay") ?? "";
   const outcome = query.get("outcome") ?? "";
   const code = query.get("code") ?? "";
@@ -61,7 +61,7 @@ export function CallListPage({ place, query }: PageProps): View {
     for (const list of lists) list.reload();
   };
   const further = lists.find(({ next }) => next !== null);
-  return html`<${PageHead} title="Calls" aside=${isKnown && html`<${LiveMark} />`}><${DocsLink} to=${DOCS.sent}>The provider says it sent it<//><//>
+  return html`<${PageHead} title="Requests" aside=${isKnown && html`<${LiveMark} />`}><${DocsLink} to=${DOCS.sent}>The provider says it sent it<//><//>
     <div class="filters" role="search" aria-label="Filter calls">
       <${RelayChoice} place=${place} query=${query} />
       <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} without=${["code"]} />

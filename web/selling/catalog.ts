@@ -1,4 +1,4 @@
-/** Helpers of the Selling tabs: how an item is sold, and the relays that name it. */
+/** Helpers of the Catalog tabs: how an item is sold, and the relays that name it. */
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
 import { html, type View } from "../base/html.ts";

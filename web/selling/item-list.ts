@@ -83,7 +83,7 @@ function useWanted(asked: string | null, items: readonly Item[] | undefined): st
 
 function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Column<Listed>[] {
   const address = (open: string): string =>
-    pagePath(place, "selling") + writeQuery({ tab: kind === "products" ? "" : kind, open });
+    pagePath(place, "catalog") + writeQuery({ tab: kind === "products" ? "" : kind, open });
   const named = (item: Item): string => (kind === "access" ? `access:${item.name}` : item.name);
   const columns: (Column<Listed> | null)[] = [
     {

@@ -85,7 +85,7 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
   };
   if (items !== null && items.products.length + items.plans.length === 0)
     return html`<${Dialog} title="Record a payment" onClose=${onClose}>
-      <p>There is nothing that was paid yet: make a product or a plan first, in <a href=${pagePath(place, "selling")}>Selling</a>.</p>
+      <p>There is nothing that was paid yet: make a product or a plan first, in <a href=${pagePath(place, "catalog")}>Catalog</a>.</p>
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
   if (payment !== null)
     return html`<${PaymentReview} place=${place} payment=${payment} onBack=${() => setPayment(null)} onClose=${onClose} />`;

@@ -33,7 +33,7 @@ export function SubscriptionList({ place, query }: { place: Place; query: URLSea
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${status === null ? "No subscriptions yet" : "No such subscription"}>
-            <p>A relay puts a person on a plan with <code>grant_plan</code>; one that was paid elsewhere is recorded under <a href=${pagePath(place, "selling")}?tab=receipts>Receipts</a>, or by your server.</p><//>`
+            <p>A relay puts a person on a plan with <code>grant_plan</code>; one that was paid elsewhere is recorded under <a href=${pagePath(place, "catalog")}?tab=receipts>Receipts</a>, or by your server.</p><//>`
           : html`<${Table} label="Subscriptions" columns=${columnsOf(place, setEnding)} items=${items} />
             <${OlderButton} list=${list} none="These are all." />`
     }

@@ -13,9 +13,9 @@ const WORDS: Readonly<Record<string, string>> = {
   production: "Production",
 };
 
-/** Formats "1 needs you" or "3 need you". */
+/** Formats "1 needs attention" or "3 need you". */
 function sayNeeds(count: number): string {
-  return sayCount(count, "needs you", "need you");
+  return sayCount(count, "needs attention", "need attention");
 }
 
 export function EnvironmentSwitch({

@@ -4,7 +4,7 @@ import { html, type View } from "../base/html.ts";
 import { Dialog } from "../component/dialog.ts";
 import { DOCS } from "../component/docs-link.ts";
 import { FIND_KEYS, helpShown } from "../component/keyboard.ts";
-import { ROOMS } from "./navigation-pages.ts";
+import { SECTIONS } from "./navigation-pages.ts";
 
 const KEYS: readonly [keys: readonly string[], does: string][] = [
   [["/"], "search or filter this page"],
@@ -18,7 +18,7 @@ const KEYS: readonly [keys: readonly string[], does: string][] = [
   [["↓", "↑", "y"], "in a payload: walk, copy the path"],
   [["Ctrl", "S"], "save the definition"],
   [FIND_KEYS, "find anything"],
-  ...ROOMS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
+  ...SECTIONS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
 ];
 
 export function HelpDialog(): View {

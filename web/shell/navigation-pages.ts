@@ -1,6 +1,6 @@
 /**
- * Pages of the dashboard in the order of the navigation. The navigation, addresses, shortcuts and the palette use this
- * list. A new page needs its own folder and one entry here. Rarely opened pages use `laterPage`, which loads their code
+ * Sections of the dashboard, in the order of the navigation, with their pages. The navigation, addresses, shortcuts and the palette use this
+ * list. A new section needs its own folder and one entry here. Rarely opened pages use `laterPage`, which loads their code
  * on demand.
  */
 import type { ComponentType } from "preact";
@@ -11,17 +11,19 @@ import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
 import { HomePage } from "../home/home-page.ts";
 import { RelayListPage } from "../relay/relay-list.ts";
-import { CallListPage } from "../request/request-list.ts";
+import { RequestListPage } from "../request/request-list.ts";
 import { laterPage } from "./later-page.ts";
 
 type PageOf = (props: PageProps) => View;
 
-/** Groups of the navigation in their order. Pages without a group come first. */
-export const GROUPS = { happen: "What happens", hold: "What you hold", keep: "Look after" } as const;
+/** Groups of the navigation in their order. Sections without a group come first. */
+export const GROUPS = { data: "Data", monitor: "Monitor" } as const;
 
-export interface Room {
+export interface Section {
   /** First part of its addresses. */
   path: string;
+  /** First part of its addresses in earlier releases. */
+  oldPath?: string;
   title: string;
   icon: IconName;
   group: keyof typeof GROUPS | null;
@@ -31,13 +33,13 @@ export interface Room {
   pages: readonly (readonly [pattern: string, page: PageOf])[];
 }
 
-export const ROOMS: readonly Room[] = [
+export const SECTIONS: readonly Section[] = [
   { path: "home", title: "Home", icon: "home", group: null, letter: "h", pages: [["", HomePage]] },
   {
     path: "relays",
     title: "Relays",
     icon: "relays",
-    group: "happen",
+    group: null,
     letter: "r",
     pages: [
       ["", RelayListPage],
@@ -57,19 +59,27 @@ export const ROOMS: readonly Room[] = [
     path: "events",
     title: "Events",
     icon: "events",
-    group: "happen",
+    group: null,
     letter: "e",
     pages: [
       ["", EventListPage],
       [":id", EventPage],
     ],
   },
-  { path: "calls", title: "Calls", icon: "calls", group: "happen", letter: "l", pages: [["", CallListPage]] },
+  {
+    path: "requests",
+    oldPath: "calls",
+    title: "Requests",
+    icon: "calls",
+    group: null,
+    letter: "q",
+    pages: [["", RequestListPage]],
+  },
   {
     path: "people",
     title: "People",
     icon: "person",
-    group: "hold",
+    group: "data",
     letter: "p",
     pages: [
       ["", laterPage("People", async () => (await import("../people/person-list.ts")).PersonListPage)],
@@ -77,11 +87,12 @@ export const ROOMS: readonly Room[] = [
     ],
   },
   {
-    path: "collections",
+    path: "records",
+    oldPath: "collections",
     title: "Records",
     icon: "records",
-    group: "hold",
-    letter: "c",
+    group: "data",
+    letter: "d",
     pages: [
       [
         "",
@@ -98,42 +109,45 @@ export const ROOMS: readonly Room[] = [
     ],
   },
   {
-    path: "selling",
-    title: "Selling",
+    path: "catalog",
+    oldPath: "selling",
+    title: "Catalog",
     icon: "selling",
-    group: "hold",
-    letter: "s",
-    pages: [["", laterPage("Selling", async () => (await import("../selling/selling-page.ts")).SellingPage)]],
+    group: "data",
+    letter: "c",
+    pages: [["", laterPage("Catalog", async () => (await import("../selling/catalog-page.ts")).CatalogPage)]],
   },
   {
     path: "mail",
     title: "Mail",
     icon: "mail",
-    group: "hold",
+    group: "data",
     letter: "m",
     pages: [["", laterPage("Mail", async () => (await import("../mail/mail-page.ts")).MailPage)]],
   },
   {
-    path: "attention",
-    title: "Attention",
+    path: "alerts",
+    oldPath: "attention",
+    title: "Alerts",
     icon: "attention",
-    group: "keep",
+    group: "monitor",
     letter: "a",
-    pages: [["", laterPage("Attention", async () => (await import("../alert/attention.ts")).AttentionPage)]],
+    pages: [["", laterPage("Alerts", async () => (await import("../alert/attention.ts")).AlertsPage)]],
   },
   {
-    path: "audit",
-    title: "Audit",
+    path: "audit-log",
+    oldPath: "audit",
+    title: "Audit log",
     icon: "audit",
-    group: "keep",
+    group: "monitor",
     letter: "u",
-    pages: [["", laterPage("Audit", async () => (await import("../audit/audit-page.ts")).AuditPage)]],
+    pages: [["", laterPage("Audit log", async () => (await import("../audit/audit-page.ts")).AuditPage)]],
   },
   {
     path: "settings",
     title: "Settings",
     icon: "settings",
-    group: "keep",
+    group: "monitor",
     letter: ",",
     pages: [
       ["", laterPage("Settings", async () => (await import("../settings/settings-page.ts")).SettingsPage)],
@@ -142,20 +156,26 @@ export const ROOMS: readonly Room[] = [
 ];
 
 export interface FoundPage {
-  room: Room;
+  section: Section;
   page: ComponentType<PageProps>;
   params: Record<string, string>;
 }
 
 /** Returns the page at the parts of an address below the place, or null. */
 export function findPage([first = "", ...rest]: readonly string[]): FoundPage | null {
-  const room = ROOMS.find(({ path }) => path === first);
-  for (const [pattern, page] of room?.pages ?? []) {
+  const section = SECTIONS.find(({ path }) => path === first);
+  for (const [pattern, page] of section?.pages ?? []) {
     const params = match(pattern, rest);
-    if (room !== undefined && params !== null)
-      return { room, page: page as ComponentType<PageProps>, params };
+    if (section !== undefined && params !== null)
+      return { section, page: page as ComponentType<PageProps>, params };
   }
   return null;
+}
+
+/** Returns the parts of the present address for those of an address of an earlier release, or null. */
+export function findMovedParts([first = "", ...rest]: readonly string[]): string[] | null {
+  const section = SECTIONS.find(({ oldPath }) => oldPath === first);
+  return section === undefined ? null : [section.path, ...rest];
 }
 
 function match(pattern: string, parts: readonly string[]): Record<string, string> | null {

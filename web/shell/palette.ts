@@ -65,7 +65,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
   return html`<${Dialog} title="Find anything" onClose=${close}>
     <input class="palette-input" autofocus role="combobox" aria-label="Find anything" aria-expanded="true" aria-autocomplete="list" autocomplete="off" spellcheck=${false}
       aria-controls="${id}-list" aria-activedescendant=${chosen >= 0 ? `${id}-${chosen}` : null}
-      placeholder="A room, a relay, an id, an address, something to do" value=${typed}
+      placeholder="Page, relay, ID, email address or command" value=${typed}
       onInput=${(event: InputEvent) => type((event.target as HTMLInputElement).value)} onKeyDown=${press} />
     <ul class="palette-list" id="${id}-list" role="listbox" aria-label="Found" ref=${list}>${findings.map(
       (

@@ -13,7 +13,7 @@ import type { IconName } from "../component/icon.ts";
 import { helpShown } from "../component/keyboard.ts";
 import { tellFailed } from "../component/toast.ts";
 import { type FoundSection, openDocs, useFoundSections } from "./docs-result.ts";
-import { ROOMS } from "./navigation-pages.ts";
+import { SECTIONS } from "./navigation-pages.ts";
 import { chooseTheme } from "./theme.ts";
 
 export type Finding = {
@@ -45,7 +45,7 @@ export function useFindings(
 ): { findings: Finding[]; isLooking: boolean; error: string | null } {
   const names = useNames(place);
   const { found, isLooking, error } = useFound(place, typed);
-  const own = [...listRooms(place), ...names, ...listActs(session, place)]
+  const own = [...listSections(place), ...names, ...listActs(session, place)]
     .filter((one) => fits(one, typed))
     .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
   const things = found.flatMap((one) => showFound(place, one));
@@ -107,13 +107,10 @@ function showFound(place: Place, { kind, id, name, collection = "" }: Found): Fi
   if (kind === "event")
     return [{ key, icon: "events", title: name, hint: "Event", to: pagePath(place, "events", id) }];
   if (kind === "record") {
-    const to = pagePath(place, "collections", collection, id);
+    const to = pagePath(place, "records", collection, id);
     return [{ key, icon: "records", title: name, hint: `Record of ${collection}`, to }];
   }
-  const room = ROOMS.find(({ title }) => title === "People")?.path;
-  const to =
-    room === undefined ? pagePath(place, "events") + writeQuery({ person: id }) : pagePath(place, room, id);
-  return [{ key, icon: "person", title: name, hint: "Person", to }];
+  return [{ key, icon: "person", title: name, hint: "Person", to: pagePath(place, "people", id) }];
 }
 
 function showSection({ title, section, path }: FoundSection): Finding {
@@ -121,9 +118,9 @@ function showSection({ title, section, path }: FoundSection): Finding {
   return { key: `docs ${path}`, icon: "help", title: section, hint, act: () => openDocs(path) };
 }
 
-function listRooms(place: Place): Finding[] {
-  return ROOMS.map(({ path, title, icon, letter }) => ({
-    key: `room ${path}`,
+function listSections(place: Place): Finding[] {
+  return SECTIONS.map(({ path, title, icon, letter }) => ({
+    key: `section ${path}`,
     icon,
     title,
     hint: `g ${letter}`,
@@ -133,20 +130,18 @@ function listRooms(place: Place): Finding[] {
 
 /** Returns the named objects: relays, collections and catalog items, and the open alerts. */
 function useNames(place: Place): Finding[] {
-  const selling = pagePath(place, "selling");
+  const catalog = pagePath(place, "catalog");
   return [
     ...useNamed(place, "relays", "Relay", "relays", (name) => pagePath(place, "relays", name)),
-    ...useNamed(place, "collections", "Collection", "records", (name) =>
-      pagePath(place, "collections", name),
-    ),
-    ...useNamed(place, "products", "Product", "selling", (open) => selling + writeQuery({ open })),
-    ...useNamed(place, "plans", "Plan", "selling", (open) => selling + writeQuery({ tab: "plans", open })),
+    ...useNamed(place, "collections", "Collection", "records", (name) => pagePath(place, "records", name)),
+    ...useNamed(place, "products", "Product", "selling", (open) => catalog + writeQuery({ open })),
+    ...useNamed(place, "plans", "Plan", "selling", (open) => catalog + writeQuery({ tab: "plans", open })),
     ...useNamed(
       place,
       "access",
       "Access",
       "selling",
-      (open) => selling + writeQuery({ tab: "access", open }),
+      (open) => catalog + writeQuery({ tab: "access", open }),
     ),
     ...useAlerts(place),
   ];
@@ -177,7 +172,7 @@ function useNamed(
 
 function useAlerts(place: Place): Finding[] {
   const path = apiPath(place, "alerts") + writeQuery({ open: "true", limit: MAX_NAMES });
-  const to = pagePath(place, "attention") + writeQuery({ tab: "alerts" });
+  const to = pagePath(place, "alerts") + writeQuery({ tab: "alerts" });
   const items = useLoad<Page<AlertView>>(path).data?.items ?? [];
   // An alert repeats every hour. Only the newest of each cause is a result.
   const causes = new Map(items.toReversed().map((one) => [`${one.code} ${one.target}`, one]));
@@ -216,7 +211,7 @@ function listActs(session: Session, place: Place): Finding[] {
   return [
     go("New relay", "plus", pagePath(place, "relays", "new")),
     go("Replay dead events", "replay", `${pagePath(place, "events")}?state=dead`),
-    go("See refused calls", "calls", pagePath(place, "calls")),
+    go("See rejected requests", "calls", pagePath(place, "requests")),
     ...(place.environment === "development"
       ? [go("Promote to production", "relays", pagePath(place, "relays", "to", "production"))]
       : []),

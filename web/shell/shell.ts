@@ -20,7 +20,7 @@ import { tellFailed } from "../component/toast.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
 import { HelpDialog } from "./help-dialog.ts";
 import { Navigation } from "./navigation.ts";
-import { type FoundPage, findPage } from "./navigation-pages.ts";
+import { type FoundPage, findMovedParts, findPage } from "./navigation-pages.ts";
 import { Palette } from "./palette.ts";
 import { firstPlace } from "./start.ts";
 import { ThemeSwitch } from "./theme-switch.ts";
@@ -38,7 +38,12 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     ({ id, environments }) => id === place?.app && environments.includes(place.environment),
   );
   const found = at === null || !known ? null : findPage(at.rest);
+  const moved = at === null ? null : findMovedParts(at.rest);
   useLayoutEffect(() => setMenuOpen(false), [route.path]);
+  useLayoutEffect(() => {
+    if (at !== null && moved !== null)
+      navigate(pagePath(at.place, ...moved) + location.search, { replace: true });
+  }, [route.path]);
   useEffect(() => {
     if (place === null) return;
     if (known) rememberPlace(place);
@@ -57,11 +62,11 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     <aside class=${isMenuOpen ? "side open" : "side"}>
       <div class="side-top">
         <${EnvironmentSwitch} places=${places ?? []} apps=${session.apps} place=${place} canMake=${session.mode === "server"} />
-        <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Rooms" onClick=${() => setMenuOpen(!isMenuOpen)}>
+        <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Pages" onClick=${() => setMenuOpen(!isMenuOpen)}>
           <${Icon} name="menu" size=${18} /></button>
       </div>
       <div class="side-rest">
-        <${Navigation} place=${place} room=${found?.room} />
+        <${Navigation} place=${place} section=${found?.section} />
         <div class="side-foot">
           <div class="side-row"><${ThemeSwitch} />
             <button type="button" class="bare" aria-label="Keyboard help" title="Keyboard help" onClick=${() => helpShown.set(true)}>
@@ -76,10 +81,10 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     <div class="page"><${TopBar} />
     <main id="content" tabindex="-1">${
       found === null
-        ? isStart
+        ? isStart || moved !== null
           ? html`<${Skeleton} rows=${4} />`
           : html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "home")} />`
-        : html`${found.room.path !== "home" && html`<${HoldBanner} place=${place} />`}
+        : html`${found.section.path !== "home" && html`<${HoldBanner} place=${place} />`}
           <${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
     }</main></div>
     <${HelpDialog} />

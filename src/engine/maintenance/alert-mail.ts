@@ -296,7 +296,7 @@ function writeAlertMail(
       : `${told.length} alerts`;
   const parts = [
     ...told.map((one) => formatAlert(one, words.placeUrl)),
-    `All of them: ${words.placeUrl}/attention\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
+    `All of them: ${words.placeUrl}/alerts\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
   ];
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
 }

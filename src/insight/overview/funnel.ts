@@ -234,7 +234,7 @@ function formatWarned({ events, of, message }: Warned): string {
 
 const NOTHING = {
   receiver:
-    "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; the Calls room and relay requests list show calls to names that no receiver has.",
+    "No request arrived in the last 24 hours. Ask the sender to which URL it sends. See requests to unknown names on the Requests page or with relay requests list.",
   schedule: "No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.",
   paused:
     "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",

@@ -75,7 +75,7 @@ const WORDS: Readonly<Record<HealthState, string>> = {
   broken: "Does not fit",
   capped: "Over the cap",
   silent: "Silent",
-  attention: "Needs you",
+  attention: "Needs attention",
   held: "On hold",
   paused: "Paused",
   new: "No calls yet",

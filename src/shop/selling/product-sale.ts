@@ -110,7 +110,7 @@ async function claimRefund(
     const message = `The payment under this ref (${id}) is for the ${itemKind} ${purchase.item} and not for ${item}, so nothing was taken back here: the relay that refunds ${purchase.item} takes that back.`;
     return { outcome: "skipped", code, message };
   }
-  const message = `\`ref\` belongs to another person's purchase (${id} of ${purchase.item}), so nothing was taken back: if that payment was refunded, take the purchase back by hand with Refund… on the dashboard's Selling › Receipts or with relay receipts refund ${ref}.`;
+  const message = `\`ref\` belongs to another person's purchase (${id} of ${purchase.item}), so nothing was taken back: if that payment was refunded, take the purchase back by hand with Refund… in the dashboard under Catalog › Receipts or with relay receipts refund ${ref}.`;
   return failFinally(code, message);
 }
 

@@ -1,4 +1,4 @@
-/** Lists payments, and takes back what a purchase gave (`relay receipts …`), as Refund… does on the dashboard's Selling page. It moves no money. */
+/** Lists payments, and takes back what a purchase gave (`relay receipts …`), as Refund… does on the dashboard's Catalog page. It moves no money. */
 
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";

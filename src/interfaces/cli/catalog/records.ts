@@ -60,7 +60,7 @@ export const recordsShow: Command = {
     const read = (api: Api): Promise<RecordItem> => readRecord(api, name, text);
     if (input.on("web"))
       return await openWebPage(input, world, async (api) => ({
-        path: ["collections", name, (await read(api)).id],
+        path: ["records", name, (await read(api)).id],
       }));
     const record = await withApi("read", input, world, read);
     if (input.on("json")) return world.say(writeJson({ record }, 2));

@@ -89,7 +89,7 @@ async function readCall(api: Api, text: string): Promise<RecentRequestView> {
 
 /** Returns the page that lists the request with those of the same relay and cause, because a request has no page. */
 function findPage({ relay, outcome, code }: RecentRequestView) {
-  return { path: ["calls"], query: outcome === "refused" ? { relay, code } : { relay, outcome } };
+  return { path: ["requests"], query: outcome === "refused" ? { relay, code } : { relay, outcome } };
 }
 
 export const requestsShow: Command = {

@@ -1,4 +1,4 @@
-/** Selling page: the catalog (products, plans, access slugs) and its sales. The address names the tab. */
+/** Catalog page: the catalog (products, plans, access slugs) and its sales. The address names the tab. */
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
@@ -17,14 +17,14 @@ const TABS = [
   ["subscriptions", "Subscriptions"],
 ] as const;
 
-export function SellingPage({ place, query }: PageProps): View {
+export function CatalogPage({ place, query }: PageProps): View {
   const asked = query.get("tab") ?? "";
   const chosen = TABS.find(([name]) => name === asked)?.[0] ?? "";
-  const path = pagePath(place, "selling");
+  const path = pagePath(place, "catalog");
   const tabs = TABS.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
   const kind = chosen === "" ? "products" : chosen;
-  return html`<${PageHead} title="Selling" />
-    <${TabLinks} label="Selling" tabs=${tabs} chosen=${chosen} />
+  return html`<${PageHead} title="Catalog" />
+    <${TabLinks} label="Catalog" tabs=${tabs} chosen=${chosen} />
     ${
       kind === "receipts"
         ? html`<${ReceiptList} place=${place} query=${query} />`
