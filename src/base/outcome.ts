@@ -1,6 +1,7 @@
 /** Defines how an action ended, and how a sale ended that an action or a receipt requested. */
+
+import type { ResultCode } from "./code/result-code.ts";
 import type { Json } from "./json.ts";
-import type { ResultCode } from "./result-code.ts";
 
 /**
  * A success. `skipped` means that the action found its own earlier work, or had nothing that it may do. `code` can then say why, such as

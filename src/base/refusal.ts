@@ -2,9 +2,10 @@
  * Defines Refusal, an error for the caller: a registered code, its status and one sentence. Any module can throw one, and interfaces/http renders it.
  * The result of an action is never a Refusal, and neither is a bug.
  */
+
+import { REFUSALS, type RefusalCode } from "./code/refusal-code.ts";
+import type { WarningCode } from "./code/warning-code.ts";
 import { MAX_PROBLEMS } from "./limit.ts";
-import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
-import type { WarningCode } from "./warning-code.ts";
 
 /** A problem in something that a person wrote: the field, and one sentence that says why and what to do. */
 export interface Problem {

@@ -1,8 +1,8 @@
 /** Defines shapes that many views and routes share. Objects made by `fields` accept no unknown field. A `description` completes "it must be …". */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { parseIso, toIsoOrNull } from "./clock.ts";
+import { WARNINGS } from "./code/warning-code.ts";
 import { Refusal, type Warning } from "./refusal.ts";
-import { WARNINGS } from "./warning-code.ts";
 
 /** Makes the shape of an object with these fields and no others. */
 export function fields<Properties extends TProperties>(properties: Properties) {
@@ -73,7 +73,7 @@ export function readTime(field: string, text: string | undefined): number | unde
   throw new Refusal("invalid_input", `${field} is not valid: write a time such as 2026-01-31T12:00:00Z.`);
 }
 
-/** A warning of a save. Its code is one of base/warning-code.ts. */
+/** A warning of a save. Its code is one of base/code/warning-code.ts. */
 export const warningView = Type.Object({
   code: oneOf(Object.keys(WARNINGS) as Warning["code"][]),
   field: Type.String(),

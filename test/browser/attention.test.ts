@@ -52,7 +52,12 @@ test("undelivered alert mails are reported on Home and Alerts with a link to the
     running.service.store.write("app", (tx) =>
       recordAlertMailOutcomes(tx, environment?.id ?? 0, { outcomes: [outcome], sinceMs: running.clock.now(), nowMs: running.clock.now() }),
     );
-  await note({ kind: "failed", reason: "recipient_refused", message: "The mail server refused the recipient's address (550).", retry: false });
+  await note({
+    kind: "failed",
+    reason: "recipient_refused",
+    message: "The mail server rejected the recipient's address. Its reply was 550.",
+    retry: false,
+  });
   for (const path of ["", "alerts"]) {
     await page.goto(at(path));
     const needs = page.getByRole("region", { name: "Needs attention" });

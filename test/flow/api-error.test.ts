@@ -1,7 +1,7 @@
 /** Tests error responses: code and message, docs for developers, resetAt for caps, and never a stack. */
 import { expect, test } from "bun:test";
-import { REFUSALS } from "../../src/base/refusal-code.ts";
-import { RESULTS } from "../../src/base/result-code.ts";
+import { REFUSALS } from "../../src/base/code/refusal-code.ts";
+import { RESULTS } from "../../src/base/code/result-code.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
 import { startApi } from "../kit/api-server.ts";
 
@@ -34,11 +34,11 @@ test("docs links begin with the configured address, and the page at the default 
 
 test("every code that an event's results can contain has a page, as text and as JSON", async () => {
   await using own = await startApi();
-  for (const [code, { when, todo }] of Object.entries({ ...REFUSALS, ...RESULTS })) {
+  for (const [code, { what, todo }] of Object.entries({ ...REFUSALS, ...RESULTS })) {
     const page = await own.call(`/docs/errors/${code}`);
     expect([page.status, page.json]).toEqual([
       200,
-      expect.objectContaining({ code, when: expect.stringContaining(when), todo: expect.stringContaining(todo) }),
+      expect.objectContaining({ code, when: what, todo, meanings: expect.arrayContaining([expect.objectContaining({ what, todo })]) }),
     ]);
   }
   const text = await own.call("/docs/errors/http_error.md");

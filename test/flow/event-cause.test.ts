@@ -50,7 +50,7 @@ test("a rejected mail for one person stays a problem after another person's mail
   expect(await causeOf(dead)).toMatchObject({
     stands: "unknown",
     message:
-      "None of this person's events ran since. Look at the person's address and at what the mail server refuses; replay the event once it is mended.",
+      "None of this person's events ran since. Check the person's address and the mail server's reply, and fix the cause. Then replay the event.",
   });
   expect(await need("relay_failed")).toMatchObject({
     todo: expect.stringMatching(/^Mend the cause/),
@@ -100,7 +100,7 @@ test("a dead event's page agrees with Home, shows the URL's response, and never 
   await running.clock.advance(1_000);
   expect(await causeOf(dead)).toEqual({
     stands: "unknown",
-    message: "None of its events ran since. Look at the answer on the event, then replay the event.",
+    message: "None of its events ran since. Read the response on the event's page, and fix the cause at the receiver. Then replay the event.",
     since: null,
     missing: null,
   });

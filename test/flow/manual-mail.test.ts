@@ -8,7 +8,7 @@ import { type ApiServer, startApi } from "../kit/api-server.ts";
 const FAILED: MailOutcome = {
   kind: "failed",
   reason: "recipient_refused",
-  message: "The mail server refused the recipient's address (550 5.1.1).",
+  message: "The mail server rejected the recipient's address. Its reply was 550 5.1.1. Check the recipient's address.",
   retry: false,
 };
 
@@ -152,7 +152,7 @@ describe("a test mail", () => {
     expect((await testMail({}, { key: api.keys.dev })).json.email).toMatchObject({
       state: "failed",
       reason: "recipient_refused",
-      message: "The mail server refused the recipient's address (550 5.1.1).",
+      message: "The mail server rejected the recipient's address. Its reply was 550 5.1.1. Check the recipient's address.",
     });
   });
 

@@ -133,7 +133,7 @@ test("every page and list can be read before, after an expunge, after an erasure
   expect(needs).toContainEqual(
     expect.objectContaining({
       target: "relay:lost",
-      message: expect.stringMatching(/^2 events are dead since .*: A record was to be written into a collection/),
+      message: expect.stringMatching(/^2 events are dead since .*: The action writes a record into a collection/),
       dead: expect.objectContaining({
         expunged: true,
         cause: expect.objectContaining({ message: "The newest of them was expunged and never runs again." }),

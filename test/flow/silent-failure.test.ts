@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { listParts, type Meaning } from "../../src/base/code/code.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { type Executable, placeExecutable } from "../kit/executable.ts";
@@ -64,9 +65,9 @@ ${told}`);
     for (const code of codes) {
       const page = await fetch(`${shared.url}/docs/errors/${code}`);
       expect([code, page.status]).toEqual([code, 200]);
-      const { when, todo } = (await page.json()) as { when: string; todo: string };
+      const { meanings } = (await page.json()) as { meanings: Meaning[] };
       const { said } = await runCommand(["help", code], { cwd: executable.makeFolder() });
-      expect(said.trimEnd()).toBe(`${code}\n\n${when}\n${todo}`);
+      for (const { label, text } of meanings.flatMap(listParts)) expect(said).toMatch(new RegExp(`^  ${label} +${RegExp.escape(text)}$`, "m"));
     }
     expect(codes.size).toBeGreaterThan(20);
   });

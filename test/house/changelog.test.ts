@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { Errors } from "typebox/schema";
 import { Clean } from "typebox/value";
 import { writeChangelog } from "../../scripts/changelog.ts";
+import { findMeaning } from "../../src/base/code/code.ts";
 import { RELEASES } from "../../src/base/release/change.ts";
 import { type Release, releaseView } from "../../src/base/release/release.ts";
-import { explainCode } from "../../src/base/result-code.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
 const PAGE = join(PROJECT_ROOT, "CHANGELOG.md");
@@ -51,5 +51,5 @@ test("the next release names each subject once, and adds only registered codes",
   const { changes, codesAdded } = readUnreleased();
   const subjects = changes.map(({ subject }) => subject);
   expect(subjects.filter((subject, at) => subjects.indexOf(subject) !== at)).toEqual([]);
-  expect(codesAdded.filter((code) => explainCode(code) === null)).toEqual([]);
+  expect(codesAdded.filter((code) => findMeaning(code) === null)).toEqual([]);
 });

@@ -139,7 +139,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log"],
-    cause: /The relay's trigger became another kind while the event waited/,
+    cause: /The relay's trigger changed to another kind while the event waited/,
   },
   {
     name: "missed ticks",

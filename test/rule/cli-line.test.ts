@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TROUBLES } from "../../src/base/problem-code.ts";
-import { REFUSALS, type RefusalCode } from "../../src/base/refusal-code.ts";
+import { formatKinds, listCodes, listMeanings, listParts } from "../../src/base/code/code.ts";
+import type { RefusalCode } from "../../src/base/code/refusal-code.ts";
 import { VERSION } from "../../src/base/release/change.ts";
-import { RESULTS } from "../../src/base/result-code.ts";
 import { Input, type Option } from "../../src/interfaces/cli/command.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
@@ -150,12 +149,13 @@ describe("a refusal", () => {
     expect(await shown()).toEqual({ name: "allow-private", value: "none", from: "default" });
   });
 
-  test.each(Object.entries({ ...REFUSALS, ...RESULTS }))("relay help %s explains the code and says what to do", async (code, entry) => {
+  test.each(listCodes())("relay help %s shows each meaning of the code in its parts", async (code) => {
     const { code: exit, said } = await runCommand(["help", code], { cwd });
-    // A code that alerts share shows both explanations.
-    const alert = TROUBLES[code as keyof typeof TROUBLES];
-    const [when, todo] = [alert?.when, alert?.todo].map((words) => (words === undefined ? "" : ` As an alert: ${words}`));
-    expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}${when}\n${entry.todo}${todo}` });
+    expect(exit).toBe(0);
+    for (const meaning of listMeanings(code)) {
+      expect(said).toContain(`${code} (${formatKinds(meaning)})\n`);
+      for (const { label, text } of listParts(meaning)) expect(said).toMatch(new RegExp(`^  ${label} +${RegExp.escape(text)}$`, "m"));
+    }
   });
 });
 

@@ -1,6 +1,6 @@
 /** Wrapping of sentences in a terminal: a command in a sentence can be copied unchanged. */
 import { describe, expect, test } from "bun:test";
-import { TROUBLES } from "../../src/base/problem-code.ts";
+import { PROBLEMS } from "../../src/base/code/problem-code.ts";
 import { wrapTo } from "../../src/interfaces/cli/terminal/table.ts";
 
 const rows: [text: string, columns: number, lines: string[]][] = [
@@ -31,8 +31,8 @@ describe("a sentence in lines", () => {
   });
 
   test("loses no letter, and no line of any alert is wider than the terminal", () => {
-    for (const { when, todo } of Object.values(TROUBLES))
-      for (const text of [when, todo])
+    for (const { what, todo } of Object.values(PROBLEMS))
+      for (const text of [what, todo])
         for (const columns of [30, 40, 80]) {
           const lines = wrapTo(text, columns).split("\n");
           expect(lines.join("").replaceAll(" ", "")).toBe(text.replaceAll(" ", ""));

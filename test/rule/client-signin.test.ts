@@ -1,7 +1,7 @@
 /** The rules of signing in with a code sent by email. */
 import { describe, expect, test } from "bun:test";
+import type { MailFailureCode } from "../../src/base/code/mail-code.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../src/base/limit.ts";
-import type { MailTrouble } from "../../src/base/problem-code.ts";
 import { listAlerts } from "../../src/platform/audit/alert.ts";
 import { listProblems } from "../../src/platform/audit/problem.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
@@ -337,7 +337,7 @@ describe("asking for a code", () => {
 describe("codes that cannot be mailed", () => {
   const standing = async () => (await store.read((tx) => listProblems(tx, environmentId, true, { limit: 5, after: null }))).items;
   const alerts = async () => (await store.read((tx) => listAlerts(tx, environmentId, { limit: 5, after: null }, true))).items;
-  const failed = (reason: MailTrouble): MailOutcome => ({ kind: "failed", reason, message: `It is ${reason}.`, retry: true });
+  const failed = (reason: MailFailureCode): MailOutcome => ({ kind: "failed", reason, message: `It is ${reason}.`, retry: true });
   const ask = (door: Door): Promise<unknown> => door.signin.requestCode(door.place, newEmail()).catch(() => undefined);
   const settle = () => ask(openDoor());
 
@@ -356,7 +356,7 @@ describe("codes that cannot be mailed", () => {
     expect([await standing(), await alerts()]).toEqual([[], []]);
   });
 
-  test.each<MailTrouble>(["auth_refused", "tls_failed", "no_server", "address_refused"])(
+  test.each<MailFailureCode>(["auth_refused", "tls_failed", "no_server", "address_refused"])(
     "raise a problem at once if the mail server fails with %s",
     async (reason) => {
       await ask(openDoor({ outcome: failed(reason) }));
@@ -371,7 +371,7 @@ describe("codes that cannot be mailed", () => {
     expect(await standing()).toEqual([]);
   });
 
-  const passing: MailTrouble[] = ["timed_out", "connection_refused", "name_not_found", "sender_refused"];
+  const passing: MailFailureCode[] = ["timed_out", "connection_refused", "name_not_found", "sender_refused"];
   test.each(passing)("raise a problem after 15 minutes without a sent mail, if the server can recover: %s", async (reason) => {
     await clock.advance(2 * HOUR_MS);
     const away = openDoor({ outcome: failed(reason) });

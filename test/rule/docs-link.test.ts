@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { listCodes } from "../../src/base/result-code.ts";
+import { listCodes } from "../../src/base/code/code.ts";
 import { readManual } from "../../src/boot/documentation.ts";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { listLinks } from "../../src/interfaces/docs/html.ts";

@@ -1,7 +1,7 @@
 /** The change feed since a version, from one source, as text and as JSON. */
 import { expect, test } from "bun:test";
 import packageJson from "../../package.json";
-import { REFUSALS } from "../../src/base/refusal-code.ts";
+import { REFUSALS } from "../../src/base/code/refusal-code.ts";
 import { RELEASES, VERSION } from "../../src/base/release/change.ts";
 import { listChanges, writeChanges } from "../../src/base/release/feed.ts";
 

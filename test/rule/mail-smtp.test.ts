@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
+import { formatMailFailure, MAIL_FAILURES, type MailFailureCode } from "../../src/base/code/mail-code.ts";
 import { createLog } from "../../src/base/log.ts";
-import { MAIL_TROUBLES, type MailTrouble } from "../../src/base/problem-code.ts";
 import { saveSettings } from "../../src/platform/account/environment.ts";
 import { changeMailSettings, type MailSecurity, type MailSettingsInput } from "../../src/platform/mail/mail-settings.ts";
 import { makeStopUrl } from "../../src/platform/mail/mail-stop.ts";
@@ -185,7 +185,7 @@ describe("a mail by SMTP", () => {
     expect(lines).toContain(`RCPT TO:<${recipient}>`);
   });
 
-  test.each<[string, string, Record<string, string>, "failed" | "unknown", MailTrouble, string | null]>([
+  test.each<[string, string, Record<string, string>, "failed" | "unknown", MailFailureCode, string | null]>([
     ["that rejects the connection permanently", "554 5.7.1 your address is listed", {}, "failed", "server_trouble", "554 5.7.1"],
     ["that is busy", "421 4.7.0 too many connections", {}, "failed", "server_trouble", "421 4.7.0"],
     ["that is no mail server", "HTTP/1.1 400 Bad Request", {}, "failed", "server_trouble", null],
@@ -194,8 +194,7 @@ describe("a mail by SMTP", () => {
     ["that answers the text with no valid reply", "220 a", { ".": "thank you" }, "unknown", "server_trouble", null],
   ])("unencrypted to a server %s reports that reason, and not encryption", async (_rule, greeting, words, kind, reason, code) => {
     const { outcome } = await sendToWords(greeting, words);
-    const sentence = MAIL_TROUBLES[reason];
-    const message = code === null ? sentence : `${sentence.slice(0, -1)} (${code}).`;
+    const message = formatMailFailure(reason, code);
     expect(outcome).toEqual(kind === "failed" ? { kind, reason, message, retry: true } : { kind, reason, message });
   });
 
@@ -253,7 +252,7 @@ describe("a mail by SMTP", () => {
   });
 
   test.each<
-    [string, Omit<MailServerOptions, "authority">, { security?: MailSecurity; password?: string }, [MailTrouble, "tried again" | "for good"]]
+    [string, Omit<MailServerOptions, "authority">, { security?: MailSecurity; password?: string }, [MailFailureCode, "tried again" | "for good"]]
   >([
     ["a permanently refused sender", { security: "none", refuse: { at: "sender", code: 550, message: PEER } }, {}, ["sender_refused", "for good"]],
     [
@@ -286,7 +285,7 @@ describe("a mail by SMTP", () => {
     const [reason, again] = ends;
     expect(outcome).toMatchObject({ kind: "failed", reason, retry: again === "tried again" });
     expect(taken).toEqual([]);
-    expect("message" in outcome && outcome.message).toStartWith(MAIL_TROUBLES[reason].slice(0, -1));
+    expect("message" in outcome && outcome.message).toStartWith(MAIL_FAILURES[reason].what);
     expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"|words of the peer/);
     if (options.refuse !== undefined) expect(said.join()).toContain("words of the peer");
   });
@@ -294,7 +293,9 @@ describe("a mail by SMTP", () => {
   test("is refused with the reply's numbers but not its message", async () => {
     const refuse = { at: "recipient", code: 550, message: `5.1.1 ${PEER}` } as const;
     const { outcome } = await sendTo({ security: "none", refuse });
-    expect("message" in outcome && outcome.message).toBe("The mail server refused the recipient's address (550 5.1.1).");
+    expect("message" in outcome && outcome.message).toBe(
+      "The mail server rejected the recipient's address. Its reply was 550 5.1.1. Check the recipient's address.",
+    );
   });
 
   test.each([
@@ -373,7 +374,7 @@ describe("a mail by SMTP", () => {
     expect(await mailer.send(mail)).toMatchObject({ kind: "failed", reason: "no_server", retry: true });
   });
 
-  test.each<[string, string, string[], string[], MailTrouble]>([
+  test.each<[string, string, string[], string[], MailFailureCode]>([
     ["loopback that the operator did not allow", "mail.example", ["127.0.0.1"], [], "address_refused"],
     ["a private address", "mail.example", ["10.1.2.3"], [], "address_refused"],
     ["a private address together with a public one", "mail.example", ["8.8.8.8", "10.1.2.3"], [], "address_refused"],
@@ -391,7 +392,7 @@ describe("a mail by SMTP", () => {
     expect(server.connections()).toBe(0);
   });
 
-  test.each<[string, MailTrouble]>([
+  test.each<[string, MailFailureCode]>([
     ["ENOTFOUND", "name_not_found"],
     ["DNS_ETIMEOUT", "not_connected"],
     ["EAI_AGAIN", "not_connected"],
@@ -436,7 +437,7 @@ describe("a mail by SMTP", () => {
     expect(await sending).toEqual({
       kind: "failed",
       reason: "timed_out",
-      message: MAIL_TROUBLES.timed_out,
+      message: formatMailFailure("timed_out"),
       retry: true,
     });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RefusalCode } from "../../src/base/refusal-code.ts";
+import type { RefusalCode } from "../../src/base/code/refusal-code.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
 import { fulfilProduct, grantPlan, refundProduct } from "../../src/rules/action/sale.ts";
 import { deletePlan, findDefaultPlan, type PlanInput, plans, savePlan } from "../../src/shop/selling/plan.ts";

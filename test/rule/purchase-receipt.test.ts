@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RefusalCode } from "../../src/base/refusal-code.ts";
+import type { RefusalCode } from "../../src/base/code/refusal-code.ts";
 import { requireEnvironment, saveSettings } from "../../src/platform/account/environment.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
 import { fulfilProduct } from "../../src/rules/action/sale.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { RefusalCode } from "../../src/base/refusal-code.ts";
+import type { RefusalCode } from "../../src/base/code/refusal-code.ts";
 import { plans } from "../../src/shop/selling/plan.ts";
 import { products } from "../../src/shop/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";

@@ -19,7 +19,7 @@ const SENT: MailOutcome = { kind: "sent" };
 const REFUSED: MailOutcome = {
   kind: "failed",
   reason: "recipient_refused",
-  message: "The mail server refused the recipient's address (550).",
+  message: "The mail server rejected the recipient's address. Its reply was 550.",
   retry: false,
 };
 const AWAY: MailOutcome = { kind: "failed", reason: "not_connected", message: "The mail server cannot be reached.", retry: true };
@@ -119,7 +119,7 @@ test("the problem says why, is raised once, and has no alert", async () => {
       code: "alerts_unmailed",
       target: "mail",
       message:
-        "The last alert mail reached no owner. The mail server refused the recipient's address (550). Mend that, then send a test mail with relay emails test.",
+        "The last alert mail reached no owner. The mail server rejected the recipient's address. Its reply was 550. Mend that, then send a test mail with relay emails test.",
       raisedAt: "2026-01-15T12:01:00.000Z",
       clearedAt: null,
     },

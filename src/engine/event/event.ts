@@ -2,10 +2,11 @@
  * The event row, its states, and the queries for due events. A `queued` event without `nextAttemptAt` is due now; with it, the event waits for its
  * retry. Other files store, run, show and end events.
  */
+
+import type { ResultCode } from "../../base/code/result-code.ts";
 import { numberedId, readNumberedId } from "../../base/id.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { bytes, defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
 

@@ -2,8 +2,10 @@
  * Looks up the names in a filter of events, so that an unknown relay, person or code is an error and not an empty list. The name of a deleted relay
  * is known, because its events stay.
  */
+
+import { findMeaning } from "../../base/code/code.ts";
+import { RESULTS } from "../../base/code/result-code.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { explainCode, RESULTS } from "../../base/result-code.ts";
 import { showText } from "../../base/shape.ts";
 import { findNearestName } from "../../base/text.ts";
 import { listRelayRows } from "../../rules/relay/relay.ts";
@@ -31,7 +33,7 @@ export async function lookUpNames<Filter extends Named>(
 }
 
 function checkReason(reason: string): void {
-  if (reason === ANY_REASON || explainCode(reason) !== null) return;
+  if (reason === ANY_REASON || findMeaning(reason) !== null) return;
   const near = findNearestName(reason, Object.keys(RESULTS));
   const way = near === null ? "/docs/errors lists the codes." : `did you mean ${near}?`;
   throw new Refusal("invalid_input", `reason is not valid: no event fails with ${showText(reason)}: ${way}`);

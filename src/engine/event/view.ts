@@ -1,8 +1,8 @@
 /** An event as the API shows it: in full with its payload and runs, or as an item of the list. */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import type { ResultCode } from "../../base/code/result-code.ts";
 import { type Json, parseJson } from "../../base/json.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import { json, oneOf, orNull, time, timeOrNull } from "../../base/schema.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";

@@ -5,9 +5,9 @@
  */
 
 import { type Clock, Loop, toIso, waitAtMost } from "../../base/clock.ts";
+import { formatMailFailure } from "../../base/code/mail-code.ts";
 import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import { MAIL_TROUBLES } from "../../base/problem-code.ts";
 import { findApp } from "../../platform/account/app.ts";
 import { type Environment, findEnvironmentById, isAlertEnabled } from "../../platform/account/environment.ts";
 import { listOwners } from "../../platform/account/owner.ts";
@@ -61,7 +61,7 @@ const LOCAL_SENDER = "account@localhost";
 const STOPPED: MailOutcome = {
   kind: "failed",
   reason: "stopped",
-  message: MAIL_TROUBLES.stopped,
+  message: formatMailFailure("stopped"),
   retry: true,
 };
 

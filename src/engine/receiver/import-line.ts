@@ -4,6 +4,7 @@
  * distinguished from an earlier event is rejected. Stores nothing.
  */
 
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { isJsonObject, type Json, type JsonObject, measureJson } from "../../base/json.ts";
 import {
   DAY_MS,
@@ -11,7 +12,6 @@ import {
   MAX_RECEIVER_BODY_BYTES,
   MAX_TOLERANCE_SECONDS,
 } from "../../base/limit.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { Verdict, Verified } from "../../rules/verify/contract.ts";

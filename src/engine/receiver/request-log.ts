@@ -4,10 +4,10 @@
  * one relay and cause together with their number. It decides nothing about a request.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { MAX_RECENT_CALLS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import type { Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import { cutToLine } from "../../base/text.ts";
 import { WriteBehind } from "../../base/write-behind.ts";
 import type { CallNotice, UnknownReceiverNotice } from "../../platform/audit/notifier.ts";

@@ -5,11 +5,11 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { REFUSALS } from "../../base/code/refusal-code.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { MAX_RECENT_CALLS } from "../../base/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { REFUSALS } from "../../base/refusal-code.ts";
 import { oneOf, orNull as shownOrNull, time } from "../../base/schema.ts";
 import { showChoices, showText } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";

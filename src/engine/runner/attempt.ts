@@ -3,10 +3,10 @@
  * and when the attempt stops. It never opens a transaction and never sends: the caller does both.
  */
 
+import type { ResultCode } from "../../base/code/result-code.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../../base/json.ts";
 import type { RaisableLimits } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import type {
   ActionOutcome,
   ActionPerson,

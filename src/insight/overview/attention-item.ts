@@ -1,6 +1,6 @@
 /** Defines one thing that needs an owner's attention: its view, and the function that makes it from a code. */
 import { type Static, Type } from "typebox";
-import { explainCode } from "../../base/result-code.ts";
+import { findMeaning, type Meaning } from "../../base/code/code.ts";
 import { orNull, textOrNull, time } from "../../base/schema.ts";
 import { deadView } from "./dead-events.ts";
 import { latestFailure } from "./latest-failure.ts";
@@ -40,7 +40,7 @@ export function relayOf(target: string): string | null {
   return target.startsWith("relay:") ? target.slice("relay:".length) : null;
 }
 
-/** Explains what a code means and what to do. */
-export function explain(code: string): { when: string; todo: string } {
-  return explainCode(code) ?? { when: `${code}.`, todo: "See it, and mend its cause." };
+/** Returns what a code means and what to do. */
+export function explain(code: string): Pick<Meaning, "what" | "todo" | "next"> {
+  return findMeaning(code, ["problem", "alert"]) ?? { what: `${code}.`, todo: "Fix its cause.", next: null };
 }

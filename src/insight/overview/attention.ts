@@ -119,7 +119,7 @@ async function dropAcknowledged(
 function itemsOfHold({ heldAt }: AttentionContext["environment"]): AttentionItem[] {
   if (heldAt === null) return [];
   const code = "environment_held";
-  return [makeItem({ code, target: "environment", since: toIso(heldAt), message: explain(code).when })];
+  return [makeItem({ code, target: "environment", since: toIso(heldAt), message: explain(code).what })];
 }
 
 async function itemsOfApprovals(store: Store, environmentId: number, clock: Clock): Promise<AttentionItem[]> {

@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
-import { explainCode } from "../../base/result-code.ts";
+import { findMeaning } from "../../base/code/code.ts";
 import { oneOf, orNull, timeOrNull } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../../engine/event/event.ts";
@@ -86,7 +86,7 @@ export async function findFailure(tx: Reader, seq: number, reason: string): Prom
 
 /** Formats a failure in one line: the stored message, or what the code means where no message is stored. */
 export function formatFailure({ code, message }: { code: string; message?: string }): string {
-  return cutToLine(message ?? explainCode(code)?.when ?? `It ended with ${code}.`, MAX_SENTENCE);
+  return cutToLine(message ?? findMeaning(code, ["result"])?.what ?? `It ended with ${code}.`, MAX_SENTENCE);
 }
 
 function isFailed(result: StoredResult): result is Extract<StoredResult, { outcome: "failed" }> {
@@ -120,12 +120,6 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
       "yes",
       `The relay ${relay} is deleted: its events run again only once there is one of that name.`,
     );
-  const asked = explainCode(failure.code)?.todo ?? "See the newest event, mend the cause, then replay.";
-  // The event is dead, so the advice for an event that waits for a retry does not apply.
-  const todo = asked.replace(
-    /[,;] (?:and )?(?:it|the \w+) is tried again(?: with the same id)?/,
-    ", then replay the event",
-  );
   const since = await findSince(tx, event);
   const { firstDone } = since;
   if (failure.code === "missed" && firstDone !== null)
@@ -156,7 +150,14 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
     since.done > 0
       ? "Since then others were done, which tells nothing of this one"
       : `None of ${whose} ran since`;
-  return say("unknown", `${ran}. ${todo}`);
+  return say("unknown", `${ran}. ${adviseOn(failure.code)}`);
+}
+
+/** Returns what to do about a dead event. A failure that is retried has no advice to replay, because its events usually still wait. */
+function adviseOn(code: string): string {
+  const meaning = findMeaning(code, ["result"]);
+  if (meaning === null) return "Read the newest event, fix the cause, then replay it.";
+  return meaning.next === null ? meaning.todo : `${meaning.todo} Then replay the event.`;
 }
 
 /** Failures that lie in the event itself. The success of another event proves nothing about them, unless the relay was changed in between. */

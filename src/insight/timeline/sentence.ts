@@ -1,7 +1,7 @@
 /** Formats the sentences of a person's timeline. Each is one line, and names the actor where no relay did it. */
 import { toIso } from "../../base/clock.ts";
+import { findMeaning } from "../../base/code/code.ts";
 import { currencyDigits } from "../../base/currency.ts";
-import { explainCode } from "../../base/result-code.ts";
 import { cutToLine } from "../../base/text.ts";
 
 const MAX_LINE_CHARS = 300;
@@ -43,7 +43,7 @@ export function formatAmount(minor: number | null, currency: string | null): str
 
 /** Formats a code where no message was stored. */
 export function formatCode(code: string): string {
-  return explainCode(code)?.when ?? code.replaceAll("_", " ");
+  return findMeaning(code, ["result"])?.what ?? code.replaceAll("_", " ");
 }
 
 const CHANGES: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** Approvals of changes to production. A key or the dashboard requests one, a signed-in owner decides, and the requester uses it once. */
 import { Type } from "typebox";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import { fields, oneOf } from "../../base/schema.ts";
 import {
   type ApprovalView,

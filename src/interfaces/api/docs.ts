@@ -4,9 +4,10 @@
  */
 import { Type } from "typebox";
 import icon from "../../../web/icon.svg" with { type: "text" };
+import { listMeanings } from "../../base/code/code.ts";
+import { CODE_KINDS } from "../../base/code/code-entry.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { explainCode } from "../../base/result-code.ts";
-import { fields, orNull } from "../../base/schema.ts";
+import { fields, oneOf, orNull, textOrNull } from "../../base/schema.ts";
 import { makeCatalogSchema } from "../../operator/sync/catalog-file.ts";
 import { makeDefinitionSchema } from "../../rules/relay/definition-shape.ts";
 import type { Docs } from "../docs/docs.ts";
@@ -102,6 +103,15 @@ const found = Type.Object({
   excerpt: Type.String(),
 });
 
+const meaningView = Type.Object({
+  kinds: Type.Array(oneOf(CODE_KINDS)),
+  status: orNull(Type.Integer()),
+  what: Type.String(),
+  why: textOrNull,
+  todo: Type.String(),
+  next: textOrNull,
+});
+
 export const docsRoutes = [
   openRoute({
     method: "GET",
@@ -158,20 +168,21 @@ export const docsRoutes = [
     method: "GET",
     path: "/docs/errors/:code",
     summary:
-      "Explains one code, of a refusal, a result, a problem, an alert, a call, a warning or a mail: when it happens and what to do.",
+      "Explains one code of a refusal, result, problem, alert, request, event, warning or mail: what happened, why, and what to do. `when` and `todo` are those of the first meaning.",
     answer: Type.Object({
       code: Type.String(),
       status: orNull(Type.Integer()),
       when: Type.String(),
       todo: Type.String(),
+      meanings: Type.Array(meaningView),
     }),
     async handle({ deps, request, params: { code } }) {
       if (takes(request, "text/") || code.endsWith(".md"))
         return await answerPage(deps, request, `errors/${code}`);
-      const known = explainCode(code);
-      if (known === null) throw new Refusal("not_found", "There is no code of this name.");
-      const { status, when, todo } = known;
-      return { code, status, when, todo };
+      const meanings = listMeanings(code);
+      const [first] = meanings;
+      if (first === undefined) throw new Refusal("not_found", "There is no code of this name.");
+      return { code, status: first.status, when: first.what, todo: first.todo, meanings };
     },
   }),
   openRoute({

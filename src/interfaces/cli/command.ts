@@ -1,5 +1,5 @@
 /** Defines a command: its words, arguments, options and action. Each command has a line in registry.ts. */
-import type { RefusalCode } from "../../base/refusal-code.ts";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { findNearestName } from "../../base/text.ts";
 import type { World } from "./io.ts";
 

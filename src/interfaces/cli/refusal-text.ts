@@ -4,10 +4,10 @@
  */
 import { resolve } from "node:path";
 import { toIso } from "../../base/clock.ts";
+import { REFUSALS, type RefusalCode } from "../../base/code/refusal-code.ts";
 import { maskPasswords } from "../../base/database-url.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { REFUSALS, type RefusalCode } from "../../base/refusal-code.ts";
 import { MigrationRefused } from "../../store/migrate/migrations.ts";
 import { SchemaDiffers } from "../../store/migrate/schema-difference.ts";
 import { StoreUnavailable } from "../../store/port.ts";

@@ -4,9 +4,9 @@
  * internal, and only the log has its stack.
  */
 import { toIso } from "../../base/clock.ts";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { writeJson } from "../../base/json.ts";
 import { capProblems, Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import { StoreUnavailable } from "../../store/port.ts";
 import { addressOf } from "./address.ts";
 import { callerOf } from "./admission.ts";

@@ -4,8 +4,8 @@
  * "Authentication", point 5.
  */
 import type { TObject, TSchema } from "typebox";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import { listKeyOrigins, type PresentedKey } from "../../platform/account/api-key.ts";
 import { isKeyAllowedFrom } from "../../platform/account/key-origin.ts";
 import {

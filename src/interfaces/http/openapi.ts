@@ -3,7 +3,7 @@
  * written here.
  */
 import { IsString, type TSchema } from "typebox";
-import { REFUSALS } from "../../base/refusal-code.ts";
+import { REFUSALS } from "../../base/code/refusal-code.ts";
 import { VERSION } from "../../base/release/change.ts";
 import type { Route, Who } from "./route.ts";
 

@@ -4,11 +4,11 @@
  * whether both sides are unchanged. Source: the specification's "Authentication", point 6.
  */
 import { type Static, Type } from "typebox";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { newId } from "../../base/id.ts";
 import type { Json } from "../../base/json.ts";
 import { APPROVAL_LIFE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import {
   json as anyJson,
   oneOf,

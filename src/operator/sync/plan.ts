@@ -3,9 +3,9 @@
  * that was read is applied. This file only reads; plan-apply.ts finds what a save rejects.
  */
 import { type Static, Type } from "typebox";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { isJsonObject, type Json, writeCanonicalJson } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 import { oneOf, orNull, textOrNull, warningView } from "../../base/schema.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";

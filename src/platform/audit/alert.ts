@@ -3,11 +3,11 @@
  * one mail. The mail module sends the mail.
  */
 import { type Static, Type } from "typebox";
+import type { ProblemCode } from "../../base/code/problem-code.ts";
+import type { ResultCode } from "../../base/code/result-code.ts";
 import { newId } from "../../base/id.ts";
 import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import type { TroubleCode } from "../../base/problem-code.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import { show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -36,7 +36,7 @@ export const ALERT_CODES = [
   "invite_capped",
   "sale_nobody",
   "sale_suspended",
-] as const satisfies readonly (TroubleCode | ResultCode)[];
+] as const satisfies readonly (ProblemCode | ResultCode)[];
 export type AlertCode = (typeof ALERT_CODES)[number];
 
 /** The switch for alert mail, in addition to the switches of the codes. */

@@ -3,9 +3,9 @@
  * relay and cause. Local development prints a bounded number of lines on the terminal. Messages contain no body and no secret.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
+import { findMeaning } from "../../base/code/code.ts";
 import { HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import { explainCode } from "../../base/result-code.ts";
 import { cutToLine, plain } from "../../base/text.ts";
 
 /** Request lines on the terminal in a minute; further ones are counted. */
@@ -106,7 +106,7 @@ export class Notifier {
       });
     } else {
       const event = eventId === null ? "" : ` · ${eventId}`;
-      const status = explainCode(code)?.status ?? 200;
+      const status = findMeaning(code, ["refusal"])?.status ?? 200;
       this.#printCalls(`${call.relayName} · ${status} ${code} · ${shorten(cause)}${event}`, calls);
     }
   }
@@ -146,14 +146,18 @@ export class Notifier {
     const code = "unknown_receiver";
     const { log, terminal } = this.#deps;
     if (terminal === null) log.warn("a call named no receiver", { app: appId, name, code, cause, calls });
-    else this.#printCalls(`${name} · ${explainCode(code)?.status ?? 404} ${code} · ${shorten(cause)}`, calls);
+    else
+      this.#printCalls(
+        `${name} · ${findMeaning(code, ["refusal"])?.status ?? 404} ${code} · ${shorten(cause)}`,
+        calls,
+      );
   }
 
   /** Prints below the run's own line. */
   notifyRun(run: RunNotice): void {
     const { log, clock, terminal } = this.#deps;
     const { state, code, eventId, nextAttemptAtMs } = run;
-    const why = shorten(run.sentence ?? explainCode(code)?.when ?? "");
+    const why = shorten(run.sentence ?? findMeaning(code, ["result", "warning"])?.what ?? "");
     if (terminal === null) {
       const next = nextAttemptAtMs === null ? {} : { nextAttemptAt: toIso(nextAttemptAtMs) };
       log.warn(LOG_MESSAGES[state], { ...fieldsOf(run), code, why, event: eventId, ...next });

@@ -3,9 +3,9 @@
  * modules that detect problems call this file.
  */
 import { type Static, Type } from "typebox";
+import type { ProblemCode } from "../../base/code/problem-code.ts";
 import { newId } from "../../base/id.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import type { TroubleCode } from "../../base/problem-code.ts";
 import { show, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -57,7 +57,7 @@ export async function raiseProblem(
     target,
     message,
     nowMs,
-  }: ProblemKey & { code: TroubleCode; message: string; nowMs: number },
+  }: ProblemKey & { code: ProblemCode; message: string; nowMs: number },
 ): Promise<boolean> {
   const key = { environmentId, code, target };
   const open = await PROBLEM.get(tx, OPEN, key);

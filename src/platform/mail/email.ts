@@ -4,10 +4,10 @@
  */
 
 import { type Static, Type } from "typebox";
+import { MAIL_FAILURES, type MailFailureCode } from "../../base/code/mail-code.ts";
 import { newId } from "../../base/id.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import { MAIL_TROUBLES, type MailTrouble } from "../../base/problem-code.ts";
 import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -35,7 +35,7 @@ export const EMAIL = defineTable({
     state: text<EmailState>(),
     /** One sentence that says why the mail was not sent, or why that is unknown. */
     message: orNull(text()),
-    reason: orNull(text<MailTrouble>()),
+    reason: orNull(text<MailFailureCode>()),
     relayName: orNull(text()),
     eventId: orNull(text()),
     createdAt: integer(),
@@ -57,7 +57,7 @@ export const emailView = Type.Object({
   text: Type.String(),
   state: oneOf(EMAIL_STATES),
   message: textOrNull,
-  reason: nullOr(oneOf(Object.keys(MAIL_TROUBLES) as MailTrouble[])),
+  reason: nullOr(oneOf(Object.keys(MAIL_FAILURES) as MailFailureCode[])),
   relay: textOrNull,
   eventId: textOrNull,
   createdAt: time,
@@ -109,7 +109,7 @@ interface EmailEnd {
   state: Exclude<EmailState, "intended">;
   /** A sentence of Relay, never the words of a mail server. */
   message?: string | null;
-  reason?: MailTrouble | null;
+  reason?: MailFailureCode | null;
 }
 
 /** Records the result of an intended mail. */

@@ -3,8 +3,8 @@
  * failed and may be sent again. A mail that may have been sent is unknown and is never sent again automatically; owners are alerted.
  */
 
+import { formatMailFailure } from "../../base/code/mail-code.ts";
 import { HOUR_MS } from "../../base/limit.ts";
-import { MAIL_TROUBLES } from "../../base/problem-code.ts";
 import type { Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { raiseAlert } from "../audit/alert.ts";
@@ -48,7 +48,7 @@ export async function endInterruptedMails(
   const notLeft = await tx.all<Interrupted>(
     `UPDATE email SET state = 'failed', reason = 'stopped', message = $message, finished_at = $nowMs
      WHERE state = 'intended' ${which} RETURNING ${INTERRUPTED.columns}`,
-    { ...scope, message: MAIL_TROUBLES.stopped, nowMs },
+    { ...scope, message: formatMailFailure("stopped"), nowMs },
   );
   for (const mail of notLeft) if (mail.kind === "alert") await unmarkAlerts(tx, mail);
   const relays = new Map(unknown.map((mail) => [`${mail.environmentId} ${mail.relayName}`, mail]));

@@ -3,8 +3,9 @@
  * class and a sentence of Relay; the words of a mail server go only to the server's log. Subject and text come from rendered templates, which
  * may hold anything that a provider sent, so the HTML part escapes all of it.
  */
+
+import type { MailFailureCode } from "../../base/code/mail-code.ts";
 import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../../base/limit.ts";
-import type { MailTrouble } from "../../base/problem-code.ts";
 import { cutToLine } from "../../base/text.ts";
 
 export interface OutgoingMail {
@@ -24,9 +25,9 @@ export type MailOutcome =
   /** The mail is stored in the local mailbox and not sent. */
   | { kind: "mailbox" }
   /** The mail certainly was not sent. `retry`: the server may accept it later (4xx, no connection). */
-  | { kind: "failed"; reason: MailTrouble; message: string; retry: boolean }
+  | { kind: "failed"; reason: MailFailureCode; message: string; retry: boolean }
   /** The connection ended after the text was sent and before the server answered, so the mail may have been accepted. */
-  | { kind: "unknown"; reason: MailTrouble; message: string };
+  | { kind: "unknown"; reason: MailFailureCode; message: string };
 
 export interface Mailer {
   /**

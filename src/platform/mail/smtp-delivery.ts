@@ -8,7 +8,7 @@ import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../../base/clock.ts";
-import type { MailTrouble } from "../../base/problem-code.ts";
+import type { MailFailureCode } from "../../base/code/mail-code.ts";
 import { type AllowList, evaluateAddress } from "../outbound/address.ts";
 import { type AddressLookup, isUnanswered } from "../outbound/address-lookup.ts";
 import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
@@ -44,7 +44,7 @@ interface SmtpDeliveryOrder {
 
 export interface SmtpDeliveryResult {
   kind: "sent" | "failed" | "unknown";
-  reason: MailTrouble;
+  reason: MailFailureCode;
   retry: boolean;
   /** The codes of the reply, `550 5.1.1`; null: there was no reply. */
   code: string | null;
@@ -68,8 +68,8 @@ export async function loadSmtp(): Promise<typeof SMTPConnection> {
 
 /** A failure with a class that is known where it happens. */
 class DeliveryFailure extends Error {
-  readonly reason: MailTrouble;
-  constructor(reason: MailTrouble, detail: string) {
+  readonly reason: MailFailureCode;
+  constructor(reason: MailFailureCode, detail: string) {
     super(detail);
     this.reason = reason;
   }
@@ -217,7 +217,7 @@ export class SmtpDelivery {
     };
   }
 
-  #failAfter(delayMs: number, reason: MailTrouble): () => void {
+  #failAfter(delayMs: number, reason: MailFailureCode): () => void {
     const cancel = this.#deps.clock.after(delayMs, () =>
       this.#fail(new DeliveryFailure(reason, "no answer in time")),
     );
@@ -255,7 +255,7 @@ function throwLookupFailure(host: string, error: unknown): never {
 }
 
 /** Returns the class of an error, and whether the server may accept the mail later. A 5xx reply about sender, recipient or text is permanent. */
-function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {
+function classify(error: SmtpError): { reason: MailFailureCode; retry: boolean } {
   if (error instanceof DeliveryFailure) return { reason: error.reason, retry: true };
   const { responseCode } = error;
   if (error.code === "EAUTH" || (responseCode !== undefined && SIGN_IN_REPLIES.has(responseCode)))
@@ -267,12 +267,12 @@ function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {
   return { reason: classifyConnectionError(error), retry: true };
 }
 
-function rejectionOf(command: string | undefined): MailTrouble {
+function rejectionOf(command: string | undefined): MailFailureCode {
   if (command === "MAIL FROM") return "sender_refused";
   return command === "RCPT TO" ? "recipient_refused" : "text_refused";
 }
 
-function classifyConnectionError(error: SmtpError): MailTrouble {
+function classifyConnectionError(error: SmtpError): MailFailureCode {
   const system = error.originalCode ?? errorCode(error);
   // The library's EPROTOCOL is an unexpected reply, also without TLS; the system's EPROTO is a TLS error.
   const isAnswer = system === "EPROTOCOL";

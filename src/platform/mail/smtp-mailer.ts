@@ -6,8 +6,8 @@
 import { domainToASCII } from "node:url";
 import type MailComposer from "nodemailer/lib/mail-composer";
 import type { Clock } from "../../base/clock.ts";
+import { formatMailFailure, type MailFailureCode } from "../../base/code/mail-code.ts";
 import type { Log } from "../../base/log.ts";
-import { MAIL_TROUBLES, type MailTrouble } from "../../base/problem-code.ts";
 import { cutToLine } from "../../base/text.ts";
 import type { Store } from "../../store/port.ts";
 import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
@@ -129,14 +129,13 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
   };
 }
 
-function failed(reason: MailTrouble): MailOutcome {
-  return { kind: "failed", reason, message: MAIL_TROUBLES[reason], retry: true };
+function failed(reason: MailFailureCode): MailOutcome {
+  return { kind: "failed", reason, message: formatMailFailure(reason), retry: true };
 }
 
 function toOutcome({ kind, reason, retry, code }: SmtpDeliveryResult): MailOutcome {
   if (kind === "sent") return { kind };
-  const sentence = MAIL_TROUBLES[reason];
-  const message = code === null ? sentence : `${sentence.replace(/\.$/, "")} (${code}).`;
+  const message = formatMailFailure(reason, code);
   return kind === "unknown" ? { kind, reason, message } : { kind, reason, message, retry };
 }
 

@@ -3,11 +3,11 @@
  * not know the event's row, the relay's row or the runner: it gets an ActionRun and returns an ActionOutcome.
  */
 import type { TSchema } from "typebox";
+import type { ResultCode } from "../../base/code/result-code.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { RaisableLimits } from "../../base/limit.ts";
 import { type Failure, failFinally, failForNow, type Success } from "../../base/outcome.ts";
 import type { Problem } from "../../base/refusal.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import type { Mailer } from "../../platform/mail/mailer.ts";
 import type { OutboundCaller, SentRequest } from "../../platform/outbound/caller.ts";
 import { findPerson, type PersonRow } from "../../shop/people/person.ts";

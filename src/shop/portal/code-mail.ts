@@ -4,8 +4,8 @@
  */
 import { randomInt } from "node:crypto";
 import { type Clock, sleep } from "../../base/clock.ts";
+import type { MailFailureCode } from "../../base/code/mail-code.ts";
 import { CODE_DIGITS, CODE_LIFE_MS, MINUTE_MS } from "../../base/limit.ts";
-import type { MailTrouble } from "../../base/problem-code.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { findApp } from "../../platform/account/app.ts";
 import type { Environment } from "../../platform/account/environment.ts";
@@ -113,9 +113,9 @@ export async function findCodeSender(
 }
 
 /** Troubles of the one typed address, or of the end of this process. */
-const SINGLE_MAIL_TROUBLES: readonly MailTrouble[] = ["recipient_refused", "stopped", "not_composed"];
+const SINGLE_MAIL_TROUBLES: readonly MailFailureCode[] = ["recipient_refused", "stopped", "not_composed"];
 /** Troubles after which the server may accept the next mail; if they last, they block all mail. */
-const TRANSIENT_TROUBLES: readonly MailTrouble[] = [
+const TRANSIENT_TROUBLES: readonly MailFailureCode[] = [
   "name_not_found",
   "connection_refused",
   "not_connected",
@@ -134,7 +134,7 @@ const TRANSIENT_PERIOD_MS = 15 * MINUTE_MS;
 export async function blocksAllCodes(
   tx: Reader,
   { environmentId, nowMs }: { environmentId: number; nowMs: number },
-  reason: MailTrouble,
+  reason: MailFailureCode,
 ): Promise<boolean> {
   if (SINGLE_MAIL_TROUBLES.includes(reason)) return false;
   if (!TRANSIENT_TROUBLES.includes(reason)) return true;

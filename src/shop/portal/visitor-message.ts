@@ -2,8 +2,9 @@
  * Messages of the client library's routes for an app's visitors: what happened, and what they can do. No message names a setting or command;
  * those are for the app's owner and appear in the log.
  */
+
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import type { Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
 
 const CONTACT_OWNER = "tell whoever runs this app";
 

@@ -4,12 +4,12 @@
  * fulfillment until a relay of that name exists. Source: the specification's "Relay-sold products and plans".
  */
 import { type Static, Type } from "typebox";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
+import type { ResultCode } from "../../base/code/result-code.ts";
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { MAX_TITLE_CHARS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import type { RefusalCode } from "../../base/refusal-code.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../../base/shape.ts";
 import { breaksOneLine, countChars } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";

@@ -4,11 +4,11 @@
  * rules", "Relay-sold products and plans".
  */
 
+import type { ResultCode } from "../../base/code/result-code.ts";
 import { newId } from "../../base/id.ts";
 import type { Json } from "../../base/json.ts";
 import { MAX_REF_CHARS } from "../../base/limit.ts";
 import { type Failure, failFinally, failForNow, type Outcome } from "../../base/outcome.ts";
-import type { ResultCode } from "../../base/result-code.ts";
 import { countChars } from "../../base/text.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";

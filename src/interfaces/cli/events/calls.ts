@@ -3,10 +3,10 @@
  * commands show one request with advice, or print each new one. A running service writes them within a second.
  */
 import { toIsoOrNull } from "../../../base/clock.ts";
+import { findMeaning, listParts } from "../../../base/code/code.ts";
 import { writeJson } from "../../../base/json.ts";
 import { MAX_RECENT_CALLS } from "../../../base/limit.ts";
 import { MAX_PAGE_SIZE } from "../../../base/page.ts";
-import { explainCode } from "../../../base/result-code.ts";
 import { plain } from "../../../base/text.ts";
 import {
   REQUEST_OUTCOMES,
@@ -174,26 +174,29 @@ const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
 
 /** Formats the answer, such as `401 bad_signature` or `200 ignored`. */
 function answerOf({ outcome, code }: RecentRequestView): string {
-  return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+  return outcome === "refused"
+    ? `${findMeaning(code, ["refusal"])?.status ?? ""} ${code}`.trim()
+    : `200 ${outcome}`;
 }
 
 const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for calls that become no event" };
 
 function writeCall(call: RecentRequestView): string[] {
-  const { id, at, firstAt, relay, outcome, code, cause, source, eventId, count } = call;
-  const meaning = outcome === "refused" ? explainCode(code) : null;
+  const { id, at, firstAt, relay, code, cause, source, eventId, count } = call;
+  const meaning = findMeaning(code, ["refusal", "request"]);
+  const parts = meaning === null ? [] : listParts(meaning);
   const facts: Readonly<Record<string, string | null>> = {
     relay,
     at,
     from: source,
     times: count > 1 ? `${count}, the first at ${firstAt}, the last one then` : null,
     cause,
-    means: meaning?.when ?? null,
-    do: meaning?.todo ?? null,
+    ...Object.fromEntries(parts.map(({ label, text }) => [label, text])),
     event: eventId === null ? null : `${eventId}, see relay events show ${eventId}`,
   };
+  const width = Math.max(...Object.keys(facts).map((name) => name.length));
   const lines = Object.entries(facts).flatMap(([name, words]) =>
-    words === null ? [] : [`  ${name.padEnd(8)}  ${plain(words)}`],
+    words === null ? [] : [`  ${name.padEnd(width)}  ${plain(words)}`],
   );
   return [`${id}  ${answerOf(call)}`, ...lines];
 }

@@ -1,5 +1,5 @@
 /** Formats help: the list of commands, the page of a noun or of one command, and the meaning of a code. */
-import { explainCode } from "../../../base/result-code.ts";
+import { formatKinds, listMeanings, listParts } from "../../../base/code/code.ts";
 import type { Command, Option } from "../command.ts";
 import { paint, type Screen } from "../terminal/screen.ts";
 import { wrapTo } from "../terminal/table.ts";
@@ -174,8 +174,15 @@ function capitalize(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** Formats the meaning of a code and what to do, as the code's page does. Returns null for any other word. */
+/** Formats each meaning of a code, as the code's page does. Returns null for any other word. */
 export function writeCodeHelp(word: string, screen: Screen): string | null {
-  const entry = explainCode(word);
-  return entry === null ? null : [word, "", fold(entry.when, screen), fold(entry.todo, screen)].join("\n");
+  const meanings = listMeanings(word);
+  if (meanings.length === 0) return null;
+  return meanings
+    .map((meaning) => {
+      const rows = listParts(meaning).map(({ label, text }): Row => [label, text]);
+      const head = `${paint(word, "strong", screen)} (${formatKinds(meaning)})`;
+      return [head, "", ...columns(rows, screen)].join("\n");
+    })
+    .join("\n\n");
 }

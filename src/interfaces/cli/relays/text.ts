@@ -1,7 +1,7 @@
 /** Formats a relay for the terminal: a line of the list, or in full. */
 
+import { findMeaning } from "../../../base/code/code.ts";
 import type { Warning } from "../../../base/refusal.ts";
-import { explainCode } from "../../../base/result-code.ts";
 import { plain } from "../../../base/text.ts";
 import type { RecentRequestView } from "../../../engine/receiver/request.ts";
 import type { FunnelView } from "../../../insight/overview/funnel.ts";
@@ -163,6 +163,8 @@ function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secre
 
 function sayCall({ at, outcome, code, count, cause }: RecentRequestView): string {
   const answer =
-    outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+    outcome === "refused"
+      ? `${findMeaning(code, ["refusal"])?.status ?? ""} ${code}`.trim()
+      : `200 ${outcome}`;
   return `${at}  ${answer}${count > 1 ? `, ${count} times` : ""}  ${cause}`;
 }
