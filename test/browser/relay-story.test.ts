@@ -209,7 +209,7 @@ test("a word finds a known sender and its recipe, which starts a relay with the 
   await preview.getByLabel("Example event").getByText('"merge_request"').first().waitFor();
   await preview.getByRole("button", { name: "Use this sender" }).click();
   await editorOf(page).getByText('"X-Gitlab-Token"').waitFor();
-  await page.getByText("GitLab: The webhook’s field Secret token takes").waitFor();
+  await page.getByText("GitLab: Paste Relay's secret into the webhook's field Secret token").waitFor();
   await page.getByRole("button", { name: "Create relay" }).click();
   await page.getByRole("link", { name: "I have stored it: go to the relay" }).click();
   await page.getByRole("link", { name: "Secrets" }).click();

@@ -206,7 +206,7 @@ describe("relay presets and relay init --from", () => {
     within(async (cwd) => {
       const first = await runCommand(["init", "--from", "github"], { cwd });
       expect(first.said.split("\n").slice(0, 2)).toEqual(["service/relays/github.json", "service/catalog.json"]);
-      expect(first.told).toContain("Settings, Webhooks, Add webhook");
+      expect(first.told).toContain("Webhooks › Add webhook");
       const written = JSON.parse(readFileSync(join(cwd, "service/relays/github.json"), "utf8"));
       expect(written).toEqual(startDefinition(senderOf("github")));
       expect((await runCommand(["init", "--from", "github"], { cwd })).told).toContain("give the new relay another name with --name");

@@ -49,13 +49,13 @@ export function signsEvent({ verify }: Sender): boolean {
 export function startSteps(sender: Sender): string[] {
   const { title, register, secret, personEmail } = sender;
   const steps = [
-    `The receiver URL goes to ${title}: ${register}`,
-    `The secret: ${secret.where}`,
-    "Put what shall happen in the place of write_record, or beside it.",
+    `Register the receiver URL at ${title}: ${register}`,
+    `Set the secret: ${secret.where}`,
+    "Replace write_record with the actions that you need, or add them next to it.",
   ];
   if (personEmail === null) return steps;
   if (signsEvent(sender))
-    return [...steps, `To act for the person it is about, add "person_email": "${personEmail}" to the map.`];
+    return [...steps, `To act for the event's person, add "person_email": "${personEmail}" to the map.`];
   return [
     ...steps,
     `${title} does not sign the event: to act for a person, map person_id or person_token, or opt in with trustUnsignedEvents and map "person_email": "${personEmail}".`,
