@@ -67,6 +67,8 @@ const PLACES: readonly Place[] = [
 export const CLEAN_PLACES: readonly string[] = [
   "documentation",
   "architecture",
+  "change feed",
+  "senders",
   "dashboard",
   "comments of web",
   "test names",

@@ -205,7 +205,7 @@ test("a word finds a known sender and its recipe, which starts a relay with the 
   await page.getByRole("button", { name: "Paid checkout" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "GitLab" }).click();
   const preview = page.getByRole("region", { name: "Preview of GitLab" });
-  await preview.getByText("It does not sign the event").waitFor();
+  await preview.getByText("The sender does not sign the event").waitFor();
   await preview.getByLabel("Example event").getByText('"merge_request"').first().waitFor();
   await preview.getByRole("button", { name: "Use this sender" }).click();
   await editorOf(page).getByText('"X-Gitlab-Token"').waitFor();

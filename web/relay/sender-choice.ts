@@ -29,18 +29,18 @@ export function SenderPreview({ name, onTake }: { name: string; onTake: (text: s
   return html`<section class="card template-preview" aria-label="Preview of ${title}">
     <div class="block-head"><h2>${title}</h2>
       <button type="button" class="primary" onClick=${() => onTake(text)}>Use this sender</button></div>
-    <p>${summary} ${signsEvent ? "It signs each event." : "It does not sign the event: the relay may write records and call URLs, and more needs an opt-in."}</p>
+    <p>${summary} ${signsEvent ? "The sender signs each event." : "The sender does not sign the event. The relay can write records and call URLs; other actions need an opt-in."}</p>
     <${SenderPlaces} sender=${sender} />
-    <h3>The relay to begin with</h3>
+    <h3>First relay</h3>
     <pre class="diff version-text" tabindex="0" aria-label="Definition">${text}</pre>
-    <h3>An example event</h3>
+    <h3>Example event</h3>
     <pre class="diff version-text" tabindex="0" aria-label="Example event">${pretty(example.body)}</pre>
-    <h3>Types worth waiting for</h3>
+    <h3>Event types</h3>
     <dl class="facts sender-types">${eventTypes.map(
       ({ type, meaning }) =>
         html`<div key=${type}><dt><code>${type}</code></dt><dd><${Sentence} text=${meaning} /></dd></div>`,
     )}</dl>
-    <h3>Mind</h3>
+    <h3>Pitfalls</h3>
     <ul class="sender-pitfalls">${pitfalls.map((pitfall) => html`<li key=${pitfall}><${Sentence} text=${pitfall} /></li>`)}</ul>
     <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own page about this</a></p>
   </section>`;

@@ -9,9 +9,9 @@ import { RelayMade } from "./relay-created.ts";
 import { SenderPlaces, senderPath } from "./sender-choice.ts";
 
 const FROM_WORDS = {
-  sender: "Paste the one that is there; one that is made here the sender does not know.",
-  relay: "Leave it empty: one is made and shown once.",
-  either: "Paste the sender’s, or leave it empty and give the sender the one that is made here.",
+  sender: "Paste it here, because the sender does not know a secret that Relay generates.",
+  relay: "Leave this field empty: Relay generates the secret and shows it once.",
+  either: "Leave this field empty if Relay must generate the secret.",
 };
 
 /** Shows the hint for the sender that a new relay starts from. */

@@ -19,7 +19,7 @@ export function listSenders(): string {
     signsEvent(sender) ? "yes" : "no",
     sender.summary,
   ]);
-  return writeTable(["sender", "scheme", "signs its events", "what it tells"], rows);
+  return writeTable(["sender", "scheme", "signs its events", "events"], rows);
 }
 
 export function listSenderPages(): DocPage[] {
@@ -36,8 +36,8 @@ export function listSenderPages(): DocPage[] {
 
 const FROM: Readonly<Record<Sender["secret"]["from"], string>> = {
   sender: "The sender shows its own secret, and you store it here.",
-  relay: "The service makes the secret, and you paste it at the sender.",
-  either: "Store the sender's secret here, or paste the service's there.",
+  relay: "Relay generates the secret, and you paste it at the sender.",
+  either: "Store the sender's secret here, or paste Relay's secret at the sender.",
 };
 
 function writeSender(sender: Sender): string {
@@ -47,21 +47,21 @@ function writeSender(sender: Sender): string {
   const types = eventTypes.map(({ type, meaning }) => [`\`${type}\``, meaning]);
   const person =
     personEmail === null
-      ? "Its body holds no address of a person."
-      : `The address of the person is at \`${personEmail}\`: map it as \`person_email\` where actions are to act on them.`;
+      ? "The body has no address of a person."
+      : `The address of the person is at \`${personEmail}\`: map it as \`person_email\` if actions act on the person.`;
   return [
-    "## Begin",
+    "## Start",
     writeBlock("sh relay", `relay init --from ${name}`),
-    "It writes the two files below. `relay dev` receives at once.",
+    "The command writes the two files below. `relay dev` then receives events.",
     "## The relay",
     writeJsonBlock("relay", startDefinition(sender)),
     signsEvent(sender)
       ? "The sender signs its events."
-      : "The sender does not sign its events, so the [unsigned-event rule](/docs/definition#unsigned-events) holds.",
+      : "The sender does not sign its events, so the [unsigned-event rule](/docs/definition#unsigned-events) applies.",
     person,
     "## The catalog",
     writeJsonBlock("catalog", startCatalog(sender)),
-    "## What is left to do",
+    "## Remaining steps",
     startSteps(sender)
       .map((step, index) => `${index + 1}. ${step}`)
       .join("\n"),
@@ -72,6 +72,6 @@ function writeSender(sender: Sender): string {
     "Send it to your own relay, signed as the sender signs:",
     writeBlock("sh relay", `relay send ${name}`),
     ...(pitfalls.length === 0 ? [] : ["## Pitfalls", pitfalls.map((one) => `- ${one}`).join("\n")]),
-    `The sender's own page about this: [${new URL(docs).host}](${docs}).`,
+    `The sender's documentation: [${new URL(docs).host}](${docs}).`,
   ].join("\n\n");
 }

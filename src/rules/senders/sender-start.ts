@@ -58,7 +58,7 @@ export function startSteps(sender: Sender): string[] {
     return [...steps, `To act for the event's person, add "person_email": "${personEmail}" to the map.`];
   return [
     ...steps,
-    `${title} does not sign the event: to act for a person, map person_id or person_token, or opt in with trustUnsignedEvents and map "person_email": "${personEmail}".`,
+    `${title} does not sign the event. To act for a person, map person_id or person_token, or opt in with trustUnsignedEvents and map "person_email": "${personEmail}".`,
   ];
 }
 

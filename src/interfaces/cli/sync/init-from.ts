@@ -41,7 +41,7 @@ export function writeFrom(serviceDir: string, { sender, name }: FromSender, worl
   if (existsSync(path))
     throw new CommandFailure(
       "name_taken",
-      `${relative(world.cwd, path)} is there already and was left as it is: give the new relay another name with --name.`,
+      `${relative(world.cwd, path)} exists and was not changed: give the new relay another name with --name.`,
     );
   const catalog = catalogPath(serviceDir);
   const [read, wanted] = readCatalog(catalog, sender);
@@ -79,7 +79,7 @@ function parseCatalog(path: string, text: string): JsonObject {
   }
   throw new CommandFailure(
     "invalid_definition",
-    `${path} is no JSON object, so that nothing was written: relay validate shows where.`,
+    `${path} is no JSON object, and nothing was written: relay validate shows the position.`,
   );
 }
 
@@ -88,15 +88,15 @@ export function tellFrom({ sender, name }: FromSender, world: World): void {
   const relay = programWord(world);
   const secret =
     sender.secret.from === "relay"
-      ? `${relay} dev makes one and writes it to .secrets.json`
-      : `${relay} relays set-secret ${name} stores it while ${relay} dev runs; until then ${relay} send goes by one that ${relay} dev made`;
+      ? `${relay} dev generates the secret and writes it to .secrets.json`
+      : `${relay} relays set-secret ${name} stores the secret while ${relay} dev runs. Until then, ${relay} send signs with a secret that ${relay} dev generated`;
   world.tell("");
   for (const step of startSteps(sender)) world.tell(`- ${step}`);
   world.tell(`- ${secret}.`);
-  for (const pitfall of sender.pitfalls) world.tell(`  Mind: ${pitfall}`);
+  for (const pitfall of sender.pitfalls) world.tell(`  Note: ${pitfall}`);
   world.tell("");
-  world.tell(`Next: ${relay} dev shows the receiver URL and watches these files;`);
+  world.tell(`Next, run ${relay} dev. It shows the receiver URL and watches these files.`);
   world.tell(
-    `then, from another terminal: ${relay} send ${name} posts an example event to it, as ${sender.title} would send it.`,
+    `Then, in another terminal, run ${relay} send ${name}. It sends an example event as ${sender.title} does.`,
   );
 }

@@ -33,7 +33,7 @@ export const presets: Command = {
       const view = viewSender(sender);
       if (input.on("json")) return world.say(writeJson(view, 2));
       await show(input, world, writeSender(view));
-      world.tell(`\nBegin with it: ${relay} init --from ${sender.name}`);
+      world.tell(`\nCreate a relay from this preset: ${relay} init --from ${sender.name}`);
       return;
     }
     const found = searchSenders(word);
@@ -42,13 +42,13 @@ export const presets: Command = {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "SENDER", value: ({ title }) => title },
-        { heading: "WHAT IT TELLS", value: ({ summary }) => summary },
+        { heading: "EVENTS", value: ({ summary }) => summary },
       ],
       none: "",
     });
     if (!input.on("json"))
       world.tell(
-        `\n${relay} presets <name> shows one, ${relay} init --from <name> begins with it. Another sender: write its recipe, ${relay} schema shows the fields.`,
+        `\nShow a preset with ${relay} presets <name>. Create a relay from it with ${relay} init --from <name>. For another sender, write the recipe; ${relay} schema shows the fields.`,
       );
   },
 };
@@ -69,18 +69,18 @@ function writeSender(sender: SenderView): string {
     "",
     `Receiver URL   ${register}`,
     `Secret         ${secret.where}`,
-    `Its own page   ${docs}`,
+    `Documentation  ${docs}`,
     "",
-    "The relay to begin with:",
+    "First relay:",
     writeJson(definition, 2),
     "",
-    `An example event (${example.contentType}):`,
+    `Example event (${example.contentType}):`,
     pretty(example.body),
     "",
     "Event types:",
     ...eventTypes.map(({ type, meaning }) => `  ${type.padEnd(width)}  ${meaning}`),
     "",
-    "Mind:",
+    "Pitfalls:",
     ...pitfalls.map((pitfall) => `  - ${pitfall}`),
   ].join("\n");
 }
