@@ -223,3 +223,31 @@ export class Loop {
     this.#cancelTimer = this.#options.clock.after(Math.max(0, ms), () => this.wake());
   }
 }
+
+/** Work that a loop repeats in the background until it is stopped. */
+export abstract class BackgroundJob {
+  protected readonly loop: Loop;
+  readonly #firstAfterMs: number | undefined;
+
+  /** With `firstAfterMs`, the first turn begins that long after the start. Otherwise the start waits for the first turn. */
+  constructor({ firstAfterMs, ...options }: Omit<LoopOptions, "turn"> & { firstAfterMs?: number }) {
+    this.loop = new Loop({ ...options, turn: () => this.turn() });
+    this.#firstAfterMs = firstAfterMs;
+  }
+
+  protected abstract turn(): Promise<number | undefined>;
+
+  start(): Promise<void> {
+    return this.loop.start(this.#firstAfterMs);
+  }
+
+  /** Runs a turn now, or one more after the current turn. */
+  wake(): void {
+    this.loop.wake();
+  }
+
+  /** Stops the job. Resolves after the current step. The next start continues. */
+  stop(): Promise<void> {
+    return this.loop.stop();
+  }
+}

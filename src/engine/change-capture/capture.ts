@@ -6,7 +6,7 @@
  * in the log.
  */
 
-import { type Clock, Loop } from "../../base/clock.ts";
+import { BackgroundJob, type Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { matchesWhere } from "../../rules/trigger/data-change.ts";
 import type { RecordView } from "../../shop/records/record.ts";
@@ -36,40 +36,24 @@ interface CaptureDeps {
   log: Log;
 }
 
-export class Capture {
+/** Starts by turning the changes that were written while nothing ran into events. Wake it after a change is durable. */
+export class Capture extends BackgroundJob {
   readonly #deps: CaptureDeps;
-  readonly #loop: Loop;
 
   constructor(deps: CaptureDeps) {
-    this.#deps = deps;
-    this.#loop = new Loop({
+    super({
       clock: deps.clock,
       everyMs: POLL_MS,
-      turn: () => this.#drain(),
       // The next poll retries.
       onError: (error) =>
         deps.log.warn("record changes cannot be captured now", { cause: (error as Error).message }),
     });
+    this.#deps = deps;
   }
 
-  /** Starts, and resolves after the changes that were written while nothing ran are events. */
-  start(): Promise<void> {
-    return this.#loop.start();
-  }
-
-  /** Looks for changes now. Call after the change is durable. */
-  wake(): void {
-    this.#loop.wake();
-  }
-
-  /** Stops, and resolves when the step in progress is stored. The next start continues. */
-  stop(): Promise<void> {
-    return this.#loop.stop();
-  }
-
-  async #drain(): Promise<undefined> {
+  protected override async turn(): Promise<undefined> {
     const { store, clock, log } = this.#deps;
-    await this.#loop.repeat(async () => {
+    await this.loop.repeat(async () => {
       if (!(await store.read(hasChanges))) return false;
       await store.write("app", (tx) => drainChanges(tx, {}, clock.now(), log));
       return true;

@@ -4,7 +4,7 @@
  * cannot send stay on the dashboard.
  */
 
-import { type Clock, Loop, toIso, waitAtMost } from "../../base/clock.ts";
+import { BackgroundJob, type Clock, toIso, waitAtMost } from "../../base/clock.ts";
 import { formatMailFailure } from "../../base/code/mail-code.ts";
 import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
@@ -95,37 +95,31 @@ interface Stuck {
   sinceMs: number;
 }
 
-export class AlertMail {
+export class AlertMail extends BackgroundJob {
   readonly #deps: AlertMailDeps;
-  readonly #loop: Loop;
   /** Environments whose last mail failed, with the monotonic time from which it is retried. */
   readonly #retryAt = new Map<number, number>();
   /** Warnings that were logged already. */
   readonly #warned = new Set<string>();
 
   constructor(deps: AlertMailDeps) {
-    this.#deps = deps;
-    this.#loop = new Loop({
+    super({
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
-      turn: () => this.#look(),
+      firstAfterMs: LOOK_EVERY_MS,
       onError(error) {
         if (!(error instanceof StoreUnavailable)) deps.log.error("alerts cannot be mailed", { error });
       },
     });
-  }
-
-  /** Starts. The first round is a minute away. */
-  start(): void {
-    void this.#loop.start(LOOK_EVERY_MS);
+    this.#deps = deps;
   }
 
   /** Waits for a mail that is on its way, but not for a mail server that does not answer. */
-  stop(): Promise<void> {
-    return waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#loop.stop());
+  override stop(): Promise<void> {
+    return waitAtMost(this.#deps.clock, STOP_WAIT_MS, super.stop());
   }
 
-  async #look(): Promise<undefined> {
+  protected override async turn(): Promise<undefined> {
     const { store, clock } = this.#deps;
     const nowMs = clock.now();
     await resolveOverAlerts(store, nowMs);
@@ -140,7 +134,7 @@ export class AlertMail {
       return gathered && paced && retry;
     });
     await eachAtOnce(due, ENVIRONMENTS_AT_ONCE, async ({ environmentId }) => {
-      if (this.#loop.running) await this.#mail(environmentId);
+      if (this.loop.running) await this.#mail(environmentId);
     });
   }
 
@@ -173,7 +167,7 @@ export class AlertMail {
     const mails = await store.write("app", (tx) => this.#intend(tx, environmentId));
     const ended: { mail: OutgoingMail; outcome: MailOutcome }[] = [];
     await eachAtOnce(mails.outgoing, MAILS_AT_ONCE, async (mail) => {
-      const outcome = this.#loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
+      const outcome = this.loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
       ended.push({ mail, outcome });
     });
     const retries =

@@ -1,6 +1,6 @@
 /** Runs the steps of bulk replays, each at its requested rate, and continues after a restart. event/bulk-replay.ts takes a step. */
 
-import { type Clock, Loop } from "../../base/clock.ts";
+import { BackgroundJob, type Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { FencedStore } from "../../store/port.ts";
 import { listRunning, stepBulkReplay } from "../event/bulk-replay.ts";
@@ -20,45 +20,30 @@ interface BulkReplaysDeps {
   log: Log;
 }
 
-export class BulkReplays {
+export class BulkReplays extends BackgroundJob {
   readonly #deps: BulkReplaysDeps;
-  readonly #loop: Loop;
   /** The monotonic time when each can continue. */
   readonly #nextMs = new Map<string, number>();
 
   constructor(deps: BulkReplaysDeps) {
-    this.#deps = deps;
-    this.#loop = new Loop({
+    super({
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
-      turn: () => this.#work(),
+      firstAfterMs: AGAIN_AFTER_MS,
       onError: (error) => deps.log.error("bulk replays could not be looked for", { error }),
     });
-  }
-
-  start(): void {
-    void this.#loop.start(AGAIN_AFTER_MS);
-  }
-
-  /** Looks for replays that were started here or by another process. */
-  wake(): void {
-    this.#loop.wake();
-  }
-
-  /** Stops after the current step. */
-  stop(): Promise<void> {
-    return this.#loop.stop();
+    this.#deps = deps;
   }
 
   /** Takes a step of each replay that can continue. Returns after how many milliseconds the next one can. */
-  async #work(): Promise<number | undefined> {
+  protected override async turn(): Promise<number | undefined> {
     const { store, clock, log } = this.#deps;
     const running = await store.read(listRunning);
     for (const id of this.#nextMs.keys()) {
       if (!running.some((one) => one.id === id)) this.#nextMs.delete(id);
     }
     for (const { id, perSecond } of running) {
-      if (!this.#loop.running) return undefined;
+      if (!this.loop.running) return undefined;
       const startMs = clock.monotonicMs();
       if ((this.#nextMs.get(id) ?? 0) > startMs) continue;
       const most = Math.max(1, Math.min(MAX_STEP, Math.floor(perSecond / STEPS_PER_SECOND)));

@@ -4,7 +4,7 @@
  * it returns the file's free pages, so that no copy stays in them. Earlier backups, and records that other people wrote, are not touched.
  */
 
-import { type Clock, Loop } from "../../base/clock.ts";
+import { BackgroundJob, type Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -43,39 +43,29 @@ interface SweepDeps {
   sealer: Sealer;
 }
 
-export class ErasureSweep {
+export class ErasureSweep extends BackgroundJob {
   readonly #deps: SweepDeps;
-  readonly #loop: Loop;
   #isFreed = false;
 
   constructor(deps: SweepDeps) {
-    this.#deps = deps;
-    this.#loop = new Loop({
+    super({
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
-      turn: () => this.#work(),
+      firstAfterMs: FIRST_LOOK_AFTER_MS,
       onError: (error) => deps.log.error("an erasure could not go on and is tried again", { error }),
     });
-  }
-
-  start(): void {
-    void this.#loop.start(FIRST_LOOK_AFTER_MS);
+    this.#deps = deps;
   }
 
   /** Sweeps now, and returns the pages that an erasure or an expunged payload freed. */
-  wake(): void {
+  override wake(): void {
     this.#isFreed = true;
-    this.#loop.wake();
+    super.wake();
   }
 
-  /** Stops after the current step. The next start continues. */
-  stop(): Promise<void> {
-    return this.#loop.stop();
-  }
-
-  async #work(): Promise<undefined> {
+  protected override async turn(): Promise<undefined> {
     const { store, sealer } = this.#deps;
-    await this.#loop.repeat(async () => {
+    await this.loop.repeat(async () => {
       const open = await store.read((tx) => listOpenErasures(tx, sealer, MAX_AT_ONCE));
       if (open.length > 0) await this.#sweep(open);
       if (this.#isFreed || open.length > 0) await this.#vacuum();
@@ -94,7 +84,7 @@ export class ErasureSweep {
     }
     for (const erasure of open) {
       await this.#deleteFiles(erasure);
-      if (!this.#loop.running) return;
+      if (!this.loop.running) return;
       await this.#write((tx) => this.#end(tx, erasure));
     }
     await this.#write(deleteSpentErasures);
@@ -102,14 +92,14 @@ export class ErasureSweep {
 
   async #vacuum(): Promise<void> {
     this.#isFreed = false;
-    await this.#loop.repeat(() => this.#deps.store.vacuumStep({ everything: true }), PAUSE_MS);
+    await this.loop.repeat(() => this.#deps.store.vacuumStep({ everything: true }), PAUSE_MS);
   }
 
   /** Erases the person's rows that the request did not reach. */
   async #eraseRows({ environmentId, sought: { personId, by } }: OpenErasure): Promise<void> {
     const erasure = { environmentId, personId, by, nowMs: this.#deps.clock.now() };
     const first: EraseCursor = { recordSeq: 0 };
-    await this.#loop.walk(first, async (from) => {
+    await this.loop.walk(first, async (from) => {
       const step = await this.#write((tx) => eraseRows(tx, erasure, from));
       return step?.cursor ?? null;
     });
@@ -118,7 +108,7 @@ export class ErasureSweep {
   /** Deletes changes of the person's records that are no event yet. */
   async #dropChanges(sought: readonly Open[]): Promise<void> {
     const ids = new Set<string | null>(sought.map(({ text }) => text.personId));
-    await this.#loop.walk(0, (from: number) =>
+    await this.loop.walk(0, (from: number) =>
       this.#write(async (tx) => {
         const rows = await tx.all<{ seq: number; person: string | null }>(
           "SELECT seq, coalesce(owner_id, recipient_id) AS person FROM record_change WHERE seq > ?1 ORDER BY seq LIMIT ?2",
@@ -135,7 +125,7 @@ export class ErasureSweep {
   /** Sweeps the events. Returns the running ones, whose attempt still writes its result. */
   async #sweepEvents(environmentId: number, sought: readonly Open[]): Promise<number[]> {
     const running: number[] = [];
-    await this.#loop.walk(0, (from: number) =>
+    await this.loop.walk(0, (from: number) =>
       this.#write(async (tx) => {
         const events = await readEvents(tx, environmentId, from);
         await sweepEvents(tx, events, sought);
@@ -148,7 +138,7 @@ export class ErasureSweep {
 
   async #sweepRunning(running: readonly number[], sought: readonly Open[]): Promise<void> {
     for (const seq of running) {
-      await this.#loop.repeat(() =>
+      await this.loop.repeat(() =>
         this.#write(async (tx) => {
           const event = await readSweptEvent(tx, seq);
           if (event?.state === "running") return true;
@@ -162,7 +152,7 @@ export class ErasureSweep {
   /** Sweeps the table in steps of bounded rows and bytes. */
   async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
     const first: string | number = table.key === "id" ? "" : -1;
-    await this.#loop.walk<string | number>(first, (from) =>
+    await this.loop.walk<string | number>(first, (from) =>
       this.#write(async (tx) => {
         const rows = await readRows(tx, environmentId, table, from);
         await Promise.all(rows.map((row) => redactRow(tx, environmentId, table, row, sought)));
@@ -173,7 +163,7 @@ export class ErasureSweep {
 
   /** Deletes the files that no other record names, one in a step, because a file can have megabytes. */
   async #deleteFiles({ seq, environmentId }: OpenErasure): Promise<void> {
-    await this.#loop.repeat(() =>
+    await this.loop.repeat(() =>
       this.#write(async (tx) => {
         const file = await tx.get<{ id: string }>(
           "SELECT file_id AS id FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1",
@@ -207,7 +197,7 @@ export class ErasureSweep {
   /** Runs one step in a transaction that notifies no relay, and pauses. */
   async #write<Result>(work: (tx: Writer) => Promise<Result>): Promise<Result> {
     const result = await this.#deps.store.write("erasure", work);
-    await this.#loop.pause(PAUSE_MS);
+    await this.loop.pause(PAUSE_MS);
     return result;
   }
 }

@@ -4,7 +4,7 @@
  * The jobs do nothing while the wall clock may be wrong. A clock that is a year ahead for a minute must not delete a month of events. A process
  * cannot know the clock before its start, so a start long after the newest event waits for a round too.
  */
-import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
+import { BackgroundJob, type Clock, ClockWatch } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
@@ -40,37 +40,30 @@ export async function readNewestMs(tx: Reader, nowMs: number): Promise<number | 
   return (await tx.get<{ at: number | null }>(sql, { before }))?.at ?? null;
 }
 
-export class MaintenanceJobs {
+export class MaintenanceJobs extends BackgroundJob {
   readonly #deps: MaintenanceDeps;
-  readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
   /** True if the next round waits, because the clock may be wrong. */
   #isDoubtful: boolean;
 
   constructor(deps: MaintenanceDeps) {
+    super({
+      clock: deps.clock,
+      everyMs: ROUND_EVERY_MS,
+      firstAfterMs: FIRST_ROUND_AFTER_MS,
+      onError: (error) => deps.log.error("a round of the caretakers failed", { error }),
+    });
     this.#deps = deps;
     this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
     this.#isDoubtful = deps.newestMs !== null && deps.clock.now() - deps.newestMs >= QUIET_MS;
-    this.#loop = new Loop({
-      clock: deps.clock,
-      everyMs: ROUND_EVERY_MS,
-      turn: () => this.#runJobs(),
-      onError: (error) => deps.log.error("a round of the caretakers failed", { error }),
-    });
   }
 
-  /** Starts. The first round is a minute away. */
-  start(): void {
+  override start(): Promise<void> {
     this.#clockWatch.look();
-    void this.#loop.start(FIRST_ROUND_AFTER_MS);
+    return super.start();
   }
 
-  /** Stops after the current transaction. */
-  stop(): Promise<void> {
-    return this.#loop.stop();
-  }
-
-  async #runJobs(): Promise<undefined> {
+  protected override async turn(): Promise<undefined> {
     const { store, clock, log } = this.#deps;
     const isDoubtful = this.#isDoubtful;
     this.#isDoubtful = false;
@@ -86,18 +79,18 @@ export class MaintenanceJobs {
     }
     for (const [name, step] of Object.entries(RETENTION)) {
       const next = (from: number) => store.write("app", (tx) => step(tx, from, clock.now(), log));
-      await this.#runJob(name, () => this.#loop.walk(0, next, PAUSE_MS));
+      await this.#runJob(name, () => this.loop.walk(0, next, PAUSE_MS));
     }
-    await this.#runJob("file", () => this.#loop.repeat(() => store.vacuumStep(), PAUSE_MS));
+    await this.#runJob("file", () => this.loop.repeat(() => store.vacuumStep(), PAUSE_MS));
   }
 
   /** Runs a job. One that fails does not stop the others, and runs again in an hour. */
   async #runJob(name: string, work: () => Promise<void>): Promise<void> {
-    if (!this.#loop.running) return;
+    if (!this.loop.running) return;
     try {
       await work();
     } catch (error) {
-      if (this.#loop.running) this.#deps.log.error("a caretaker failed", { caretaker: name, error });
+      if (this.loop.running) this.#deps.log.error("a caretaker failed", { caretaker: name, error });
     }
   }
 }

@@ -7,7 +7,7 @@
  * tick. A pause, a hold or a new trigger first records what began before it. Source: the specification's "schedule"; decisions, "missed ticks".
  */
 
-import { type Clock, ClockWatch, Loop, toIso } from "../../base/clock.ts";
+import { BackgroundJob, type Clock, ClockWatch, toIso } from "../../base/clock.ts";
 import { EVENT_RETENTION_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
@@ -37,9 +37,9 @@ interface SchedulerDeps {
   lookEveryMs?: number;
 }
 
-export class Scheduler {
+/** Starts by recording the ticks that were missed while nothing ran. */
+export class Scheduler extends BackgroundJob {
   readonly #deps: SchedulerDeps;
-  readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
   /** The time when the next period of any schedule begins, in wall time. */
   #nextAt = 0;
@@ -47,30 +47,19 @@ export class Scheduler {
   #lookNow = true;
 
   constructor(deps: SchedulerDeps) {
-    this.#deps = deps;
-    this.#clockWatch = new ClockWatch(deps.clock);
-    this.#loop = new Loop({
+    super({
       clock: deps.clock,
       everyMs: deps.lookEveryMs ?? LOOK_EVERY_MS,
-      turn: () => this.#turn(),
       onError: (error) => deps.log.warn("the scheduler cannot tick", { cause: (error as Error).message }),
     });
-  }
-
-  /** Starts, and resolves after the ticks that were missed while nothing ran are recorded. */
-  start(): Promise<void> {
-    return this.#loop.start();
+    this.#deps = deps;
+    this.#clockWatch = new ClockWatch(deps.clock);
   }
 
   /** Looks at the schedules again, after relays were created, edited, resumed or released. */
   refresh(): void {
     this.#lookNow = true;
-    this.#loop.wake();
-  }
-
-  /** Stops, and resolves when the tick in progress is stored. */
-  stop(): Promise<void> {
-    return this.#loop.stop();
+    this.wake();
   }
 
   /** Reports whether this process saw no jump of the clock for a minute. */
@@ -84,7 +73,7 @@ export class Scheduler {
     if (this.trustsClock()) await recordDue(tx, relayId, nowMs);
   };
 
-  async #turn(): Promise<number> {
+  protected override async turn(): Promise<number> {
     const { clock } = this.#deps;
     if (!this.trustsClock()) return TRUSTED_AFTER_MS - this.#clockWatch.steadyMs;
     if (this.#lookNow || clock.now() >= this.#nextAt) {
@@ -112,7 +101,7 @@ export class Scheduler {
       const period = periodOf(definition.trigger);
       nextAt = Math.min(nextAt, period.nextAfter(nowMs));
       const mark = marks.get(id);
-      if (mark === undefined || !this.#loop.running) continue;
+      if (mark === undefined || !this.loop.running) continue;
       if (mark <= nowMs && period.startAt(nowMs) <= mark) continue;
       if (!(await this.#tick(relay, nowMs))) nextAt = Math.min(nextAt, nowMs + RETRY_AFTER_MS);
     }
