@@ -3,6 +3,7 @@
  * reverse order: complete accepted requests, let running actions finish, close the store.
  */
 
+import type { BackgroundJob } from "./base/clock.ts";
 import type { ServiceConfig } from "./base/config.ts";
 import { farHost, nearHost, originOf } from "./base/listening.ts";
 import { createLog, foldRepeats, type Log } from "./base/log.ts";
@@ -115,41 +116,52 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
   const service = await startOnceItCan(config, log, ports.stopped, (early) =>
     startOnce(config, ports, log, early),
   );
-  const kept = began.move();
-  const end = async (): Promise<void> => {
+  const logging = began.move();
+  const stopAll = async (): Promise<void> => {
     await service[Symbol.asyncDispose]();
-    await kept[Symbol.asyncDispose]();
+    await logging[Symbol.asyncDispose]();
   };
-  return { ...service, [Symbol.asyncDispose]: end };
+  return { ...service, [Symbol.asyncDispose]: stopAll };
 }
 
-const ending = (one: { stop(): Promise<void> | void }) => one.stop();
+const stop = (part: { stop(): Promise<void> | void }) => part.stop();
 
-/** Tries to start once. `early` holds the port until the service listens on it. */
+/** Tries to start once. `early` holds the port until the service listens on it. What is added to `started` stops in reverse order. */
 async function startOnce(
   config: ServiceConfig,
   ports: ServicePorts,
   log: Log,
   early: EarlyPort,
 ): Promise<Service> {
-  const { clock, allowPrivate } = config;
-  await using started = new AsyncDisposableStack();
-  started.defer(tellDroppedLines(log));
-
-  const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
-  const { recordCommitGroup: onGroup, recordLockWait: onLock, observePool } = metrics;
-  const deps = { log, onGroup, onLock, observePool, early, stopped: ports.stopped };
-  const { store, leases, sealer } = await openData(config, deps, started);
-  // The store for work that runs once for all environments.
-  const own = leases.storeOf(ALL_ENVIRONMENTS);
-
-  const { nodes } = leases;
-  const digest = (text: string): Uint8Array => sealer.digest(text);
-  const places = leases.holdsAll ? null : new SharedPlaces({ store, clock, digest, nodes });
-  metrics.observeLeases(() => leases.count());
+  const { clock, allowPrivate, dataDir, limits } = config;
+  const local = config.mode === "local";
   let port = config.port;
   // Clients cannot call the wildcard address, so without a base URL the loopback address is used.
   const baseUrl = (): string => config.baseUrl ?? originOf(nearHost(config.host), port);
+  await using started = new AsyncDisposableStack();
+  started.defer(tellDroppedLines(log));
+
+  // The store, and the leases that say which environments this process runs.
+  const metrics = started.adopt(new Metrics({ dataDir, clock }), stop);
+  const { recordCommitGroup: onGroup, recordLockWait: onLock, observePool } = metrics;
+  const opening = { log, onGroup, onLock, observePool, early, stopped: ports.stopped };
+  const { store, leases, sealer } = await openData(config, opening, started);
+  metrics.observeLeases(() => leases.count());
+  const { nodes } = leases;
+  const digest = (text: string): Uint8Array => sealer.digest(text);
+  const places = leases.holdsAll ? null : new SharedPlaces({ store, clock, digest, nodes });
+
+  // What leaves this process: lines for the operator, mail and calls.
+  const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
+  const terminal = local ? { print, program: ports.program ?? "relay" } : null;
+  const teller = started.adopt(new Notifier({ log, clock, terminal }), stop);
+  const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
+  const mailer = ports.mailer ?? ownMailer;
+  const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
+  const caller = createCaller({ ownHosts, allowPrivate, clock });
+  started.defer(() => caller.close());
+
+  // The definitions that run now, and how each relay is.
   const relays = new LiveRelays({
     store,
     sealer,
@@ -161,26 +173,19 @@ async function startOnce(
     },
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });
-  const local = config.mode === "local";
-  const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
-  const mailer = ports.mailer ?? ownMailer;
-  const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
-  const terminal = local ? { print, program: ports.program ?? "relay" } : null;
-  const teller = started.adopt(new Notifier({ log, clock, terminal }), ending);
-  const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
-  const caller = createCaller({ ownHosts, allowPrivate, clock });
-  started.defer(() => caller.close());
-  const healthDeps = { store, clock, log, limits: config.limits };
+  const healthDeps = { store, clock, log, limits };
   const health = leases.holdsAll ? new Health(healthDeps) : new SharedHealth(healthDeps);
   const looks = (): boolean => leases.holds(ALL_ENVIRONMENTS);
-  const healthWatch = new SilenceCheck({ store, clock, relays, log, health, looks });
+  const silence = new SilenceCheck({ store, clock, relays, log, health, looks });
+
+  // The runner and the sources of events.
   const runnerDeps = {
     leases,
     clock,
     relays,
     log,
     concurrency: config.concurrency,
-    limits: config.limits,
+    limits,
     ports: { caller: ports.caller ?? caller, mailer },
     watchers: [metrics, health],
     printRun: print,
@@ -188,17 +193,31 @@ async function startOnce(
   };
   const runner: Runner = new Runner(runnerDeps);
   started.defer(() => runner.stop());
-  const liveChanges = new LiveChanges({ store, clock });
-  const scheduler: Scheduler = started.adopt(new Scheduler({ leases, clock, relays, log }), ending);
-  const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
-  const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
-  const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
-  const bulkReplays = started.adopt(new BulkReplays({ store: own, clock, log }), ending);
+  const scheduler: Scheduler = started.adopt(new Scheduler({ leases, clock, relays, log }), stop);
+  const receiverDeps = { store, clock, relays, log, sealer, limits, places, local, teller, health, metrics };
+  const receiver = new Receiver({ ...receiverDeps, runner });
+
+  // The jobs that run once for all environments, in the order in which they start.
+  const own = { store: leases.storeOf(ALL_ENVIRONMENTS), clock, log };
   const newestMs = await store.read((tx) => readNewestMs(tx, clock.now()));
-  const caretakers = started.adopt(new MaintenanceJobs({ store: own, clock, log, newestMs }), ending);
+  const capture = new Capture(own);
+  const erasures = new ErasureSweep({ ...own, sealer });
+  const removals = new AppSweep(own);
+  const bulkReplays = new BulkReplays(own);
+  const jobs: readonly BackgroundJob[] = [
+    capture,
+    new MaintenanceJobs({ ...own, newestMs }),
+    erasures,
+    removals,
+    bulkReplays,
+    new AlertMail({ ...own, isCluster: !leases.holdsAll, mailer, local, baseUrl }),
+  ];
+  for (const job of jobs) started.adopt(job, stop);
+
+  // What a write wakes.
   const problems = started.adopt(
     new ProblemLog({ store, log, tell: (problem) => teller.notifyProblem(problem) }),
-    ending,
+    stop,
   );
   started.defer(store.listen(() => problems.check(), ["problem"]));
   started.defer(store.listen(relays.invalidate, ["relay", "environment"]));
@@ -209,38 +228,16 @@ async function startOnce(
   started.defer(store.listen(() => bulkReplays.wake(), ["bulk_replay"]));
   const refresh = (): void => {
     relays.invalidate();
-    runner.wake();
-    capture.wake();
-    removals.wake();
-    bulkReplays.wake();
+    for (const one of [runner, capture, removals, bulkReplays]) one.wake();
   };
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
-
-  const alertMail = started.adopt(
-    new AlertMail({ store: own, isCluster: !leases.holdsAll, clock, log, mailer, local, baseUrl }),
-    ending,
-  );
-
-  const receiver = new Receiver({
-    store,
-    clock,
-    relays,
-    log,
-    sealer,
-    limits: config.limits,
-    places,
-    local,
-    teller,
-    health,
-    metrics,
-    runner,
-  });
-  started.defer(() => healthWatch.stop());
+  started.defer(() => silence.stop());
   started.defer(() => receiver.stop());
-  const { dataDir } = config;
+
+  // HTTP.
   const onBackup = (made: boolean): void => metrics.recordBackup(made);
   const backup = { dataDir, clock, log, start: ports.startBackup ?? makeBackupStarter(dataDir), onBackup };
-  const manualBackup = started.adopt(new ManualBackup(backup), ending);
+  const manualBackup = started.adopt(new ManualBackup(backup), stop);
   const ready = makeReadyCheck({ store, leases, runner, clock, log });
   const http: HttpDeps = {
     manualBackup,
@@ -255,14 +252,14 @@ async function startOnce(
     writeRecentRequests: () => receiver.writeRecentRequests(),
     relays,
     metrics,
-    liveChanges,
+    liveChanges: new LiveChanges({ store, clock }),
     signinCap: new SigninCap(clock, places),
     approvals: new ApprovalTracker(clock, places),
     loginCap: new LoginCap(clock, places),
-    syncCap: new SyncCap(config.limits.syncChangesPerMinute),
+    syncCap: new SyncCap(limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),
-    clientWrites: new ClientWrites({ store, clock, limits: config.limits, places }),
-    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits: config.limits, places }),
+    clientWrites: new ClientWrites({ store, clock, limits, places }),
+    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits, places }),
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
@@ -271,23 +268,25 @@ async function startOnce(
     scheduler,
     checkReady: ready.ask,
   };
+  const app = createHttp(http, ROUTES);
+
+  // The start: what a dead process left runs again, then requests arrive, then background work begins with the leases.
   let backups: BackupSchedule | null = null;
-  const houseRooms = [capture, caretakers, erasures, removals, bulkReplays, alertMail];
   leases.watch({
     async begin(environmentId) {
       if (!leases.holdsAll) runner.take(environmentId);
       if (environmentId !== ALL_ENVIRONMENTS) scheduler.refresh();
-      else for (const room of houseRooms) await room.start();
+      else for (const job of jobs) await job.start();
     },
     async end(environmentId, isLost) {
       await runner.drop(environmentId, { wait: !isLost });
-      if (environmentId === ALL_ENVIRONMENTS) await Promise.all(houseRooms.map((room) => room.stop()));
+      if (environmentId === ALL_ENVIRONMENTS) await Promise.all(jobs.map(stop));
     },
     lost(by) {
       log.error("this server runs nothing any more, because another one took over its data directory", {
         by,
       });
-      for (const one of [runner, scheduler, ...houseRooms, backups]) void one?.stop();
+      for (const one of [runner, scheduler, ...jobs, backups]) void one?.stop();
     },
     regained() {
       runner.wake();
@@ -295,8 +294,7 @@ async function startOnce(
     },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
-  const app = createHttp(http, ROUTES);
-  await healthWatch.start();
+  await silence.start();
   await runner.rescue();
   // A port in use must be refused, but Elysia's default shares the port with another process.
   app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });
@@ -322,12 +320,12 @@ async function startOnce(
   problems.check();
   await leases.start(originOf(farHost(config.host), port));
   if (config.backup !== null) {
-    backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
+    backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), stop);
   }
 
   // This runs first at a stop. It ends mail that waits for its server, so that no later step waits for it, and the runner takes no new work.
   started.defer(() => {
-    liveChanges.stop();
+    http.liveChanges.stop();
     ownMailer.stop();
     void runner.stop();
   });
@@ -346,8 +344,7 @@ async function startOnce(
     refresh,
     leave: ready.leave,
     useFolder: (folder) => Object.assign(http, { projectFolder: folder }),
-    makeSigninLink: () =>
-      makeSigninLink({ store, leases }, config, config.mode === "local" ? url : baseUrl()),
+    makeSigninLink: () => makeSigninLink({ store, leases }, config, local ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
