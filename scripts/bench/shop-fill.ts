@@ -201,7 +201,7 @@ function fillHoldings(
   );
   insert(
     1_000,
-    "recent_call (environment_id, slot, seq, at, first_at, relay_name, outcome, code, cause, source, count)",
+    "recent_request (environment_id, slot, seq, at, first_at, relay_name, outcome, code, cause, source, count)",
     `ENV, i, i, AT, AT, 'orders-paid', CASE i % 3 WHEN 0 THEN 'refused' WHEN 1 THEN 'ignored' ELSE 'duplicate' END,
      CASE i % 3 WHEN 0 THEN 'signature_invalid' WHEN 1 THEN 'when_no_match' ELSE 'duplicate' END, 'The signature does not match.', '203.0.113.7', 1`,
     2 * DAY_MS,

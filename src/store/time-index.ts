@@ -13,13 +13,13 @@ const MAX_PIECES = 64;
 /** The most moments that are searched concurrently, to share round trips to a remote database. */
 const MOMENTS_AT_ONCE = 4;
 
-/** The tables that this file searches. `<name>_clock_back` holds the first row after each clock rollback. */
+/** The table that this file searches. `clock_rollback` holds the number of its first row after each clock rollback. */
 type Timed = "event";
 
 /** Deletes the rollbacks of deleted rows. */
 export async function forgetClockBack(tx: Writer, table: Timed): Promise<void> {
   await tx.run(
-    `DELETE FROM ${table}_clock_back WHERE seq <= (SELECT coalesce(min(seq), ?1) FROM ${table})`,
+    `DELETE FROM clock_rollback WHERE seq <= (SELECT coalesce(min(seq), ?1) FROM ${table})`,
     Number.MAX_SAFE_INTEGER,
   );
 }
@@ -69,7 +69,7 @@ export async function endSeqUntil(tx: Reader, table: Timed, untilMs: number): Pr
 /** Lists the ranges in which times rise, from the first seq to before the second. Null if there are too many. */
 async function listPieces(tx: Reader, table: Timed): Promise<[from: number, to: number][] | null> {
   const rows = await tx.all<{ seq: number }>(
-    `SELECT seq FROM ${table}_clock_back ORDER BY seq LIMIT ${MAX_PIECES}`,
+    `SELECT seq FROM clock_rollback ORDER BY seq LIMIT ${MAX_PIECES}`,
   );
   if (rows.length === MAX_PIECES) return null;
   const ends = await tx.get<{ first: number | null; last: number | null }>(

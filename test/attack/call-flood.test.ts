@@ -200,7 +200,7 @@ describe("the service finds the cause of a rejected request after its response, 
     return makeBareReceiver({ store, clock: running.clock, relays, log, sealer, limits: LIMITS }).receiver;
   };
   const lookedInto = async (): Promise<number> => {
-    const rows = await running.rows<{ cause: string }>("SELECT cause FROM recent_call");
+    const rows = await running.rows<{ cause: string }>("SELECT cause FROM recent_request");
     return rows.filter(({ cause }) => cause.includes("no call has verified here yet")).length;
   };
 

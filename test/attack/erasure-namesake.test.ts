@@ -38,7 +38,7 @@ async function erase(id: string): Promise<void> {
   expect((await running.api("DELETE", `/persons/${id}`)).status).toBe(204);
   for (let turn = 0; turn < 200; turn++) {
     await running.clock.advance(100);
-    const [open] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM erasure WHERE sought IS NOT NULL");
+    const [open] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM erasure WHERE target IS NOT NULL");
     if (open?.count === 0) break;
   }
   await running.clock.advance(1_000);

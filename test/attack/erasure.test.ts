@@ -53,7 +53,7 @@ async function erase(id: string): Promise<void> {
 async function sweep(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) {
     await running.clock.advance(100);
-    const [open] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM erasure WHERE sought IS NOT NULL");
+    const [open] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM erasure WHERE target IS NOT NULL");
     if (open?.count === 0) break;
   }
   await running.clock.advance(1_000);
@@ -185,8 +185,8 @@ describe("an event that arrived before the erasure", () => {
     await running.drain();
     await erase(await personId());
     await sweep();
-    const hashes = () => running.rows("SELECT sought FROM erasure");
-    expect(await hashes()).toEqual([{ sought: null }]);
+    const hashes = () => running.rows("SELECT target FROM erasure");
+    expect(await hashes()).toEqual([{ target: null }]);
     await sendEvent(running, "second", { email: "bob@example.com" });
     await running.drain();
     await running.service.store.write("app", (tx) => tx.run("DELETE FROM event WHERE seq = 1"));

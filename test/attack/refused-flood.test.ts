@@ -76,7 +76,7 @@ test.each([
   expect(text.length).toBeLessThan(16 * 1024);
   expect(text).toMatch(/in the last minute/);
   expect(text).not.toContain(PRIVATE);
-  const [calls] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM recent_call");
+  const [calls] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM recent_request");
   // Any number of equal requests share one row.
   expect(calls?.count).toBeLessThanOrEqual(4 * KINDS.length);
   expect((await bytesOf(running)) - before).toBeLessThan(2 * 1024 * 1024);

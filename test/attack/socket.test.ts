@@ -84,7 +84,7 @@ function speak(pieces: readonly (string | Uint8Array)[], answers = 1): Promise<H
 /** Counts the requests that the relays' pages report as too large. */
 async function countTooLarge(): Promise<number> {
   await running.clock.advance(2_000);
-  return (await running.rows("SELECT * FROM recent_call WHERE code = 'body_too_large'")).length;
+  return (await running.rows("SELECT * FROM recent_request WHERE code = 'body_too_large'")).length;
 }
 
 let nextId = 0;

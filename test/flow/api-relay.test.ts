@@ -211,7 +211,7 @@ runScenarios([
     call: { body: { value: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } },
     status: 200,
     // Stores the replaced secret during the overlap.
-    changes: { relay: 0, audit: 1, gone_secret: 1 },
+    changes: { relay: 0, audit: 1, retired_secret: 1 },
     async also(api, { json }) {
       expect(json).toEqual({});
       const everything = Bun.inspect([...(await api.snapshot())]) + api.logged.join();
@@ -233,7 +233,7 @@ runScenarios([
     request: "PUT /relays/shop-orders/secret",
     status: 200,
     // Stores the replaced secret, and a marker for older secrets, because the minted secret never verified a request.
-    changes: { relay: 0, audit: 1, gone_secret: 2 },
+    changes: { relay: 0, audit: 1, retired_secret: 2 },
     also: (_, { json }) => expect(json.receiverSecret).toStartWith("whsec_"),
   },
   {
@@ -257,7 +257,7 @@ runScenarios([
     given: (api) => make(api),
     request: "DELETE /relays/shop-orders",
     status: 204,
-    changes: { relay: -1, audit: 1, gone_secret: 2 },
+    changes: { relay: -1, audit: 1, retired_secret: 2 },
   },
   {
     name: "deleting a relay warns of the products that it sold",
@@ -279,7 +279,7 @@ runScenarios([
         { code: "reference_missing", field: "plans.pro.soldThrough.relay", message: expect.stringContaining("The plan pro") },
       ],
     },
-    changes: { relay: -1, audit: 1, gone_secret: 2 },
+    changes: { relay: -1, audit: 1, retired_secret: 2 },
   },
   {
     name: "a relay that does not exist is not_found",

@@ -208,7 +208,7 @@ describe("actions edited before a replay or retry", () => {
           await tx.run("INSERT INTO effect (event_seq, key, state, result) VALUES (1, ?1, 'done', ?2)", old, JSON.stringify(after ?? null));
         }
         await tx.run("UPDATE run SET actions = NULL, work = NULL");
-        await tx.run("DELETE FROM ran_actions");
+        await tx.run("DELETE FROM action_list");
       });
       running.clock.jump(1_000);
     };

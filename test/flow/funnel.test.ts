@@ -242,7 +242,7 @@ test("a truncated request log reports its start, and a truncated count of stops 
   const nowMs = running.clock.now();
   await running.service.store.write("app", (tx) =>
     tx.run(
-      `INSERT INTO recent_call (environment_id, slot, seq, at, relay_name, outcome, code, cause, source, count, first_at)
+      `INSERT INTO recent_request (environment_id, slot, seq, at, relay_name, outcome, code, cause, source, count, first_at)
        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
        SELECT ?1, i - 1, i, ?2 - 1000 + i, 'orders', 'refused', 'bad_signature', 'it differs', '10.0.0.1', 2, ?2 FROM n`,
       id,

@@ -67,7 +67,7 @@ async function told(name: string, text: string | Uint8Array, query: Record<strin
 const event = (id: number | string, more: object = {}) => JSON.stringify({ id: `evt_${id}`, text: `note ${id}`, ...more });
 const rows = () =>
   house.rows<{ state: string; reason: string | null; unsigned: number; cameBy: string | null }>(
-    "SELECT state, reason, unsigned, came_by AS cameBy FROM event ORDER BY seq",
+    "SELECT state, reason, unsigned, source AS cameBy FROM event ORDER BY seq",
   );
 const notes = async (): Promise<string[]> =>
   (await house.api("GET", "/collections/notes/records")).body.items.map(({ data }: { data: { text: string } }) => data.text).sort();

@@ -330,9 +330,9 @@ describe("the request log", () => {
   test("is written within a second, and survives a restart", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", BARE);
-    expect(await running.rows("SELECT 1 FROM recent_call")).toEqual([]);
+    expect(await running.rows("SELECT 1 FROM recent_request")).toEqual([]);
     await running.clock.advance(1_000);
-    expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
+    expect(await running.rows("SELECT 1 FROM recent_request")).toHaveLength(1);
     await running.restart();
     await running.hook("orders", BARE);
     expect((await calls()).map(({ id, count }) => [id, count])).toEqual([
@@ -345,7 +345,7 @@ describe("the request log", () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", BARE);
     await running.restart();
-    expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
+    expect(await running.rows("SELECT 1 FROM recent_request")).toHaveLength(1);
   });
 
   test("stores a flood from one address as one row within the cap and one beyond it, however long it lasts", async () => {
@@ -387,7 +387,7 @@ describe("the request log", () => {
     await flood(100);
     await running.clock.advance(1_000);
     const [held] = await running.rows<{ count: number; oldest: number; newest: number }>(
-      "SELECT count(*) AS count, min(seq) AS oldest, max(seq) AS newest FROM recent_call",
+      "SELECT count(*) AS count, min(seq) AS oldest, max(seq) AS newest FROM recent_request",
     );
     expect(held).toEqual({ count: MAX_RECENT_CALLS, oldest: 101, newest: 1_100 });
   });
@@ -399,7 +399,7 @@ describe("the request log", () => {
     await running.hook("tokens", { ...BARE, search: "?token=planted-in-query" });
     await running.hook("tokens", { ...BARE, headers: { "x-webhook-token": "planted-in-header" } });
     expect(await calls()).toHaveLength(3);
-    const text = JSON.stringify(await running.rows("SELECT * FROM recent_call"));
+    const text = JSON.stringify(await running.rows("SELECT * FROM recent_request"));
     expect(text).not.toMatch(/planted|of nobody known/);
     expect(text).not.toContain(HOOK_SECRET);
     expect(text).not.toContain(OTHER_SECRET);

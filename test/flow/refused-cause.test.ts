@@ -465,7 +465,7 @@ describe("the cause claims no more than is known", () => {
     await save(sent.verify ?? PLAIN, SECRET);
     await send(sent);
     expect(await cause()).toBe(told);
-    expect(JSON.stringify(await running.rows("SELECT * FROM recent_call"))).not.toContain("planted");
+    expect(JSON.stringify(await running.rows("SELECT * FROM recent_request"))).not.toContain("planted");
     expect(running.logged.join("")).not.toContain("planted");
   });
 });

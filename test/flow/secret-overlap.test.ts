@@ -151,7 +151,7 @@ describe("a one-time signature of a secret that", () => {
     // The maintenance job pauses between the steps.
     await until("the last step is done", async () => {
       await running.clock.advance(1_000);
-      return (await running.rows("SELECT 1 FROM gone_secret")).length === 0;
+      return (await running.rows("SELECT 1 FROM retired_secret")).length === 0;
     });
     expect(await running.rows("SELECT length(secret) AS size, count(*) AS count FROM signature_memory GROUP BY secret")).toEqual([
       { size: 1, count: 334 },

@@ -21,7 +21,7 @@ const make = async (E: string, trigger: object, { actions = [NOTE], secret }: { 
 const receiver = (verify: object, more: object = {}) => ({ kind: "receiver", verify, map: { event_id: "id", text: "text" }, ...more });
 const send = (body: object = {}, E = api.E) => api.call(`${E}/relays/orders/test-event`, { method: "POST", session: true, body });
 const rows = () =>
-  api.store.read((tx) => tx.all<{ cameBy: string; unsigned: number; payload: string }>("SELECT came_by AS cameBy, unsigned, payload FROM event"));
+  api.store.read((tx) => tx.all<{ cameBy: string; unsigned: number; payload: string }>("SELECT source AS cameBy, unsigned, payload FROM event"));
 
 const PARAMS = { scheme: "signature", header: "x-signature", signedPayload: "{url}{params}" };
 const TOKEN = { scheme: "signature", signatureField: "sign", tokenField: "token", timestampField: "at", signedPayload: "{timestamp}{token}" };

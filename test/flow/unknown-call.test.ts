@@ -64,7 +64,7 @@ describe("the log of unknown names", () => {
     expect(items).toHaveLength(50);
     expect(items.at(-1)).toMatchObject({ name: "order", nearest: "orders" });
     expect(items.every(({ name }) => name.length <= 63)).toBe(true);
-    expect(await running.rows("SELECT 1 FROM unknown_call")).toHaveLength(100);
+    expect(await running.rows("SELECT 1 FROM unknown_request")).toHaveLength(100);
   });
 
   test("is paged, and survives a restart", async () => {
@@ -85,7 +85,7 @@ describe("the log of unknown names", () => {
     }
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect((await unknown()).map(({ name }) => name).sort()).toEqual(["never-here", "order"]);
-    expect(await running.rows("SELECT 1 FROM unknown_call WHERE environment_id NOT IN (SELECT id FROM environment)")).toEqual([]);
+    expect(await running.rows("SELECT 1 FROM unknown_request WHERE environment_id NOT IN (SELECT id FROM environment)")).toEqual([]);
   });
 });
 

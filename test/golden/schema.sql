@@ -55,6 +55,14 @@ CREATE TABLE access_slug (
   PRIMARY KEY (environment_id, slug)
 ) WITHOUT ROWID;
 
+CREATE TABLE "action_list" (
+  fingerprint TEXT PRIMARY KEY,
+  -- JSON list, canonical.
+  actions TEXT NOT NULL,
+  -- When an attempt ran them last, to within a day.
+  used_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE alert (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -168,6 +176,8 @@ CREATE UNIQUE INDEX bulk_replay_running ON bulk_replay (environment_id) WHERE st
 
 CREATE TABLE capture_switch (captured INTEGER NOT NULL);
 
+CREATE TABLE "clock_rollback" (seq INTEGER PRIMARY KEY);
+
 CREATE TABLE collection (
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
   name TEXT NOT NULL,
@@ -202,6 +212,24 @@ CREATE UNIQUE INDEX credit_once ON credit (person_id, once_key) WHERE once_key I
 CREATE TABLE dedupe (
   slot INTEGER PRIMARY KEY,
   event_seq INTEGER NOT NULL
+);
+
+CREATE TABLE "dedupe_log" (
+  id INTEGER PRIMARY KEY,
+  keys BLOB NOT NULL
+);
+
+CREATE TABLE "dedupe_page" (
+  id INTEGER PRIMARY KEY,
+  keys BLOB NOT NULL
+);
+
+CREATE TABLE "dedupe_segment" (
+  segment INTEGER PRIMARY KEY,
+  newest INTEGER NOT NULL,
+  pages INTEGER NOT NULL,
+  -- Tells which keys are surely not in the run.
+  filter BLOB NOT NULL
 );
 
 CREATE TABLE effect (
@@ -269,13 +297,13 @@ CREATE TABLE erasure (
   -- Events up to this one arrived before the erasure.
   event_seq INTEGER NOT NULL,
   -- What is looked for, sealed; NULL once nothing of it is left.
-  sought BLOB,
+  target BLOB,
   erased_at INTEGER NOT NULL
 );
 
 CREATE INDEX erasure_by_email ON erasure (environment_id, email_digest);
 
-CREATE INDEX erasure_open ON erasure (seq) WHERE sought IS NOT NULL;
+CREATE INDEX erasure_open ON erasure (seq) WHERE target IS NOT NULL;
 
 CREATE TABLE erasure_file (
   erasure_seq INTEGER NOT NULL,
@@ -343,7 +371,7 @@ CREATE TABLE event (
   payload TEXT NOT NULL,
   -- The beginning of what was cut away.
   preview TEXT
-, came_by TEXT);
+, source TEXT);
 
 CREATE UNIQUE INDEX event_former ON event (former_id) WHERE former_id IS NOT NULL;
 
@@ -368,8 +396,6 @@ CREATE TABLE event_block (
   block INTEGER NOT NULL,
   PRIMARY KEY (of_name, block)
 ) WITHOUT ROWID;
-
-CREATE TABLE event_clock_back (seq INTEGER PRIMARY KEY);
 
 CREATE TABLE event_last (seq INTEGER NOT NULL);
 
@@ -396,42 +422,12 @@ CREATE TABLE file (
 
 CREATE INDEX file_by_environment ON file (environment_id, id);
 
-CREATE TABLE gone_secret (
-  environment_id INTEGER NOT NULL,
-  relay_name TEXT NOT NULL,
-  secret BLOB NOT NULL,
-  until INTEGER NOT NULL,
-  -- The hash up to which the name's signatures were looked at.
-  swept BLOB NOT NULL,
-  PRIMARY KEY (environment_id, relay_name, secret)
-) WITHOUT ROWID;
-
-CREATE INDEX gone_secret_by_until ON gone_secret (until);
-
 CREATE TABLE invite_count (
   environment_id INTEGER NOT NULL,
   utc_day TEXT NOT NULL,
   count INTEGER NOT NULL, signups INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (environment_id, utc_day)
 ) WITHOUT ROWID;
-
-CREATE TABLE key_piece (
-  id INTEGER PRIMARY KEY,
-  keys BLOB NOT NULL
-);
-
-CREATE TABLE key_recent (
-  id INTEGER PRIMARY KEY,
-  keys BLOB NOT NULL
-);
-
-CREATE TABLE key_run (
-  run INTEGER PRIMARY KEY,
-  newest INTEGER NOT NULL,
-  pieces INTEGER NOT NULL,
-  -- Tells which keys are surely not in the run.
-  filter BLOB NOT NULL
-);
 
 CREATE TABLE login_request (
   id TEXT PRIMARY KEY,
@@ -482,6 +478,17 @@ CREATE TABLE owner_network (
 CREATE INDEX owner_network_by_owner ON owner_network (owner_id, seen_at);
 
 CREATE INDEX owner_network_by_time ON owner_network (seen_at);
+
+CREATE TABLE "past_record_watch" (
+  relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
+  collection TEXT NOT NULL,
+  change TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  PRIMARY KEY (relay_id, collection, change, until)
+) WITHOUT ROWID;
+
+CREATE INDEX past_record_watch_by_until ON past_record_watch (until);
 
 CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
 WHEN NEW.status IN ('suspended', 'erased') BEGIN
@@ -599,11 +606,11 @@ CREATE TABLE problem (
 
 CREATE INDEX problem_by_environment ON problem (environment_id, id);
 
-CREATE INDEX problem_by_standing ON problem (environment_id, id) WHERE cleared_at IS NULL;
-
 CREATE INDEX problem_cleared ON problem (cleared_at) WHERE cleared_at IS NOT NULL;
 
-CREATE UNIQUE INDEX problem_standing ON problem (environment_id, code, target) WHERE cleared_at IS NULL;
+CREATE INDEX problem_open ON problem (environment_id, id) WHERE cleared_at IS NULL;
+
+CREATE UNIQUE INDEX problem_open_target ON problem (environment_id, code, target) WHERE cleared_at IS NULL;
 
 CREATE TABLE product (
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -652,15 +659,7 @@ CREATE INDEX purchase_of_plan ON purchase (person_id, arrival) WHERE kind = 'pur
 
 CREATE UNIQUE INDEX purchase_under_ref ON purchase (environment_id, kind, ref) WHERE moved_to IS NULL;
 
-CREATE TABLE ran_actions (
-  fingerprint TEXT PRIMARY KEY,
-  -- JSON list, canonical.
-  actions TEXT NOT NULL,
-  -- When an attempt ran them last, to within a day.
-  used_at INTEGER NOT NULL
-) WITHOUT ROWID;
-
-CREATE TABLE "recent_call" (
+CREATE TABLE "recent_request" (
   environment_id INTEGER NOT NULL,
   slot INTEGER NOT NULL,
   -- Counts the environment's calls; the newest has the highest.
@@ -833,17 +832,6 @@ CREATE TABLE record_watch (
 
 CREATE INDEX record_watch_by_relay ON record_watch (relay_id);
 
-CREATE TABLE record_watched (
-  relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
-  collection TEXT NOT NULL,
-  change TEXT NOT NULL,
-  until INTEGER NOT NULL,
-  since INTEGER NOT NULL,
-  PRIMARY KEY (relay_id, collection, change, until)
-) WITHOUT ROWID;
-
-CREATE INDEX record_watched_by_until ON record_watched (until);
-
 CREATE TRIGGER relay_keyed AFTER INSERT ON relay
 BEGIN
   INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (NEW.environment_id, NEW.name);
@@ -853,7 +841,7 @@ END;
 
 CREATE TRIGGER relay_watch_changed AFTER UPDATE OF definition ON relay
 BEGIN
-  INSERT INTO record_watched (relay_id, collection, change, until, since)
+  INSERT INTO "past_record_watch" (relay_id, collection, change, until, since)
   SELECT relay_id, collection, change, (SELECT max(seq) FROM record_change), since
   FROM record_watch WHERE relay_id = NEW.id AND since < (SELECT max(seq) FROM record_change);
   DELETE FROM record_watch WHERE relay_id = NEW.id;
@@ -896,7 +884,7 @@ CREATE TABLE relay (
   signing_secret_set_at INTEGER,
   active_since INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, fruitless TEXT, promoted_from TEXT, promoted_version INTEGER,
+  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER,
   UNIQUE (environment_id, name)
 );
 
@@ -912,6 +900,18 @@ CREATE TABLE relay_name (
   name TEXT NOT NULL,
   UNIQUE (environment_id, name)
 );
+
+CREATE TABLE "retired_secret" (
+  environment_id INTEGER NOT NULL,
+  relay_name TEXT NOT NULL,
+  secret BLOB NOT NULL,
+  until INTEGER NOT NULL,
+  -- The hash up to which the name's signatures were looked at.
+  cursor BLOB NOT NULL,
+  PRIMARY KEY (environment_id, relay_name, secret)
+) WITHOUT ROWID;
+
+CREATE INDEX retired_secret_by_until ON retired_secret (until);
 
 CREATE TABLE run (
   event_seq INTEGER NOT NULL,
@@ -1033,7 +1033,7 @@ CREATE TABLE synced (
   PRIMARY KEY (environment_id, target)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE unknown_call (
+CREATE TABLE "unknown_request" (
   environment_id INTEGER NOT NULL,
   name TEXT NOT NULL,
   -- Counts the environment's names; the newest has the highest.

@@ -11,14 +11,14 @@ import { queryAll, RecordedStatements, runAllWork, SMALL } from "../kit/service-
 
 const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
 /** Matches tables and functions that only SQLite has. */
-const ONLY_SQLITE = /\b(capture_switch|dedupe|key_piece|key_recent|key_run|runner_lease|sqlite_\w+|pragma_\w+)\b/;
+const ONLY_SQLITE = /\b(capture_switch|dedupe|dedupe_log|dedupe_page|dedupe_segment|runner_lease|sqlite_\w+|pragma_\w+)\b/;
 /** Sets the row count that the server assumes for each table. */
 const ROWS = 1_000_000;
 
 /** Lists scans that end soon although their table grows: the plan's text, the statement's text, and the reason. */
 const BOUNDED: readonly { walk: RegExp; sql: RegExp; why: string }[] = [
   {
-    walk: /^Index (Only )?Scan problem_(by_)?standing$/,
+    walk: /^Index (Only )?Scan problem_open(_target)?$/,
     sql: /WHERE cleared_at IS NULL AND code (IN|<>)/,
     why: "the index holds the problems that stand, a few for each relay",
   },

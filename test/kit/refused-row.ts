@@ -23,7 +23,7 @@ export async function refuseCommits(store: Store): Promise<void> {
     // A transaction writes the keys of its events last.
     await store.write("erasure", async (tx) => {
       for (const [name, on] of Object.entries({ boom: "INSERT", boom_too: "UPDATE" }))
-        await tx.run(`CREATE TRIGGER ${name} BEFORE ${on} ON key_recent BEGIN SELECT RAISE(ABORT, 'boom'); END`);
+        await tx.run(`CREATE TRIGGER ${name} BEFORE ${on} ON dedupe_log BEGIN SELECT RAISE(ABORT, 'boom'); END`);
     });
     return;
   }

@@ -180,7 +180,7 @@ test("makes one event for each change and each relay that watched it, whatever h
       const town = new Town(records);
       for (const one of [...first, ...steps]) await town.take(one);
       for (let left = 1; left > 0; left = await records.count("record_change")) await town.drain({}, false);
-      expect([town.model.pending, await records.count("record_watched")]).toEqual([[], 0]);
+      expect([town.model.pending, await records.count("past_record_watch")]).toEqual([[], 0]);
       await records.start();
       await town.check();
     }),

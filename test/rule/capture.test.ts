@@ -379,7 +379,7 @@ describe("the relays that see a write", () => {
     await records.write({ title: "again" });
     await records.start();
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["watched", "again"]);
-    expect(await records.count("record_watched")).toBe(0);
+    expect(await records.count("past_record_watch")).toBe(0);
   });
 
   test("leave the log empty when no relay watches", async () => {
@@ -486,7 +486,7 @@ testOfFile("what an earlier version left in the log fires for those who watched,
        AS told FROM event ORDER BY seq`,
     ),
   );
-  const left = await store.read((tx) => tx.get("SELECT (SELECT count(*) FROM record_change) + (SELECT count(*) FROM record_watched) AS count"));
+  const left = await store.read((tx) => tx.get("SELECT (SELECT count(*) FROM record_change) + (SELECT count(*) FROM past_record_watch) AS count"));
   await store.close();
   expect(fired.map(({ told }) => told)).toEqual([
     ...["1 returns", "1 stays", "2 picks", "2 stays", "3 late", "3 returns", "3 stays", "4 late was 1", "4 stays was 1"],

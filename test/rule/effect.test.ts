@@ -44,7 +44,7 @@ test("an intent is deleted if nothing was sent, and a completed effect stays and
 
 test("a list of actions is marked as used once a day, and deleted when no stored event can have run it", async () => {
   const relay = { actionList: { text: "[]", fingerprint: "list" } } as LiveRelay;
-  const usedAt = () => store.read((tx) => tx.all("SELECT used_at AS usedAt FROM ran_actions"));
+  const usedAt = () => store.read((tx) => tx.all("SELECT used_at AS usedAt FROM action_list"));
   for (const [atMs, noted] of [
     [DAY_MS, DAY_MS],
     [2 * DAY_MS - 1, DAY_MS],

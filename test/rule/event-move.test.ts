@@ -141,10 +141,10 @@ test("every row exists once, unchanged", () => {
     .all()
     .map(({ former_id: _, relay_key: __, name_key: ___, ...row }) => row);
   expect(rows).toHaveLength(before.length);
-  const expected = before.map((row) => ({ ...row, came_by: null }));
+  const expected = before.map((row) => ({ ...row, source: null }));
   for (const [at, row] of rows.entries()) if (!Bun.deepEquals(row, expected[at])) expect(row).toEqual(expected[at] ?? {});
   expect(moved.query("SELECT name FROM sqlite_master WHERE name LIKE '%before%'").all()).toEqual([]);
-  expect(moved.query("SELECT seq FROM event_clock_back").all()).toEqual([{ seq: 20_004 }]);
+  expect(moved.query("SELECT seq FROM clock_rollback").all()).toEqual([{ seq: 20_004 }]);
   expect(moved.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
 });
 

@@ -155,7 +155,7 @@ describe("events by their time", () => {
     for (const ms of [0, 1, 1, 500, 501, 100 * HOUR, 2 * HOUR, 3 * HOUR]) await insert(opened.store, START_MS + ms);
     expect([await read(START_MS), await read(START_MS + 1), await read(START_MS + 501), await read(START_MS + 502)]).toEqual([1, 2, 5, 6]);
     expect(await read(START_MS + 200 * HOUR)).toBe(Number.MAX_SAFE_INTEGER);
-    const noted = () => opened.store.read((tx) => tx.all("SELECT seq FROM event_clock_back"));
+    const noted = () => opened.store.read((tx) => tx.all("SELECT seq FROM clock_rollback"));
     expect(await noted()).toEqual([{ seq: 7 }]);
     const tidy = (which: string) =>
       opened.store.write("app", async (tx) => {
@@ -177,7 +177,7 @@ describe("events by their time", () => {
   ])("note a clock that is set back by %d ms: %p, and miss no event", async (backMs, isNoted) => {
     await using opened = await openTestStore();
     for (const ms of [0, HOUR, HOUR - backMs, HOUR - backMs + 200, HOUR - backMs + 1_000]) await insert(opened.store, START_MS + ms);
-    const noted = await opened.store.read((tx) => tx.all("SELECT seq FROM event_clock_back"));
+    const noted = await opened.store.read((tx) => tx.all("SELECT seq FROM clock_rollback"));
     expect(noted).toEqual(isNoted ? [{ seq: 3 }] : []);
     const since = await opened.store.read((tx) => firstSeqSince(tx, "event", START_MS + HOUR - Math.max(0, backMs - 2_201)));
     expect(since).toBeLessThanOrEqual(2);

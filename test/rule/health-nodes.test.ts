@@ -108,8 +108,8 @@ describe("a series counts across all nodes", () => {
     await happens();
     const begun = await outcome();
     expect(begun).toEqual({ stands: [code], told: [expect.stringContaining(`${code} 1: `)] });
-    const [row] = await all<{ refused: number; fruitless: string }>("SELECT refused_count AS refused, fruitless FROM relay");
-    expect(row?.refused === 0 ? JSON.parse(row.fruitless).runs[code].count : row?.refused).toBe(count);
+    const [row] = await all<{ refused: number; streaks: string }>("SELECT refused_count AS refused, streaks FROM relay");
+    expect(row?.refused === 0 ? JSON.parse(row.streaks).runs[code].count : row?.refused).toBe(count);
     await good(1);
     const ended = await outcome();
     expect(ended.stands).toEqual([]);
@@ -189,9 +189,9 @@ test("all nodes share one ring of requests, and count an unknown relay name toge
     await node.receiver.rejectUnknownReceiver(call.appId, call.name, () => call.source);
   }
   await outcome();
-  const [ring] = await all<{ rows: number; calls: number }>("SELECT count(*) AS rows, sum(count) AS calls FROM recent_call");
+  const [ring] = await all<{ rows: number; calls: number }>("SELECT count(*) AS rows, sum(count) AS calls FROM recent_request");
   expect(ring?.calls).toBe(6);
-  expect(await all("SELECT name, nearest, count FROM unknown_call WHERE nearest IS NOT NULL")).toEqual([
+  expect(await all("SELECT name, nearest, count FROM unknown_request WHERE nearest IS NOT NULL")).toEqual([
     { name: "order", nearest: "orders", count: 3 },
   ]);
 });

@@ -214,7 +214,7 @@ test("a table that is sorted across many groups loses no key after rollbacks and
     });
     for (const [key, value] of done) at.note(key, value);
   };
-  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM key_run"));
+  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM dedupe_segment"));
   const freezeWith = async (groups: number): Promise<void> => {
     for (let turn = 0; turn < groups; turn++) {
       const failing = store.write("app", async (tx) => {
@@ -257,9 +257,9 @@ test("frozen keys leave the log, deleted events leave the runs, and the index co
   }
   const count = () =>
     store.read(async (tx) => ({
-      log: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_recent"))?.count ?? 0,
-      runs: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_run"))?.count ?? 0,
-      pieces: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_piece"))?.count ?? 0,
+      log: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_log"))?.count ?? 0,
+      runs: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_segment"))?.count ?? 0,
+      pieces: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_page"))?.count ?? 0,
     }));
   const before = await count();
   expect(before.runs).toBeGreaterThan(3);
@@ -273,7 +273,7 @@ test("frozen keys leave the log, deleted events leave the runs, and the index co
 test("the key of the oldest stored event outlives every run but its own", async () => {
   const at = new Case();
   const store = await at.open();
-  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM key_run ORDER BY newest"));
+  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM dedupe_segment ORDER BY newest"));
   while ((await runs()).length < 2) await store.write("app", (tx) => keepKeys(tx, at, 12, []));
   const [{ newest: oldest } = { newest: 0 }] = await runs();
   const kept = () => store.write("app", async (tx) => (await tx.keys.find(hashOf(oldest % 3 === 0 ? oldest - 1 : oldest))).includes(oldest));
@@ -288,7 +288,7 @@ test("the key of the oldest stored event outlives every run but its own", async 
 test("twenty runs lose no key when some are deleted and others take their places, also after a start", async () => {
   const at = new Case();
   let store = await at.open();
-  const runs = () => store.read(async (tx) => (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_run"))?.count ?? 0);
+  const runs = () => store.read(async (tx) => (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_segment"))?.count ?? 0);
   const fillUpTo = async (count: number): Promise<void> => {
     while ((await runs()) < count) {
       const done: [number, number][] = [];
@@ -336,7 +336,8 @@ function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array 
 test("runs of an earlier version with other filters hold their keys next to newer ones", async () => {
   const at = new Case();
   let store = await at.open();
-  const listed = () => store.read((tx) => tx.all<{ run: number; filter: Uint8Array }>("SELECT run, filter FROM key_run ORDER BY run"));
+  const listed = () =>
+    store.read((tx) => tx.all<{ run: number; filter: Uint8Array }>("SELECT segment AS run, filter FROM dedupe_segment ORDER BY segment"));
   const fillUpTo = async (count: number): Promise<void> => {
     while ((await listed()).length < count) {
       const done: [number, number][] = [];
@@ -350,12 +351,16 @@ test("runs of an earlier version with other filters hold their keys next to newe
   await fillUpTo(5);
   for (const { run, filter } of (await listed()).slice(0, 3))
     await store.write("app", async (tx) => {
-      const pieces = await tx.all<{ keys: Uint8Array }>("SELECT keys FROM key_piece WHERE id >= ?1 AND id < ?2", run * 2 ** 20, (run + 1) * 2 ** 20);
+      const pieces = await tx.all<{ keys: Uint8Array }>(
+        "SELECT keys FROM dedupe_page WHERE id >= ?1 AND id < ?2",
+        run * 2 ** 20,
+        (run + 1) * 2 ** 20,
+      );
       const former = formerFilter(
         pieces.map(({ keys }) => keys),
         filter.length - 1,
       );
-      await tx.run("UPDATE key_run SET filter = ?2 WHERE run = ?1", run, former);
+      await tx.run("UPDATE dedupe_segment SET filter = ?2 WHERE segment = ?1", run, former);
     });
   await at.close();
   store = await at.open();
@@ -431,7 +436,7 @@ test("single keys share rows of the log, and a rollback of the transaction that 
     });
     await expect(undone).rejects.toThrow("undone");
   }
-  const rows = await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM key_recent"));
+  const rows = await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_log"));
   expect(rows?.count).toBe(4);
   await at.close();
   store = await at.open();

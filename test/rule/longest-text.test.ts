@@ -102,9 +102,9 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     what: "the names of a relay, a collection, a product, a plan and an access slug",
     holds: [
       ...["relay.name", "relay_name.name", "collection.name", "product.name", "plan.name", "access_slug.slug", "record.collection"],
-      ...["record_watch.collection", "record_watched.collection", "access_grant.entitlement", "subscription.plan", "effect.key"],
+      ...["record_watch.collection", "past_record_watch.collection", "access_grant.entitlement", "subscription.plan", "effect.key"],
       ...["access_revocation.entitlement", "plan_cancellation.plan", "plan_cancellation.ref"],
-      ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name", "gone_secret.relay_name"],
+      ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name", "retired_secret.relay_name"],
     ],
     give: async () => {
       const [relay, watcher, collection, product, plan, slug] = Array.from({ length: 6 }, longName);
@@ -169,7 +169,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
   },
   {
     what: "the name in a request to a receiver that does not exist",
-    holds: ["unknown_call.name"],
+    holds: ["unknown_request.name"],
     give: async () => (await running.hook(letters(2_000), { headers: {}, body: "{}" })).status,
     comes: 404,
   },

@@ -150,7 +150,7 @@ describe("a rotated secret", () => {
     const name = await makeRelay();
     const { id } = await fresh.environment("development");
     await rotate(name, NEW, HOUR_S);
-    const gone = await store.read((tx) => tx.all("SELECT until FROM gone_secret WHERE environment_id = ?1 AND relay_name = ?2", id, name));
+    const gone = await store.read((tx) => tx.all("SELECT until FROM retired_secret WHERE environment_id = ?1 AND relay_name = ?2", id, name));
     expect(gone).toEqual([{ until: clock.now() + HOUR_S * 1_000 + 86_400_000 }]);
   });
 });

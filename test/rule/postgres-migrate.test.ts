@@ -167,3 +167,35 @@ test("a database of 0.9.0, which already has the triggers of a later migration, 
   const store = await openStore(fresh);
   expect(await store.read((tx) => tx.get("SELECT max(number) AS number FROM schema_migration"))).toEqual({ number: SCHEMA_VERSION });
 });
+
+test("a node of 0.17.0 that still runs writes and reads the renamed tables under their former names", async () => {
+  const fresh = await openDatabase();
+  const store = await openStore(fresh);
+  const hash = new Uint8Array([1]);
+  await store.write("relay", async (tx) => {
+    await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", 7);
+    for (const usedAt of [1, 2])
+      await tx.run(
+        `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES ('f', '[]', ?1)
+         ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(ran_actions.used_at, excluded.used_at)`,
+        usedAt,
+      );
+    await tx.run(
+      `INSERT INTO gone_secret (environment_id, relay_name, secret, until, swept) VALUES (1, 'orders', ?1, 5, ?1)
+       ON CONFLICT (environment_id, relay_name, secret) DO UPDATE SET until = excluded.until, swept = excluded.swept`,
+      hash,
+    );
+    await tx.run(
+      `INSERT INTO recent_call (environment_id, slot, seq, first_at, at, relay_name, outcome, code, cause, source)
+       VALUES (1, 0, 1, 0, 0, 'orders', 'refused', 'bad_signature', '', '::1')`,
+    );
+    await tx.run("INSERT INTO unknown_call (environment_id, name, seq, first_at, at, source, count) VALUES (1, 'order', 1, 0, 0, '::1', 1)");
+    await tx.run("DELETE FROM record_watched WHERE until <= ?1", 1);
+  });
+  const read = (sql: string) => store.read((tx) => tx.all(sql));
+  expect(await read("SELECT seq FROM clock_rollback")).toEqual([{ seq: 7 }]);
+  expect(await read("SELECT used_at FROM action_list")).toEqual([{ used_at: 2 }]);
+  expect(await read("SELECT until, cursor FROM retired_secret")).toEqual([{ until: 5, cursor: hash }]);
+  expect(await read("SELECT relay_name, count FROM recent_request")).toEqual([{ relay_name: "orders", count: 1 }]);
+  expect(await read("SELECT name FROM unknown_request")).toEqual([{ name: "order" }]);
+});

@@ -199,7 +199,7 @@ for (const [what, steps] of SCRIPTS)
   });
 
 const TABLES = [
-  ...["app", "environment", "relay", "relay_name", "relay_key", "record", "record_change", "record_watch", "record_watched", "record_file"],
+  ...["app", "environment", "relay", "relay_name", "relay_key", "record", "record_change", "record_watch", "past_record_watch", "record_file"],
   ...["stored_bytes", "file", "event", "event_last", "person", "person_session", "person_network", "person_code", "access_grant"],
 ];
 

@@ -24,7 +24,7 @@ test("a recent request is stored for 30 days, and the ring continues after that"
   await cared.store.write("app", (tx) => writeRecentRequests(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]));
   await cared.round();
   await cared.store.write("app", (tx) => writeRecentRequests(tx, cared.environmentId, [call(nowMs)]));
-  expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
+  expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_request ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
 });
 
 test("an unknown receiver name is stored for 30 days after its last request", async () => {
@@ -33,7 +33,7 @@ test("an unknown receiver name is stored for 30 days after its last request", as
   const call = (name: string, at: number) => ({ environmentId: cared.environmentId, name, at, source: "203.0.113.7", nearest: null, count: 1 });
   await cared.store.write("app", (tx) => writeUnknownRequests(tx, [call("old", nowMs - 31 * DAY_MS), call("new", nowMs - 29 * DAY_MS)]));
   await cared.round();
-  expect(await cared.store.read((tx) => tx.all("SELECT name FROM unknown_call"))).toEqual([{ name: "new" }]);
+  expect(await cared.store.read((tx) => tx.all("SELECT name FROM unknown_request"))).toEqual([{ name: "new" }]);
 });
 
 test("a secret whose overlap has ended is deleted", async () => {

@@ -368,7 +368,7 @@ describe("pausing, resuming and deleting", () => {
       { until: soon },
       { until: later },
     ]);
-    expect(await rowsOf("SELECT until FROM gone_secret WHERE relay_name = 'gone'")).toEqual([{ until: dayLater }, { until: dayLater }]);
+    expect(await rowsOf("SELECT until FROM retired_secret WHERE relay_name = 'gone'")).toEqual([{ until: dayLater }, { until: dayLater }]);
     expect(await relayNames()).not.toContain("gone");
     expect((await changesOf("gone"))[0]).toMatchObject({ action: "relay.deleted", after: null });
     expect((await refusalOf(() => kit.view("gone"))).code).toBe("not_found");

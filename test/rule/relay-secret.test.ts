@@ -147,7 +147,7 @@ describe("rotating a receiver secret", () => {
     const read = (sql: string) => store.read((tx) => tx.all(sql, name));
     // One entry covers its own signatures, and one those without a secret. However many signatures exist, the service rewrites none of them.
     const until = clock.now() + 86_400_000;
-    expect(await read("SELECT length(secret) AS size, until FROM gone_secret WHERE relay_name = ?1 ORDER BY secret")).toEqual([
+    expect(await read("SELECT length(secret) AS size, until FROM retired_secret WHERE relay_name = ?1 ORDER BY secret")).toEqual([
       { size: 0, until },
       { size: 8, until },
     ]);

@@ -45,7 +45,7 @@ async function warmUp(): Promise<unknown> {
 
 async function standing(): Promise<unknown[]> {
   const count = async (table: string) => [table, ...(await running.rows(`SELECT count(*) AS rows FROM ${table}`))];
-  return Promise.all(["event", "run", "effect", "ran_actions", "record", "email", "person", "alert", "audit"].map(count));
+  return Promise.all(["event", "run", "effect", "action_list", "record", "email", "person", "alert", "audit"].map(count));
 }
 
 const lists: [rule: string, definition: Parameters<typeof receiverDefinition>[0], within: object][] = [

@@ -92,14 +92,14 @@ describe("a database file", () => {
       old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
     }
     old.run("ALTER TABLE subscription ADD COLUMN ended_event_id TEXT");
-    old.run("DROP TABLE unknown_call");
+    old.run("DROP TABLE sync_minute");
     const before = dumpTables(file);
     expect(await refusalOf(openSqlite(file, { clock }))).toContain('step 49 (plan-end) fails with "duplicate column name: ended_event_id"');
     old.run("ALTER TABLE subscription DROP COLUMN ended_event_id");
-    expect(await refusalOf(openSqlite(file, { clock }))).toContain("there is no table unknown_call");
+    expect(await refusalOf(openSqlite(file, { clock }))).toContain("there is no table sync_minute");
     expect(dumpTables(file)).toEqual(before);
     expect(existsSync(join(dataDir, "backups"))).toBe(false);
-    expect(await tablesFinding(dataDir, null)).toMatchObject({ state: "fail", message: expect.stringContaining("unknown_call") });
+    expect(await tablesFinding(dataDir, null)).toMatchObject({ state: "fail", message: expect.stringContaining("sync_minute") });
   });
 
   test("with the operator's own tables, columns and indexes opens", async () => {

@@ -69,7 +69,7 @@ test.each([...UPGRADES])("$on", async ({ open }) => {
   await store.write("relay", async (tx) => {
     await tx.run("UPDATE relay SET secret_digest = NULL");
     for (const name of ["there", "fresh"])
-      await tx.run("INSERT INTO gone_secret VALUES (1, ?1, ?2, 0, ?3)", name, Buffer.from(MARK, "hex"), new Uint8Array());
+      await tx.run("INSERT INTO retired_secret VALUES (1, ?1, ?2, 0, ?3)", name, Buffer.from(MARK, "hex"), new Uint8Array());
   });
   expect(await forget(8 * DAY_MS + 1)).toEqual(others);
 });

@@ -207,7 +207,7 @@ describe("after a day", () => {
     const [relay] = await running.rows(`SELECT count(*) AS count FROM relay WHERE previous_secret IS NOT NULL`);
     expect(relay).toEqual({ count: 0 });
     const calls = await running.rows(
-      "SELECT name, outcome, sum(count) AS count FROM recent_call JOIN environment ON id = environment_id GROUP BY 1, 2 ORDER BY 1, 2",
+      "SELECT name, outcome, sum(count) AS count FROM recent_request JOIN environment ON id = environment_id GROUP BY 1, 2 ORDER BY 1, 2",
     );
     expect(calls).toEqual([
       { name: "development", outcome: "duplicate", count: DAY_STEPS },
@@ -251,7 +251,7 @@ describe("after a day", () => {
     const after = dumpTables(join(elsewhere, "new", "relay.db"));
     expect(Object.keys(after)).toEqual(Object.keys(before));
     for (const [table, rows] of Object.entries(before)) expect({ table, rows: after[table] }).toEqual({ table, rows });
-    const filled = ["event", "run", "effect", "key_recent", "record", "credit", "person", "audit"];
+    const filled = ["event", "run", "effect", "dedupe_log", "record", "credit", "person", "audit"];
     for (const table of filled) expect(before[table]?.length).toBeGreaterThan(0);
     rmSync(elsewhere, { recursive: true });
   });

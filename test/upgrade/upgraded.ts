@@ -39,6 +39,25 @@ const CHANGED = new Set([
 /** Rows that an upgrade removes: migration 52 drops subscriptions of cancellations that ended nothing. */
 const REMOVED: Readonly<Record<string, string>> = { subscription: "billed_by = 'relay' AND event_id IS NULL AND status = 'ended'" };
 
+/** Names that migration 57 replaced. */
+const RENAMED: Readonly<Record<string, string>> = {
+  key_recent: "dedupe_log",
+  key_run: "dedupe_segment",
+  "key_run.run": "segment",
+  "key_run.pieces": "pages",
+  key_piece: "dedupe_page",
+  gone_secret: "retired_secret",
+  "gone_secret.swept": "cursor",
+  ran_actions: "action_list",
+  event_clock_back: "clock_rollback",
+  recent_call: "recent_request",
+  unknown_call: "unknown_request",
+  record_watched: "past_record_watch",
+  "erasure.sought": "target",
+  "relay.fruitless": "streaks",
+  "event.came_by": "source",
+};
+
 /** Opens and closes the database. Every row from before must exist unchanged. */
 export async function migrateKeepingRows(old: OldDatabase): Promise<void> {
   const before = await readTables(old);
@@ -49,39 +68,59 @@ export async function migrateKeepingRows(old: OldDatabase): Promise<void> {
     unknown: 0,
   });
   await store.close();
-  const after = await readTables(old, before);
+  const after = await readAgain(old, before);
   for (const [table, { rows }] of before) if (!CHANGED.has(table)) expect({ table, rows: after.get(table)?.rows }).toEqual({ table, rows });
 }
 
 type Tables = Map<string, { columns: string[]; rows: string[] }>;
 
-/** Reads every table's rows, with the present columns or with those of `like`. */
-async function readTables({ dataDir, database }: OldDatabase, like?: Tables): Promise<Tables> {
-  if (database === null) {
-    using file = openDatabaseFile(join(dataDir, "relay.db"));
-    return await readAll(
-      file,
-      `SELECT m.name AS "table", c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY 1, c.cid`,
-      like,
-    );
-  }
-  await using there = await lookInto(database);
-  return await readAll(
-    there,
-    `SELECT table_name AS "table", column_name AS name FROM information_schema.columns WHERE table_schema = 'public' AND table_name !~ '^(node|writer)' ORDER BY 1, ordinal_position`,
-    like,
-  );
+/** Reads every table's rows. */
+async function readTables(old: OldDatabase): Promise<Tables> {
+  const listColumns =
+    old.database === null
+      ? `SELECT m.name AS "table", c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY 1, c.cid`
+      : `SELECT table_name AS "table", column_name AS name FROM information_schema.columns WHERE table_schema = 'public' AND table_name !~ '^(node|writer)' ORDER BY 1, ordinal_position`;
+  return await readDatabase(old, async (tx) => {
+    const columns = await tx.all<{ table: string; name: string }>(listColumns);
+    const tables: Tables = new Map();
+    for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
+      const names = own.map(({ name }) => name).filter((name) => !CHANGED.has(`${table}.${name}`));
+      tables.set(table, { columns: names, rows: await readRows(tx, table, names.map(quote), table) });
+    }
+    return tables;
+  });
 }
 
-async function readAll(tx: Reader, columnsSql: string, like?: Tables): Promise<Tables> {
-  const columns = await tx.all<{ table: string; name: string }>(columnsSql);
-  const tables: Tables = new Map();
-  for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
-    const names = like?.get(table)?.columns ?? own.map(({ name }) => name).filter((name) => !CHANGED.has(`${table}.${name}`));
-    const rows = await tx.all(`SELECT ${names.map((name) => `"${name}"`).join(", ")} FROM "${table}" WHERE NOT (${REMOVED[table] ?? "1 = 0"})`);
-    tables.set(table, { columns: names, rows: rows.map((row) => Bun.inspect(row)).sort() });
+/** Reads the same tables and columns after the upgrade, under the names from before it. */
+async function readAgain(old: OldDatabase, before: Tables): Promise<Tables> {
+  return await readDatabase(old, async (tx) => {
+    const tables: Tables = new Map();
+    for (const [table, { columns }] of before) {
+      if (CHANGED.has(table)) continue;
+      const selected = columns.map((name) => `${quote(RENAMED[`${table}.${name}`] ?? name)} AS ${quote(name)}`);
+      tables.set(table, { columns, rows: await readRows(tx, RENAMED[table] ?? table, selected, table) });
+    }
+    return tables;
+  });
+}
+
+/** Reads the rows that an upgrade keeps. `former`: the table's name before the upgrade. */
+async function readRows(tx: Reader, table: string, selected: readonly string[], former: string): Promise<string[]> {
+  const rows = await tx.all(`SELECT ${selected.join(", ")} FROM ${quote(table)} WHERE NOT (${REMOVED[former] ?? "1 = 0"})`);
+  return rows.map((row) => Bun.inspect(row)).sort();
+}
+
+function quote(name: string): string {
+  return `"${name}"`;
+}
+
+async function readDatabase<Result>({ dataDir, database }: OldDatabase, read: (tx: Reader) => Promise<Result>): Promise<Result> {
+  if (database === null) {
+    using file = openDatabaseFile(join(dataDir, "relay.db"));
+    return await read(file);
   }
-  return tables;
+  await using there = await lookInto(database);
+  return await read(there);
 }
 
 /** Starts today's service on the database. Waiting events end, every action runs, every list can be read, and doctor finds no failure. */

@@ -67,7 +67,7 @@ export async function listWatchers(
      WHERE watch.environment_id = $environmentId AND watch.collection = $collection AND watch.change = $change
        AND watch.relay_id > $lastRelayId
        AND (watch.since < $seq OR EXISTS (
-         SELECT 1 FROM record_watched AS before WHERE before.relay_id = watch.relay_id AND before.collection = watch.collection
+         SELECT 1 FROM past_record_watch AS before WHERE before.relay_id = watch.relay_id AND before.collection = watch.collection
            AND before.change = watch.change AND before.until >= $seq AND before.since < $seq))
      ORDER BY watch.relay_id LIMIT $limit`,
     { environmentId, collection, change, seq, lastRelayId: lastRelayId ?? "", limit },
@@ -86,7 +86,7 @@ export async function hasChanges(tx: Reader): Promise<boolean> {
 /** Trims the log up to and including `seq`, in the transaction that inserts the last events. */
 export async function trimChanges(tx: Writer, seq: number): Promise<void> {
   await tx.run("DELETE FROM record_change WHERE seq <= ?1", seq);
-  await tx.run("DELETE FROM record_watched WHERE until <= ?1", seq);
+  await tx.run("DELETE FROM past_record_watch WHERE until <= ?1", seq);
 }
 
 /**

@@ -85,7 +85,7 @@ export const EVENT = defineTable({
     /** Keys of work that the last replay chose to do again. */
     chosen: orNull(json<string[]>()),
     /** The way in which it was created; null if its trigger created it. */
-    cameBy: orNull(text<EventWay>()),
+    source: orNull(text<EventWay>()),
   },
 });
 

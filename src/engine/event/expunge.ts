@@ -165,14 +165,14 @@ export async function readEvents(tx: Reader, environmentId: number, seq: number)
 export async function sweepEvents(
   tx: Writer,
   events: readonly SweptEvent[],
-  sought: readonly Open[],
+  targets: readonly Open[],
 ): Promise<void> {
-  await Promise.all(events.map((event) => sweepEvent(tx, event, sought)));
+  await Promise.all(events.map((event) => sweepEvent(tx, event, targets)));
 }
 
 /** Expunges an event about one of these people. In another event that arrived before the erasure it redacts the address. */
-export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly Open[]): Promise<void> {
-  for (const one of sought) {
+export async function sweepEvent(tx: Writer, event: SweptEvent, targets: readonly Open[]): Promise<void> {
+  for (const one of targets) {
     const before = event.seq <= one.eventSeq && !one.text.isShared;
     if (one.text.personId !== event.personId && !names(event, one.text, before)) continue;
     const payload = parseJson(event.payload);
@@ -180,8 +180,8 @@ export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly
     if (isAbout(event, payload, one.text, before)) return await expungeEvent(tx, event.seq, "person_erased");
     if (before) await redactEvent(tx, event, one.text);
   }
-  if (event.seq <= Math.max(...sought.map(({ eventSeq }) => eventSeq)))
-    await redactRuns(tx, event.seq, sought);
+  if (event.seq <= Math.max(...targets.map(({ eventSeq }) => eventSeq)))
+    await redactRuns(tx, event.seq, targets);
 }
 
 function names(event: SweptEvent, text: PiiMatcher, before: boolean): boolean {
@@ -214,13 +214,13 @@ async function redactEvent(tx: Writer, event: SweptEvent, text: PiiMatcher): Pro
 }
 
 /** Redacts what the runs of other people's events quote. */
-async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[]): Promise<void> {
+async function redactRuns(tx: Writer, eventSeq: number, targets: readonly Open[]): Promise<void> {
   const sql = `SELECT number, NULL AS key, results FROM run WHERE event_seq = ?1
     UNION ALL SELECT NULL, key, result FROM effect WHERE event_seq = ?1 AND result IS NOT NULL`;
   const rows = await tx.all<{ number: number | null; key: string | null; results: string }>(sql, eventSeq);
   for (const { number, key, results } of rows) {
     let redacted = results;
-    for (const { text, eventSeq: until } of sought) {
+    for (const { text, eventSeq: until } of targets) {
       if (eventSeq <= until && !text.isShared && text.holdsAddress(redacted))
         redacted = text.redactStored(redacted);
     }

@@ -48,7 +48,7 @@ export interface EventDraft {
   /** Stores the event as dead with this reason. It can be replayed. */
   dead?: EventReason;
   /** The way in which it came. It is absent if its trigger created it. */
-  cameBy?: EventWay;
+  source?: EventWay;
   /**
    * The data that the dispatcher gets in addition to the row. If it is absent, the commit wakes the relay instead. If it is null, the event waits,
    * because its relay is paused or on hold.
@@ -121,7 +121,7 @@ export class EventInserter {
     const seq = this.#newest.seq + 1;
     // Searches by time assume that it increases with the number, so each step back is recorded.
     if (newestAtMs !== null && nowMs < newestAtMs - CLOCK_STEP_MS)
-      await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
+      await tx.run("INSERT INTO clock_rollback (seq) VALUES (?1)", seq);
     const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
     const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
     const buffered = dispatcher === null ? null : makeBuffered(draft, { seq, id, warnings });
@@ -152,7 +152,7 @@ export class EventInserter {
     };
     await tx.post(INSERT, result === null ? row : { ...row, ...changeOf(result) });
     this.#newest = { seq, atMs: nowMs };
-    if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
+    if (draft.source !== undefined) await EVENT.change(tx, { seq }, { source: draft.source });
     const keeping = dedupe === null ? undefined : tx.keys.add(dedupe.hash, seq);
     if (keeping !== undefined) await keeping;
     tx.notify("event_moved", draft.environmentId);

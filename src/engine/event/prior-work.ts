@@ -22,9 +22,9 @@ export async function readPriorWork(tx: Reader, eventSeq: number): Promise<Prior
     eventSeq,
   );
   const ran = await tx.all<{ list: string; person: string | null }>(
-    `SELECT ${RAN.columnsOf("run")}, ran_actions.actions AS list, coalesce(run.person_id, event.person_id) AS person
+    `SELECT ${RAN.columnsOf("run")}, action_list.actions AS list, coalesce(run.person_id, event.person_id) AS person
      FROM run JOIN event ON event.seq = run.event_seq
-     JOIN ran_actions ON ran_actions.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`,
+     JOIN action_list ON action_list.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`,
     eventSeq,
   );
   const attempts = ran.map((row) => openAttempt(RAN.read(row)));

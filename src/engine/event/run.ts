@@ -64,8 +64,8 @@ export async function storeActionList(tx: Writer, relay: LiveRelay, nowMs: numbe
   if (Math.abs(nowMs - (storedAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
   const { fingerprint, text } = relay.actionList;
   await tx.run(
-    `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
-     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(ran_actions.used_at, excluded.used_at)`,
+    `INSERT INTO action_list (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
+     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(action_list.used_at, excluded.used_at)`,
     fingerprint,
     text,
     nowMs,
@@ -76,7 +76,7 @@ export async function storeActionList(tx: Writer, relay: LiveRelay, nowMs: numbe
 /** Deletes lists that no stored event can have run, because their last use is long before the oldest event. */
 export function deleteUnusedActionLists(tx: Writer, nowMs: number): Promise<number> {
   return tx.run(
-    `DELETE FROM ran_actions WHERE used_at + $kept < $nowMs
+    `DELETE FROM action_list WHERE used_at + $kept < $nowMs
        AND used_at + $kept < coalesce((SELECT created_at FROM event WHERE seq = (SELECT min(seq) FROM event)), $nowMs)`,
     { nowMs, kept: 2 * EVENT_RETENTION_MS },
   );

@@ -129,7 +129,7 @@ export const SUMMARY = EVENT.pick(
   "nextAttemptAt",
   "personId",
   "truncated",
-  "cameBy",
+  "source",
   "createdAt",
   "finishedAt",
 );
@@ -155,7 +155,7 @@ export function showSummary(row: RowOf<typeof SUMMARY> & SummaryTexts, waits: Wa
     waits,
     person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
     truncated: row.truncated,
-    cameBy: row.cameBy,
+    cameBy: row.source,
     createdAt: toIso(row.createdAt),
     finishedAt: toIsoOrNull(row.finishedAt),
   };

@@ -64,7 +64,7 @@ export const HEALTH = defineTable({
     /** The time when a request last verified, as far as the database has it. */
     acceptedAt: orNull(integer()),
     /** The other streaks. */
-    fruitless: orNull(json<StoredHealth>()),
+    streaks: orNull(json<StoredHealth>()),
   },
 });
 

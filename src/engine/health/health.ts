@@ -339,8 +339,8 @@ export function emptyHealth(version: number, before?: StoredHealth): StoredHealt
 }
 
 export function readHealth(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {
-  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, fruitless = null } = row ?? {};
-  const stored = fruitless ?? emptyHealth(0);
+  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, streaks = null } = row ?? {};
+  const stored = streaks ?? emptyHealth(0);
   if (refusedSince != null)
     stored.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
   return { relayId, stored, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
@@ -349,6 +349,6 @@ export function readHealth(relayId: string, row: RowOf<typeof HEALTH> | null): R
 export function rowOf({ relayId, stored, refusedAt, acceptedAt }: HealthRow): RowOf<typeof HEALTH> {
   const { relay_refusing: refusing, ...runs } = stored.runs;
   const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
-  const fruitless = stored.version === 0 ? null : { ...stored, runs };
-  return { id: relayId, refusedSince, refusedCount, refusedAt, acceptedAt, fruitless };
+  const streaks = stored.version === 0 ? null : { ...stored, runs };
+  return { id: relayId, refusedSince, refusedCount, refusedAt, acceptedAt, streaks };
 }

@@ -267,7 +267,7 @@ function latest(one: number | null, other: number | null): number | null {
 
 /** Finds when requests last verified with each secret, on this node and on the others. */
 export async function findSecretUse(tx: Reader, id: string, here: SecretUse): Promise<SecretUse> {
-  const row = await HEALTH.pick("fruitless").get(tx, "WHERE id = $id", { id });
-  const use = row?.fruitless?.use;
+  const row = await HEALTH.pick("streaks").get(tx, "WHERE id = $id", { id });
+  const use = row?.streaks?.use;
   return use?.until === here.until ? (mergeUses(use, here) ?? here) : here;
 }

@@ -76,11 +76,11 @@ export class ErasureSweep extends BackgroundJob {
   async #sweep(open: readonly OpenErasure[]): Promise<void> {
     for (const erasure of open) await this.#eraseRows(erasure);
     for (const [environmentId, erasures] of Map.groupBy(open, (one) => one.environmentId)) {
-      const sought = erasures.map((one): Open => ({ ...one, text: new PiiMatcher(one.sought) }));
-      await this.#dropChanges(sought);
-      const running = await this.#sweepEvents(environmentId, sought);
-      await this.#sweepRunning(running, sought);
-      for (const table of TABLES) await this.#sweepTable(environmentId, table, sought);
+      const targets = erasures.map((one): Open => ({ ...one, text: new PiiMatcher(one.target) }));
+      await this.#dropChanges(targets);
+      const running = await this.#sweepEvents(environmentId, targets);
+      await this.#sweepRunning(running, targets);
+      for (const table of TABLES) await this.#sweepTable(environmentId, table, targets);
     }
     for (const erasure of open) {
       await this.#deleteFiles(erasure);
@@ -96,7 +96,7 @@ export class ErasureSweep extends BackgroundJob {
   }
 
   /** Erases the person's rows that the request did not reach. */
-  async #eraseRows({ environmentId, sought: { personId, by } }: OpenErasure): Promise<void> {
+  async #eraseRows({ environmentId, target: { personId, by } }: OpenErasure): Promise<void> {
     const erasure = { environmentId, personId, by, nowMs: this.#deps.clock.now() };
     const first: EraseCursor = { recordSeq: 0 };
     await this.loop.walk(first, async (from) => {
@@ -106,8 +106,8 @@ export class ErasureSweep extends BackgroundJob {
   }
 
   /** Deletes changes of the person's records that are no event yet. */
-  async #dropChanges(sought: readonly Open[]): Promise<void> {
-    const ids = new Set<string | null>(sought.map(({ text }) => text.personId));
+  async #dropChanges(targets: readonly Open[]): Promise<void> {
+    const ids = new Set<string | null>(targets.map(({ text }) => text.personId));
     await this.loop.walk(0, (from: number) =>
       this.#write(async (tx) => {
         const rows = await tx.all<{ seq: number; person: string | null }>(
@@ -123,12 +123,12 @@ export class ErasureSweep extends BackgroundJob {
   }
 
   /** Sweeps the events. Returns the running ones, whose attempt still writes its result. */
-  async #sweepEvents(environmentId: number, sought: readonly Open[]): Promise<number[]> {
+  async #sweepEvents(environmentId: number, targets: readonly Open[]): Promise<number[]> {
     const running: number[] = [];
     await this.loop.walk(0, (from: number) =>
       this.#write(async (tx) => {
         const events = await readEvents(tx, environmentId, from);
-        await sweepEvents(tx, events, sought);
+        await sweepEvents(tx, events, targets);
         for (const event of events) if (event.state === "running") running.push(event.seq);
         return events.at(-1)?.seq ?? null;
       }),
@@ -136,13 +136,13 @@ export class ErasureSweep extends BackgroundJob {
     return running;
   }
 
-  async #sweepRunning(running: readonly number[], sought: readonly Open[]): Promise<void> {
+  async #sweepRunning(running: readonly number[], targets: readonly Open[]): Promise<void> {
     for (const seq of running) {
       await this.loop.repeat(() =>
         this.#write(async (tx) => {
           const event = await readSweptEvent(tx, seq);
           if (event?.state === "running") return true;
-          if (event !== null) await sweepEvent(tx, event, sought);
+          if (event !== null) await sweepEvent(tx, event, targets);
           return false;
         }),
       );
@@ -150,12 +150,12 @@ export class ErasureSweep extends BackgroundJob {
   }
 
   /** Sweeps the table in steps of bounded rows and bytes. */
-  async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
+  async #sweepTable(environmentId: number, table: SweptTable, targets: readonly Open[]): Promise<void> {
     const first: string | number = table.key === "id" ? "" : -1;
     await this.loop.walk<string | number>(first, (from) =>
       this.#write(async (tx) => {
         const rows = await readRows(tx, environmentId, table, from);
-        await Promise.all(rows.map((row) => redactRow(tx, environmentId, table, row, sought)));
+        await Promise.all(rows.map((row) => redactRow(tx, environmentId, table, row, targets)));
         return rows.at(-1)?.key ?? null;
       }),
     );
@@ -182,14 +182,14 @@ export class ErasureSweep extends BackgroundJob {
     );
   }
 
-  async #end(tx: Writer, { seq, environmentId, sought }: OpenErasure): Promise<void> {
+  async #end(tx: Writer, { seq, environmentId, target }: OpenErasure): Promise<void> {
     await endErasure(tx, seq);
     await writeAudit(tx, {
       environmentId,
       nowMs: this.#deps.clock.now(),
-      by: sought.by,
+      by: target.by,
       action: "person.expunged",
-      target: `person:${sought.personId}`,
+      target: `person:${target.personId}`,
       after: { status: "erased", expunged: true },
     });
   }

@@ -141,7 +141,7 @@ export const TABLES: readonly SweptTable[] = [
     blank: { processor_customer_id: () => null },
   },
   { name: "plan_cancellation", key: "seq", at: "created_at", columns: ["ref"], ofPerson: true },
-  { name: "recent_call", key: "slot", at: "at", columns: ["cause"] },
+  { name: "recent_request", key: "slot", at: "at", columns: ["cause"] },
   {
     name: "record",
     key: "seq",
@@ -215,9 +215,9 @@ export async function redactRow(
   environmentId: number,
   { name, key, columns, unique, own, bare, blank = {}, graceMs = GRACE_MS }: SweptTable,
   row: SweptRow,
-  sought: readonly Open[],
+  targets: readonly Open[],
 ): Promise<void> {
-  for (const { text, erasedAt } of sought) {
+  for (const { text, erasedAt } of targets) {
     const isLater = row.at > erasedAt + graceMs;
     const isTheirs = row.personId === text.personId;
     if (isLater && !isTheirs && own === undefined) continue;

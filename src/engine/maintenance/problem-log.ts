@@ -70,5 +70,5 @@ export class ProblemLog {
 }
 
 const STANDING = `SELECT problem.id, code, target, message, environment.app_id AS appId, environment.name AS environmentName
-  FROM problem INDEXED BY problem_by_standing JOIN environment ON environment.id = problem.environment_id
+  FROM problem INDEXED BY problem_open JOIN environment ON environment.id = problem.environment_id
   WHERE cleared_at IS NULL AND code <> '${UNNAMED_PROXY}' LIMIT ${MAX_STANDING}`;

@@ -152,8 +152,8 @@ async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: numbe
   const next = await findEnvironmentAfter(tx, environmentId);
   if (next === null) return null;
   const until = nowMs - EVENT_RETENTION_MS;
-  await tx.run("DELETE FROM recent_call WHERE environment_id = ?1 AND at < ?2", next.id, until);
-  await tx.run("DELETE FROM unknown_call WHERE environment_id = ?1 AND at < ?2", next.id, until);
+  await tx.run("DELETE FROM recent_request WHERE environment_id = ?1 AND at < ?2", next.id, until);
+  await tx.run("DELETE FROM unknown_request WHERE environment_id = ?1 AND at < ?2", next.id, until);
   return next.id;
 }
 

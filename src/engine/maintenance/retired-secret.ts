@@ -15,7 +15,7 @@ interface RetiredSecret {
   /** Identifies the secret; empty for signatures that name none. */
   secret: Uint8Array;
   /** The hash up to which the relay's signatures were checked. */
-  swept: Uint8Array;
+  cursor: Uint8Array;
 }
 
 const SECRETS = RELAY.pick("secretKind", "secretDigest", "previousSecretDigest", "previousSecretUntil");
@@ -45,19 +45,19 @@ async function findKeptUntil(
 /** Checks some signatures of a secret that was retired long enough ago. Returns whether there may be more. */
 export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boolean> {
   const gone = await tx.get<RetiredSecret>(
-    `SELECT environment_id AS environmentId, relay_name AS relayName, secret, swept FROM gone_secret
+    `SELECT environment_id AS environmentId, relay_name AS relayName, secret, cursor FROM retired_secret
      WHERE until <= ?1 ORDER BY until LIMIT 1`,
     nowMs,
   );
   if (gone === null) return false;
-  const { environmentId, relayName, secret, swept } = gone;
+  const { environmentId, relayName, secret, cursor } = gone;
   const own = "WHERE environment_id = $environmentId AND relay_name = $relayName AND secret = $secret";
   const keptUntil = await findKeptUntil(tx, gone, nowMs);
   if (keptUntil !== null) {
     const [sql, until] =
       keptUntil === Number.POSITIVE_INFINITY
-        ? [`DELETE FROM gone_secret ${own}`, {}]
-        : [`UPDATE gone_secret SET until = $until ${own}`, { until: keptUntil }];
+        ? [`DELETE FROM retired_secret ${own}`, {}]
+        : [`UPDATE retired_secret SET until = $until ${own}`, { until: keptUntil }];
     await tx.run(sql, { environmentId, relayName, secret, ...until });
     return true;
   }
@@ -66,7 +66,7 @@ export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boole
      WHERE environment_id = ?1 AND relay_name = ?2 AND signed_text_hash > ?3 ORDER BY signed_text_hash LIMIT ${BATCH_ROWS}`,
     environmentId,
     relayName,
-    swept,
+    cursor,
   );
   const old = seen.filter((row) =>
     row.secret === null ? secret.length === 0 && row.until === null : Bun.deepEquals(row.secret, secret),
@@ -77,9 +77,9 @@ export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boole
   );
   const last = seen.length === BATCH_ROWS ? seen.at(-1) : undefined;
   if (last === undefined)
-    await tx.run(`DELETE FROM gone_secret ${own}`, { environmentId, relayName, secret });
+    await tx.run(`DELETE FROM retired_secret ${own}`, { environmentId, relayName, secret });
   else
-    await tx.run(`UPDATE gone_secret SET swept = $hash ${own}`, {
+    await tx.run(`UPDATE retired_secret SET cursor = $hash ${own}`, {
       environmentId,
       relayName,
       secret,

@@ -323,7 +323,7 @@ async function enterOne(
     form: parsed.form !== null,
     dedupe,
     nowMs,
-    cameBy: way,
+    source: way,
   });
   if (once !== null) await spendSignature(tx, once, id);
   return { ...shown, outcome: "new", eventId: id };

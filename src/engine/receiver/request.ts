@@ -24,8 +24,8 @@ const MAX_SHOWN_CHOICES = 4;
 export const REQUEST_OUTCOMES = ["refused", "ignored", "duplicate", "answered"] as const;
 type CallOutcome = (typeof REQUEST_OUTCOMES)[number];
 
-const RECENT_CALL = defineTable({
-  name: "recent_call",
+const RECENT_REQUEST = defineTable({
+  name: "recent_request",
   key: ["environmentId", "slot"],
   columns: {
     environmentId: integer(),
@@ -51,7 +51,7 @@ const RECENT_CALL = defineTable({
   },
 });
 
-type CallRow = RowOf<typeof RECENT_CALL>;
+type CallRow = RowOf<typeof RECENT_REQUEST>;
 export type RecentRequest = Omit<CallRow, "slot" | "seq">;
 
 export const recentRequestView = Type.Object({
@@ -88,12 +88,12 @@ export async function writeRecentRequests(
     else fresh.push(call);
   }
   const newest = await tx.get<{ seq: number | null }>(
-    "SELECT max(seq) AS seq FROM recent_call WHERE environment_id = ?1",
+    "SELECT max(seq) AS seq FROM recent_request WHERE environment_id = ?1",
     environmentId,
   );
   let seq = newest?.seq ?? 0;
   await tx.run(
-    "DELETE FROM recent_call WHERE environment_id = ?1 AND seq <= ?2",
+    "DELETE FROM recent_request WHERE environment_id = ?1 AND seq <= ?2",
     environmentId,
     seq + fresh.length - MAX_RECENT_CALLS,
   );
@@ -105,7 +105,7 @@ export async function writeRecentRequests(
       continue;
     }
     seq += 1;
-    await RECENT_CALL.insert(tx, { ...row, environmentId, seq, slot: seq % MAX_RECENT_CALLS });
+    await RECENT_REQUEST.insert(tx, { ...row, environmentId, seq, slot: seq % MAX_RECENT_CALLS });
     rows.set(call, seq);
     if (fold !== null) byFold.set(fold, seq);
   }
@@ -120,7 +120,7 @@ interface NewCall extends RecentRequest {
 /** Adds the request to its row. Returns false where the ring overwrote that row. */
 async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
   const { at, cause, source, count } = call;
-  const sql = `UPDATE recent_call SET at = $at, cause = $cause, source = $source, count = count + $count
+  const sql = `UPDATE recent_request SET at = $at, cause = $cause, source = $source, count = count + $count
     WHERE environment_id = $environmentId AND slot = $slot AND seq = $seq`;
   const slot = seq % MAX_RECENT_CALLS;
   return (await tx.run(sql, { environmentId, slot, seq, at, cause, source, count })) > 0;
@@ -156,10 +156,10 @@ export async function listRecentRequests(
   request: PageRequest,
 ): Promise<Page<RecentRequestView>> {
   checkCode(code);
-  const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_call WHERE environment_id = $environmentId AND seq = $after))
+  const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_request WHERE environment_id = $environmentId AND seq = $after))
       AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
     ORDER BY at DESC, seq DESC LIMIT $limit`;
-  const rows = await RECENT_CALL.all(tx, rest, {
+  const rows = await RECENT_REQUEST.all(tx, rest, {
     environmentId,
     after: readSeq(request.after),
     relay: relay ?? null,
@@ -194,7 +194,7 @@ export async function countRecentRequests(
   { relay, sinceMs = 0 }: Pick<RequestFilter, "relay" | "sinceMs">,
 ): Promise<RequestCountsView> {
   const rows = await tx.all<{ outcome: CallOutcome; code: string; calls: number }>(
-    `SELECT outcome, code, sum(count) AS calls FROM recent_call
+    `SELECT outcome, code, sum(count) AS calls FROM recent_request
      WHERE environment_id = $environmentId AND ($relay IS NULL OR relay_name = $relay) AND at >= $sinceMs GROUP BY outcome, code ORDER BY calls DESC, code`,
     { environmentId, relay: relay ?? null, sinceMs },
   );
@@ -215,7 +215,7 @@ export async function findKnownSince(
   environmentId: number,
   sinceMs: number,
 ): Promise<number | null> {
-  const sql = "SELECT count(*) AS count, min(at) AS first FROM recent_call WHERE environment_id = ?1";
+  const sql = "SELECT count(*) AS count, min(at) AS first FROM recent_request WHERE environment_id = ?1";
   const ring = await tx.get<{ count: number; first: number | null }>(sql, environmentId);
   const first = ring?.first ?? sinceMs;
   return ring !== null && ring.count >= MAX_RECENT_CALLS && first > sinceMs ? first : null;

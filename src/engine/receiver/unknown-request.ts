@@ -25,8 +25,8 @@ export const MAX_UNKNOWN_NAMES = 50;
 const MAX_COMPARED_NAMES = 20;
 const MAX_COMPARED_RECEIVERS = 500;
 
-const UNKNOWN_CALL = defineTable({
-  name: "unknown_call",
+const UNKNOWN_REQUEST = defineTable({
+  name: "unknown_request",
   key: ["environmentId", "name"],
   columns: {
     environmentId: integer(),
@@ -44,7 +44,7 @@ const UNKNOWN_CALL = defineTable({
   },
 });
 
-type UnknownRow = RowOf<typeof UNKNOWN_CALL>;
+type UnknownRow = RowOf<typeof UNKNOWN_REQUEST>;
 
 export const unknownRequestView = Type.Object({
   id: Type.String(),
@@ -200,23 +200,27 @@ function formatUnknown(nearest: string | null, hidden: boolean): string {
 export async function writeUnknownRequests(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
   for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (call) => call.environmentId)) {
     const newest = await tx.get<{ seq: number | null }>(
-      "SELECT max(seq) AS seq FROM unknown_call WHERE environment_id = ?1",
+      "SELECT max(seq) AS seq FROM unknown_request WHERE environment_id = ?1",
       environmentId,
     );
     let seq = newest?.seq ?? 0;
     for (const { name, at, source, count, nearest } of ofEnvironment) {
       const key = { environmentId, name };
-      const known = await UNKNOWN_CALL.get(tx, "WHERE environment_id = $environmentId AND name = $name", key);
+      const known = await UNKNOWN_REQUEST.get(
+        tx,
+        "WHERE environment_id = $environmentId AND name = $name",
+        key,
+      );
       if (known !== null) {
-        await UNKNOWN_CALL.change(tx, key, { at, source, nearest, count: known.count + count });
+        await UNKNOWN_REQUEST.change(tx, key, { at, source, nearest, count: known.count + count });
         continue;
       }
       seq += 1;
-      await UNKNOWN_CALL.insert(tx, { ...key, seq, firstAt: at, at, source, nearest, count });
+      await UNKNOWN_REQUEST.insert(tx, { ...key, seq, firstAt: at, at, source, nearest, count });
     }
     await tx.run(
-      `DELETE FROM unknown_call WHERE environment_id = $environmentId AND name IN (
-         SELECT name FROM unknown_call WHERE environment_id = $environmentId
+      `DELETE FROM unknown_request WHERE environment_id = $environmentId AND name IN (
+         SELECT name FROM unknown_request WHERE environment_id = $environmentId
          ORDER BY nearest IS NULL, at DESC, seq DESC LIMIT -1 OFFSET $most)`,
       { environmentId, most: MAX_UNKNOWN_NAMES },
     );
@@ -230,7 +234,7 @@ export async function listUnknownRequests(
   request: PageRequest,
 ): Promise<Page<UnknownRequestView>> {
   const rest = "WHERE environment_id = $environmentId ORDER BY at DESC, seq DESC";
-  const rows = await UNKNOWN_CALL.all(tx, rest, { environmentId });
+  const rows = await UNKNOWN_REQUEST.all(tx, rest, { environmentId });
   const from = request.after === null ? 0 : rows.findIndex(({ seq }) => String(seq) === request.after) + 1;
   return makePage(rows.slice(from), request, ({ seq }) => seq, viewUnknown);
 }

@@ -222,7 +222,7 @@ async function findBegin(
 ): Promise<number | null> {
   if (relay === null) return null;
   if (code === "relay_silent") return findLastEventAt(tx, environmentId, relay);
-  const sql = `SELECT CASE $code WHEN 'relay_refusing' THEN refused_since ELSE CAST(fruitless ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
+  const sql = `SELECT CASE $code WHEN 'relay_refusing' THEN refused_since ELSE CAST(streaks ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
     FROM relay WHERE environment_id = $environmentId AND name = $relay`;
   return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
 }

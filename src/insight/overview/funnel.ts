@@ -111,9 +111,9 @@ async function readCalls(tx: Reader, environmentId: number, relay: string, since
 
 /** The cause is the newest request's. */
 const CALLS = `SELECT outcome, code, sum(count) AS count, max(at) AS at, (
-    SELECT cause FROM recent_call AS newest WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs
-      AND newest.outcome = recent_call.outcome AND newest.code = recent_call.code ORDER BY at DESC LIMIT 1) AS cause
-  FROM recent_call
+    SELECT cause FROM recent_request AS newest WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs
+      AND newest.outcome = recent_request.outcome AND newest.code = recent_request.code ORDER BY at DESC LIMIT 1) AS cause
+  FROM recent_request
   WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs AND outcome <> 'answered' GROUP BY outcome, code ORDER BY count DESC`;
 
 function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }, events: number): BoxView[] {

@@ -208,4 +208,4 @@ async function listCalled(tx: Reader, environmentId: number): Promise<Set<string
 }
 
 const CALLED = `SELECT name FROM relay WHERE environment_id = ?1 AND (accepted_at IS NOT NULL OR refused_at IS NOT NULL)
-  UNION SELECT relay_name FROM recent_call WHERE environment_id = ?1`;
+  UNION SELECT relay_name FROM recent_request WHERE environment_id = ?1`;

@@ -119,7 +119,7 @@ async function findSetupState(
   { id, processorSecretSetAt }: Environment,
   rows: readonly RelayRow[],
 ): Promise<OverviewView["start"]> {
-  const call = await tx.get<object>("SELECT 1 FROM recent_call WHERE environment_id = ?1 LIMIT 1", id);
+  const call = await tx.get<object>("SELECT 1 FROM recent_request WHERE environment_id = ?1 LIMIT 1", id);
   const key = await tx.get<object>(ANY_KEY, id);
   const isSet = ({ secretKind, hasSecret }: RelayRow) =>
     secretKind === "none" || hasSecret === 1 || (secretKind === "processor" && processorSecretSetAt !== null);
@@ -193,8 +193,8 @@ async function countRefused(
 ): Promise<OverviewView["refused"]> {
   const rows = await tx.all<{ relay: string; calls: number; lastMs: number; cause: string }>(
     `SELECT relay_name AS relay, sum(count) AS calls, max(at) AS lastMs,
-       (SELECT cause FROM recent_call AS newest WHERE newest.environment_id = $environmentId AND newest.relay_name = recent_call.relay_name
-          AND newest.outcome = 'refused' ORDER BY newest.at DESC LIMIT 1) AS cause FROM recent_call
+       (SELECT cause FROM recent_request AS newest WHERE newest.environment_id = $environmentId AND newest.relay_name = recent_request.relay_name
+          AND newest.outcome = 'refused' ORDER BY newest.at DESC LIMIT 1) AS cause FROM recent_request
      WHERE environment_id = $environmentId AND outcome = 'refused' AND at >= $sinceMs GROUP BY relay_name ORDER BY calls DESC`,
     { environmentId, sinceMs },
   );

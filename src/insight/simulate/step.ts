@@ -133,7 +133,7 @@ export async function writeEvent(
   payload: StoredPayload,
   nowMs: number,
   parsed?: Extract<ParsedBody, { ok: true }>,
-  cameBy?: EventWay,
+  source?: EventWay,
 ): Promise<string> {
   const { environmentId, id: relayId, key: relayKey, nameKey, version: mapVersion, receiver } = relay;
   const { kind: trigger } = relay.definition.trigger;
@@ -143,7 +143,7 @@ export async function writeEvent(
     ...of,
     unsigned: receiver?.unsigned ?? false,
     ...(parsed === undefined ? {} : { form, mapVersion }),
-    ...(cameBy === undefined ? {} : { cameBy }),
+    ...(source === undefined ? {} : { source }),
   });
   return id;
 }

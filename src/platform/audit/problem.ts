@@ -165,7 +165,7 @@ export async function listProblems(
   request: PageRequest,
 ): Promise<Page<ProblemView>> {
   const walk = {
-    index: open ? "problem_by_standing" : "problem_by_environment",
+    index: open ? "problem_open" : "problem_by_environment",
     key: "id",
     led: [
       equals("environment_id", environmentId),

@@ -100,11 +100,11 @@ export async function updateSignatureRetention(
   const { environmentId, name } = (after ?? before) as RelayRow;
   const [present, ending] = [secretMark(after?.secretDigest ?? null), after?.previousSecretDigest ?? null];
   const endMs = Math.max(nowMs, after?.previousSecretUntil ?? 0) + SIGNATURE_MEMORY_AFTER_DELETE_MS;
-  const back = `DELETE FROM gone_secret WHERE environment_id = ?1 AND relay_name = ?2 AND secret = ?3`;
+  const back = `DELETE FROM retired_secret WHERE environment_id = ?1 AND relay_name = ?2 AND secret = ?3`;
   if (present !== null) await tx.run(back, environmentId, name, present);
   if (pasted) await tx.run(back, environmentId, name, ANY_SECRET);
-  const gone = `INSERT INTO gone_secret (environment_id, relay_name, secret, until, swept) VALUES (?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (environment_id, relay_name, secret) DO UPDATE SET until = excluded.until, swept = excluded.swept`;
+  const gone = `INSERT INTO retired_secret (environment_id, relay_name, secret, until, cursor) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (environment_id, relay_name, secret) DO UPDATE SET until = excluded.until, cursor = excluded.cursor`;
   const note = (secret: Uint8Array, until: number) =>
     tx.run(gone, environmentId, name, secret, until, ANY_SECRET);
   for (const digest of [before?.secretDigest ?? null, before?.previousSecretDigest ?? null]) {

@@ -22,7 +22,7 @@ const ERASURE = defineTable({
     /** The newest event that arrived before the erasure. */
     eventSeq: integer(),
     /** `ErasureTarget`, sealed; null once the erasure is complete. */
-    sought: orNull(bytes()),
+    target: orNull(bytes()),
     /** The time of the erasure, or the arrival of the newest event if that is later: then the clock was set back. */
     erasedAt: integer(),
   },
@@ -48,7 +48,7 @@ export interface ErasureTarget {
 }
 
 /** An erasure in progress. */
-export type OpenErasure = Omit<RowOf<typeof ERASURE>, "sought"> & { sought: ErasureTarget };
+export type OpenErasure = Omit<RowOf<typeof ERASURE>, "target"> & { target: ErasureTarget };
 
 /** The number of rows of each kind that a step changed. */
 export interface ErasureCount {
@@ -81,7 +81,7 @@ export async function erasePerson(
     `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
-  const sought: ErasureTarget = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
+  const target: ErasureTarget = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
   const last = await tx.get<{ seq: number | null; at: number | null }>(
     `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
        (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
@@ -92,7 +92,7 @@ export async function erasePerson(
     // A digest of the id matches no address, so no event is blocked.
     emailDigest: digestAddress(sealer, namesake === null ? email : personId),
     eventSeq: last?.seq ?? 0,
-    sought: sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
+    target: sealer.seal(JSON.stringify(target), contextOf(environmentId)),
     erasedAt: Math.max(nowMs, last?.at ?? 0),
   });
   await tx.run(
@@ -136,11 +136,11 @@ export function digestAddress(sealer: Pick<Sealer, "digest">, email: string): Ui
 
 /** Lists erasures in progress, oldest first, at most `limit`. */
 export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number): Promise<OpenErasure[]> {
-  const rows = await ERASURE.all(tx, "WHERE sought IS NOT NULL ORDER BY seq LIMIT $limit", { limit });
-  return rows.flatMap(({ sought, ...row }) => {
-    if (sought === null) return [];
+  const rows = await ERASURE.all(tx, "WHERE target IS NOT NULL ORDER BY seq LIMIT $limit", { limit });
+  return rows.flatMap(({ target, ...row }) => {
+    if (target === null) return [];
     return [
-      { ...row, sought: JSON.parse(sealer.unseal(sought, contextOf(row.environmentId))) as ErasureTarget },
+      { ...row, target: JSON.parse(sealer.unseal(target, contextOf(row.environmentId))) as ErasureTarget },
     ];
   });
 }
@@ -148,14 +148,14 @@ export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number
 /** Completes an erasure: deletes the search target, and keeps only the keyed digest. */
 export async function endErasure(tx: Writer, seq: number): Promise<void> {
   await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1", seq);
-  await tx.run("UPDATE erasure SET sought = NULL WHERE seq = ?1", seq);
+  await tx.run("UPDATE erasure SET target = NULL WHERE seq = ?1", seq);
 }
 
 /** Deletes digests that no remaining event needs; the oldest come first. */
 export async function deleteSpentErasures(tx: Writer): Promise<void> {
   await tx.run(
     `DELETE FROM erasure WHERE seq IN (SELECT seq FROM erasure WHERE seq > 0 ORDER BY seq LIMIT ?1)
-       AND sought IS NULL AND event_seq < coalesce((SELECT min(seq) FROM event), event_seq + 1)`,
+       AND target IS NULL AND event_seq < coalesce((SELECT min(seq) FROM event), event_seq + 1)`,
     STEP_ROWS,
   );
 }
@@ -271,7 +271,7 @@ async function recordFiles(
   const ids = new Set(rows.flatMap(({ data }) => [...data.matchAll(FILE_ID)].map(([, id = ""]) => id)));
   await tx.postEach(
     `INSERT INTO erasure_file (erasure_seq, file_id)
-     SELECT seq, $fileId FROM erasure WHERE environment_id = $environmentId AND person_id = $personId AND sought IS NOT NULL
+     SELECT seq, $fileId FROM erasure WHERE environment_id = $environmentId AND person_id = $personId AND target IS NOT NULL
      ON CONFLICT DO NOTHING`,
     [...ids].map((fileId) => ({ ...person, fileId })),
   );

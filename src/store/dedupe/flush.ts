@@ -54,7 +54,7 @@ export async function writeFreezeStep(
   const first = freeze.done * perStep;
   const pairs = freeze.order.pairsOf(first, first + perStep);
   freeze.filter.addEach(pairs);
-  const sql = "INSERT INTO key_piece (id, keys) VALUES (?1, ?2)";
+  const sql = "INSERT INTO dedupe_page (id, keys) VALUES (?1, ?2)";
   let from = 0;
   for (let piece = first; piece < first + perStep; piece++) {
     const to = from + 2 * freeze.order.countOf(piece);
@@ -177,10 +177,11 @@ async function keepRun(
   connection: SqliteConnection,
   { run, newest, pieces, filter }: Freeze,
 ): Promise<boolean> {
-  const counted = "SELECT count(*) AS count FROM key_piece WHERE id >= ?1 AND id < ?2";
+  const counted = "SELECT count(*) AS count FROM dedupe_page WHERE id >= ?1 AND id < ?2";
   const row = await connection.get<{ count: number }>(counted, pieceId(run, 0), pieceId(run + 1, 0));
   if (row?.count !== pieces) return false;
-  const sql = "INSERT INTO key_run (run, newest, pieces, filter) VALUES ($run, $newest, $pieces, $filter)";
+  const sql =
+    "INSERT INTO dedupe_segment (segment, newest, pages, filter) VALUES ($run, $newest, $pieces, $filter)";
   await connection.run(sql, { run, newest, pieces, filter: filter.bytes });
   return true;
 }

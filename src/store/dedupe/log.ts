@@ -240,7 +240,7 @@ export class DedupeLog implements DedupeKeys {
 
   /** Reads some rows of the log. Returns whether there may be more. */
   async #readRows(): Promise<boolean> {
-    const sql = "SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT 1";
+    const sql = "SELECT id, keys FROM dedupe_log WHERE id > ?1 ORDER BY id LIMIT 1";
     let bytes = 0;
     for (let rows = 0; rows < STEP_ROWS && bytes < STEP_BYTES; rows++) {
       const row = await this.#connection.get<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
@@ -257,10 +257,10 @@ export class DedupeLog implements DedupeKeys {
   async #writeRow(keys: Uint8Array): Promise<number> {
     const id = this.#lastId + 1;
     if (this.#lastId > 0 && this.#lastBytes < MIN_ROW_BYTES) {
-      const sql = "UPDATE key_recent SET id = ?1, keys = CAST(keys || ?2 AS BLOB) WHERE id = ?3";
+      const sql = "UPDATE dedupe_log SET id = ?1, keys = CAST(keys || ?2 AS BLOB) WHERE id = ?3";
       if ((await this.#connection.run(sql, id, keys, this.#lastId)) > 0) return this.#lastBytes + keys.length;
     }
-    await this.#connection.run("INSERT INTO key_recent (id, keys) VALUES (?1, ?2)", id, keys);
+    await this.#connection.run("INSERT INTO dedupe_log (id, keys) VALUES (?1, ?2)", id, keys);
     return keys.length;
   }
 
@@ -272,8 +272,8 @@ export class DedupeLog implements DedupeKeys {
 
   /** Deletes the oldest log rows whose keys are in a run. */
   async #deleteFolded(): Promise<void> {
-    const first = "SELECT min(id) FROM key_recent";
-    const sql = `DELETE FROM key_recent WHERE id <= min(?1, (${first}) + ${STEP_DELETED} - 1)`;
+    const first = "SELECT min(id) FROM dedupe_log";
+    const sql = `DELETE FROM dedupe_log WHERE id <= min(?1, (${first}) + ${STEP_DELETED} - 1)`;
     if ((await this.#connection.run(sql, this.#foldedId)) === 0) this.#foldedId = 0;
   }
 }

@@ -26,16 +26,16 @@ export interface DedupeSegment {
 
 /** Lists the complete runs, without their filters. */
 export async function listRuns(connection: SqliteConnection): Promise<DedupeSegment[]> {
-  const sql = "SELECT run, newest, pieces FROM key_run ORDER BY run";
+  const sql = "SELECT segment AS run, newest, pages AS pieces FROM dedupe_segment ORDER BY segment";
   const rows = await connection.all<Omit<DedupeSegment, "filter">>(sql);
   return rows.map((row) => ({ ...row, filter: null }));
 }
 
-/** Lists incomplete runs. They have pieces but no row in key_run, because a crash interrupted them. */
+/** Lists incomplete runs. They have pieces but no row in dedupe_segment, because a crash interrupted them. */
 export async function listCutOff(connection: SqliteConnection): Promise<number[]> {
   const counting = new Set((await listRuns(connection)).map(({ run }) => run));
   const found: number[] = [];
-  const sql = "SELECT min(id) AS id FROM key_piece WHERE id >= ?1";
+  const sql = "SELECT min(id) AS id FROM dedupe_page WHERE id >= ?1";
   for (let run = 1; ; run++) {
     const id = (await connection.get<{ id: number | null }>(sql, pieceId(run, 0)))?.id ?? null;
     if (id === null) return found;
@@ -50,7 +50,7 @@ export async function readFilter(
   run: DedupeSegment,
   filters: SegmentFilters,
 ): Promise<boolean> {
-  const sql = "SELECT filter FROM key_run WHERE run = ?1";
+  const sql = "SELECT filter FROM dedupe_segment WHERE segment = ?1";
   const row = await connection.get<{ filter: Uint8Array }>(sql, run.run);
   if (row === null) return false;
   const { buffer, byteOffset, length } = row.filter.byteOffset % 4 === 0 ? row.filter : row.filter.slice();
@@ -65,7 +65,7 @@ export async function findInRun(
   key: number,
 ): Promise<number[]> {
   const id = pieceId(run, pieceOf(key, pieces));
-  const row = await connection.get<{ keys: Uint8Array }>("SELECT keys FROM key_piece WHERE id = ?1", id);
+  const row = await connection.get<{ keys: Uint8Array }>("SELECT keys FROM dedupe_page WHERE id = ?1", id);
   const found: number[] = [];
   const pairs = row === null ? new Float64Array() : decodeNumbers(row.keys);
   for (let at = 0; at < pairs.length; at += 2) if (pairs[at] === key) found.push(pairs[at + 1] ?? 0);
@@ -74,9 +74,9 @@ export async function findInRun(
 
 /** Deletes one step's pieces of a run. Returns whether more may be left. */
 export async function deleteRun(connection: SqliteConnection, run: number): Promise<boolean> {
-  const sql = `DELETE FROM key_piece WHERE id IN (SELECT id FROM key_piece WHERE id >= ?1 AND id < ?2 LIMIT ${STEP_PIECES})`;
+  const sql = `DELETE FROM dedupe_page WHERE id IN (SELECT id FROM dedupe_page WHERE id >= ?1 AND id < ?2 LIMIT ${STEP_PIECES})`;
   if ((await connection.run(sql, pieceId(run, 0), pieceId(run + 1, 0))) === STEP_PIECES) return true;
-  await connection.run("DELETE FROM key_run WHERE run = ?1", run);
+  await connection.run("DELETE FROM dedupe_segment WHERE segment = ?1", run);
   return false;
 }
 

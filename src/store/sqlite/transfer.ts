@@ -189,7 +189,7 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
   /** Writes the keys to the deduplication log, as if each had been added with its event. */
   #writeKeys(): void {
     const row = writeKeyRow(this.#keys.splice(0));
-    if (row.length > 0) this.database.query("INSERT INTO key_recent (keys) VALUES (?1)").run(row);
+    if (row.length > 0) this.database.query("INSERT INTO dedupe_log (keys) VALUES (?1)").run(row);
   }
 
   async setLastNumber({ name }: TransferTable, last: string): Promise<void> {
