@@ -74,7 +74,7 @@ for (const path of ["/healthz", "/readyz", "/"]) {
   if (status !== 200) fail(`${path} answered ${status}`);
 }
 await run("send", "checkout-completed");
-await waitFor("RELAY · checkout-completed · receiver · 1 actions · ok", lines);
+await waitFor("RELAY · checkout-completed · receiver · 1 action · ok", lines);
 service.kill("SIGTERM");
 const code = await service.exited;
 if (code !== 0) fail(`the service ended with ${code} after SIGTERM`);

@@ -199,7 +199,7 @@ describe("while the service runs", () => {
 
 describe("another process's write lock right after the port has opened", () => {
   for (const { rule, owner, said } of [
-    { rule: "costs the set-up link alone, and says what to do", owner: false, said: "no link could be made" },
+    { rule: "costs the set-up link alone, and says what to do", owner: false, said: "there is no link, because" },
     { rule: "costs nothing where there is an owner", owner: true, said: null },
   ]) {
     test(rule, async () => {

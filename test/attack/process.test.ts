@@ -17,12 +17,17 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const STARTS: readonly [name: string, make: () => void, line: string[], says: RegExp][] = [
-  ["a data directory that is a file", () => writeFileSync(join(cwd, "data"), ""), ["serve"], /data is a file, and the data directory is a folder/],
+  [
+    "a data directory that is a file",
+    () => writeFileSync(join(cwd, "data"), ""),
+    ["serve"],
+    /data is a file, but the data directory must be a folder/,
+  ],
   [
     "a data directory below a file",
     () => writeFileSync(join(cwd, "below"), ""),
     ["serve", "--data-dir", "below/data"],
-    /below\/data cannot be made, because .*below is a file and no folder/,
+    /below\/data cannot be created, because .*below is a file: /,
   ],
   [
     "a database that is none",
@@ -31,19 +36,19 @@ const STARTS: readonly [name: string, make: () => void, line: string[], says: Re
       writeFileSync(join(cwd, "data", "relay.db"), "no database at all ".repeat(500));
     },
     ["serve"],
-    /relay\.db is damaged or no database: relay doctor .* relay restore/,
+    /relay\.db is damaged or not a database: .* relay doctor, .* relay restore/,
   ],
   [
     "a database that is a folder",
     () => mkdirSync(join(cwd, "data", "relay.db"), { recursive: true }),
     ["serve"],
-    /relay\.db is a folder where a file has to be/,
+    /relay\.db is a folder, but must be a file/,
   ],
   [
     "a lock that is a folder",
     () => mkdirSync(join(cwd, "data", "runner.lock"), { recursive: true }),
     ["serve"],
-    /runner\.lock is a folder where a file has to be/,
+    /runner\.lock is a folder, but must be a file/,
   ],
   [
     "a master key that is none",

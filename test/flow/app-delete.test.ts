@@ -103,7 +103,7 @@ test("the command deletes an app whose production is empty, and the id can be us
   const { code, told } = await relay("apps delete other --confirm other");
   expect([code, told]).toEqual([
     0,
-    expect.stringMatching(/development: nothing[\s\S]*The app other is deleted; what it held is removed by the server that runs/),
+    expect.stringMatching(/development: nothing[\s\S]*The app other is deleted\. The running server, or the next one that starts, removes its data/),
   ]);
   await until("it is emptied", async () => {
     await running.clock.advance(1_000);

@@ -86,7 +86,7 @@ const rows: Row[] = [
     change: () => running.hook("orders", signedCall({ id: "a", amount: 2 })),
     call: () => running.hook("orders", signedCall({ id: "a", amount: 1 })),
     terminal: [
-      /^RELAY · orders · receiver · 1 actions · ok$/,
+      /^RELAY · orders · receiver · 1 action · ok$/,
       /^CALL {2}· orders · 200 duplicate · an event with the id "a" was received before, with another body: is event_id really the event's own id\? · evt_[0-9a-z]+$/,
     ],
     log: [{ message: "a call became no event", ...where, code: "duplicate", event: expect.stringMatching(EVENT) }],
@@ -151,7 +151,7 @@ const rows: Row[] = [
     definition: { actions: [{ type: "call_url", url: "https://gone.example.com/x" }] },
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
-      "RELAY · orders · receiver · 1 actions · failed",
+      "RELAY · orders · receiver · 1 action · failed",
       /^ {8}unresolvable · .+ · tried again at 12:01:0\d UTC, in 1 minute · relay events show evt_[0-9a-z]+$/,
     ],
     log: [
@@ -170,7 +170,7 @@ const rows: Row[] = [
     definition: { actions: [{ type: "write_record", collection: "ghosts", data: { id: "1" } }] },
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
-      "RELAY · orders · receiver · 1 actions · failed",
+      "RELAY · orders · receiver · 1 action · failed",
       /^ {8}collection_missing · .*ghosts.* · dead, not tried again by itself · relay events show evt_[0-9a-z]+$/,
     ],
     log: [{ message: "an event is dead", ...where, code: "collection_missing", event: expect.stringMatching(EVENT) }],
@@ -180,7 +180,7 @@ const rows: Row[] = [
     definition: { map: { person_email: "email" }, actions: [{ type: "email_person", subject: "a", text: "b" }] },
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
-      "RELAY · orders · receiver · 1 actions · failed",
+      "RELAY · orders · receiver · 1 action · failed",
       /^ {8}person_not_found · person_email names nothing in this event, so no action ran · not tried again · relay events show evt_[0-9a-z]+$/,
     ],
     log: [{ message: "an event ended without running", ...where, code: "person_not_found" }],

@@ -28,7 +28,7 @@ describe("a record change in the running service", () => {
     await running.drain();
     const { id } = made.body.record;
     expect(await notes(running)).toEqual([`open ${id}`, `paid ${id}`, `paid ${id}`]);
-    expect(running.lines).toEqual(Array(3).fill("RELAY · watcher · data_change · 1 actions · ok"));
+    expect(running.lines).toEqual(Array(3).fill("RELAY · watcher · data_change · 1 action · ok"));
     expect(await fired(running)).toHaveLength(3);
   });
 

@@ -30,7 +30,7 @@ describe("relay dev", () => {
     await using send = startCli(["send", "checkout-completed"], { cwd });
     expect(await send.line("is done")).toContain("write_record done");
     expect(await send.exited).toBe(0);
-    expect(await dev.line("RELAY ·")).toBe("RELAY · checkout-completed · receiver · 1 actions · ok");
+    expect(await dev.line("RELAY ·")).toBe("RELAY · checkout-completed · receiver · 1 action · ok");
     await using wrong = startCli(["send", "checkout-completed"], {
       cwd,
       env: { RELAY_SECRET: "not the secret" },

@@ -77,7 +77,7 @@ test("on hold it answers 200 and runs nothing, and after the release it runs the
   while ((await shop.list("/events?state=done")).length < 5);
   expect(await written()).toEqual([...ids, "e"]);
   // Standard output arrives separately from the HTTP answers.
-  const printed = () => service.said.lines.filter((line) => line.endsWith("1 actions · ok"));
+  const printed = () => service.said.lines.filter((line) => line.endsWith("1 action · ok"));
   await until("every run is told", () => printed().length >= 5);
   expect(printed()).toHaveLength(5);
   const after = await readMetrics(5);

@@ -172,7 +172,7 @@ describe("relay dev after relay init", () => {
     expect(sent.code).toBe(0);
     expect(JSON.parse(sent.said)).toEqual({ received: true, eventId: expect.stringMatching(/^evt_/) });
     expect(sent.told).toContain("write_record done");
-    await service.said.waitFor("RELAY · checkout-completed · receiver · 1 actions · ok");
+    await service.said.waitFor("RELAY · checkout-completed · receiver · 1 action · ok");
     const local = await openEnvironment(executable, service, cwd);
     expect(await local.list("/collections/orders/records")).toHaveLength(1);
     const shown = await executable.run(["events", "list", "--json"], { cwd });

@@ -169,14 +169,14 @@ describe("a port in use", () => {
     const { code, said, told } = await executable.run([word, "--port", String(taken.port)], { cwd });
     expect({ code, said }).toEqual({ code: 1, said: "" });
     const sentence = told.trim().split("\n").at(-2);
-    expect(sentence).toBe(`Port ${taken.port} of 127.0.0.1 is in use: stop what listens there, or choose another with --port.`);
+    expect(sentence).toBe(`Port ${taken.port} of 127.0.0.1 is in use: stop the program that listens there, or choose another port with --port.`);
   });
 
   test("relay dev without --port uses another free port, and says so", async () => {
     using _taken = await takePort(4747);
     const cwd = makeOrderFolder();
     await using service = await executable.start(["dev"], { cwd, port: "usual" });
-    expect(service.told.text).toContain("Port 4747 is in use, so a free one is taken");
+    expect(service.told.text).toContain("Port 4747 is in use, so the service takes a free one");
     expect((await postHook(service, "orders", order("a"))).status).toBe(200);
   });
 });

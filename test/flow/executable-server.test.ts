@@ -52,7 +52,7 @@ describe("relay serve", () => {
     const entries = own.told.lines.map((line) => JSON.parse(line) as { level: string; message: string });
     expect(entries).toMatchObject([
       { level: "info", message: "service started", url: own.url },
-      { level: "info", message: "service stopping; what runs is finished first" },
+      { level: "info", message: "service stopping after the running events end" },
     ]);
   });
 

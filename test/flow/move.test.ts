@@ -89,7 +89,7 @@ test.each([
   expect(Object.keys(JSON.parse(there.said).rows).sort()).toEqual(Object.keys(before).sort());
   const back = join(folder, `back-${++made}`);
   const returned = await move(["--to", back], { RELAY_DATABASE: database.url });
-  expect(returned).toMatchObject({ code: 0, said: expect.stringContaining("read again, and equal") });
+  expect(returned).toMatchObject({ code: 0, said: expect.stringContaining("read them again and found them equal") });
   expect(rowsOf(back)).toEqual(before);
   expect(isWhole(join(back, "relay.db"))).toBe(true);
   // SQLite may or may not list a table that never had a row.
@@ -172,7 +172,7 @@ describe("a move is rejected without a change", () => {
   });
 
   test.each([
-    ["from SQLite to SQLite", ["--to", "other"], {}, /relay backup and relay restore copy one/],
+    ["from SQLite to SQLite", ["--to", "other"], {}, /use relay backup and relay restore/],
     ["from PostgreSQL to PostgreSQL", ["--to", "postgres://a@b/c"], { RELAY_DATABASE: "postgres://a@b/d" }, /pg_dump and pg_restore/],
     ["without a target", [], {}, /--to is missing/],
     ["to an invalid URL", ["--to", "postgres://a:hunter2@b"], {}, /^--to names no database/],
@@ -270,10 +270,13 @@ describe("a moved service", () => {
       expect(refused).toMatchObject({ code: 1, told: expect.stringMatching(/were moved to postgres:.* at 20.*relay move --undo/) });
     }
     await expect(startRunningService({ config: { dataDir: copyOf(dataDir) } })).rejects.toThrow(/were moved to postgres:/);
-    expect(await move(["--undo", "--data-dir", dataDir])).toMatchObject({ code: 0, told: expect.stringContaining("Let none run on postgres:") });
+    expect(await move(["--undo", "--data-dir", dataDir])).toMatchObject({
+      code: 0,
+      told: expect.stringContaining("Do not run a server on postgres:"),
+    });
     expect(await move(["--undo", "--data-dir", dataDir])).toMatchObject({ code: 1, told: expect.stringContaining("nothing to undo") });
     expect(await runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder })).toMatchObject({ code: 0 });
-    expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 0, said: expect.stringContaining("already, whole and equal") });
+    expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 0, said: expect.stringContaining("already, and all are equal") });
     await move(["--undo", "--data-dir", dataDir]);
     await ask(database.url, "UPDATE person SET email = overlay(email placing 'X' from 1) WHERE id = (SELECT min(id) FROM person)");
     expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 1, told: expect.stringContaining("with other rows") });
@@ -285,7 +288,7 @@ describe("a moved service", () => {
     await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url });
     await ask(database.url, "UPDATE app SET name = 'Renamed since'");
     const back = await move(["--to", dataDir], { RELAY_DATABASE: database.url });
-    expect(back).toMatchObject({ code: 0, told: expect.stringMatching(/is kept in .*before-move-/) });
+    expect(back).toMatchObject({ code: 0, told: expect.stringMatching(/is saved in .*before-move-/) });
     expect(readdirSync(join(dataDir, "backups")).filter((name) => name.startsWith("before-move-"))).toHaveLength(1);
     expect(rowsOf(dataDir)["app"]?.join()).toContain("Renamed since");
     const refused = await runCommand(["apps", "list"], { cwd: folder, env: { RELAY_DATABASE: database.url } });
@@ -301,7 +304,7 @@ describe("a moved service", () => {
     database.close();
     await using fresh = await freshDatabase();
     const moved = await move(["--data-dir", dataDir], { RELAY_MOVE_TO: fresh.url });
-    expect(moved).toMatchObject({ code: 0, told: expect.stringContaining("1 texts of person.created_by held U+0000") });
+    expect(moved).toMatchObject({ code: 0, told: expect.stringContaining("1 text of person.created_by contained U+0000") });
     const [person] = await ask(fresh.url, "SELECT created_by FROM person ORDER BY id LIMIT 1");
     expect(person).toEqual({ created_by: "a\ufffdb" });
   });
@@ -373,7 +376,7 @@ describe("an interrupted move", () => {
     // Limits files to four megabytes, which simulates a full disk.
     expect(await breakOff(["--to", back], env, () => undefined, "trap '' XFSZ; ulimit -f 4096;")).toBe(1);
     expect(left()).toEqual([]);
-    expect(await move(["--to", back], env)).toMatchObject({ code: 0, said: expect.stringContaining("read again, and equal") });
+    expect(await move(["--to", back], env)).toMatchObject({ code: 0, said: expect.stringContaining("read them again and found them equal") });
     expect(left()).toEqual(["relay.db"]);
     expect(rowsOf(back)["event"]).toHaveLength(MANY + 3);
   });

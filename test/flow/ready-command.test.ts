@@ -26,7 +26,7 @@ test("asks the service of the data directory at its own address, unless an addre
   });
   // A killed process leaves its note in the data directory.
   await running[Symbol.asyncDispose]();
-  const told = `Nothing answers at ${service.url}, where the service on ${dataDir} was started last: start relay serve or relay dev`;
+  const told = `Nothing answers at ${service.url}, the last address of the service on ${dataDir}: start relay serve or relay dev`;
   expect(await ready("--data-dir", dataDir)).toMatchObject({ code: 1, told: expect.stringContaining(told) });
   forget();
   rmSync(dataDir, { recursive: true });

@@ -27,7 +27,7 @@ describe("a schedule in the running service", () => {
     await running.clock.leap(2 * HOUR_MS, 60_000);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z", "2026-01-15T14:00:00.000Z"]);
-    expect(running.lines).toEqual(["RELAY · beat · schedule · 1 actions · ok", "RELAY · beat · schedule · 1 actions · ok"]);
+    expect(running.lines).toEqual(["RELAY · beat · schedule · 1 action · ok", "RELAY · beat · schedule · 1 action · ok"]);
     const list = await running.api("GET", "/events?trigger=schedule");
     const { body } = await running.api("GET", `/events/${list.body.items[0].id}`);
     expect(body.event.payload).toEqual({ tick: { periodStart: "2026-01-15T14:00:00.000Z" } });

@@ -67,7 +67,7 @@ describe("relay send", () => {
     const { code, said } = await relay("send", "daily");
     expect(said).toContain("is done");
     expect(code).toBe(0);
-    expect(await dev.line("RELAY ·")).toStartWith("RELAY · daily · schedule · 1 actions · ok");
+    expect(await dev.line("RELAY ·")).toStartWith("RELAY · daily · schedule · 1 action · ok");
     const id = /evt_[0-9a-z]+/.exec(said)?.[0] ?? "";
     const { said: shown } = await relay("events", "show", id);
     expect(shown).toContain('"test":true');

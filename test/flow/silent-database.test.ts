@@ -38,7 +38,7 @@ test("a blocked server reports that it stopped waiting, and ends", async () => {
   await other.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
   server.kill("SIGTERM");
   expect(await server.exited).toBe(1);
-  await server.line("What the service waits for says nothing, so it ends now");
+  await server.line("The service waits too long for an answer, so it ends now");
 });
 
 test("a starting server that waits for a lock ends", async () => {
@@ -49,5 +49,5 @@ test("a starting server that waits for a lock ends", async () => {
   await server.line("the start takes its time; receivers answer 503 until it is through");
   server.kill("SIGTERM");
   expect(await server.exited).toBe(1);
-  await server.line("The start waits for something that gives no answer, so it ends now: the next start begins anew.");
+  await server.line("The start waits too long for an answer, so it ends now: start the server again.");
 });

@@ -25,7 +25,7 @@ test("refuses a data directory that is a file, in one sentence", async () => {
   writeFileSync(join(cwd, "a-file"), "");
   const { code, told } = await run("apps create Shop --data-dir a-file");
   expect(code).toBe(1);
-  expect(told).toMatch(/a-file is a file, and the data directory is a folder: move the file away, or name another folder/);
+  expect(told).toMatch(/a-file is a file, but the data directory must be a folder: move the file away, or name another folder/);
 });
 
 describe("local development and a server", () => {
@@ -60,7 +60,7 @@ test.each(MAKERS)("%s %s creates no server database in a project folder before r
   const create = (...more: string[]) => runCommand([...line, ...more], { cwd: folder });
   const { code, told } = await create();
   expect([code, existsSync(join(folder, ".relay"))]).toEqual([1, false]);
-  expect(told).toMatch(/\.relay belongs to local development \(relay dev\).* run relay dev in a folder of its own, .*--data-dir \/var\/lib\/relay/);
+  expect(told).toMatch(/\.relay belongs to local development \(relay dev\).* run relay dev in another folder\. .*--data-dir \/var\/lib\/relay/);
   expect((await create("--data-dir", join(folder, "server"))).code).toBe(0);
 });
 
@@ -85,9 +85,9 @@ describe("with an app", () => {
   test("apps rename changes the name and not the id, with one audit row", async () => {
     expect(await run("apps rename app_test Store")).toMatchObject({
       code: 0,
-      told: "The app app_test is Store now; it was Shop. Its id stays app_test.",
+      told: "The app app_test has the name Store now. Its old name was Shop. Its id is still app_test.",
     });
-    expect((await run("apps rename app_test Store")).told).toBe("The app app_test is Store already: nothing changed.");
+    expect((await run("apps rename app_test Store")).told).toBe("The app app_test already has the name Store: nothing changed.");
     const back = await run("apps rename app_test Shop --json");
     expect(JSON.parse(back.said)).toEqual({ id: "app_test", name: "Shop", before: "Store", changed: true });
     expect(JSON.parse((await run("admin audit --json")).said).items.slice(0, 2)).toMatchObject([
@@ -184,11 +184,11 @@ describe("owners", () => {
       return JSON.parse(said).items.map(({ email }: { email: string }) => email);
     };
     expect(await emails()).toEqual(["ada@example.com", "bob@example.com"]);
-    expect(await run("admin sign-out bob@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("0 sessions have ended") });
+    expect(await run("admin sign-out bob@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("0 sessions ended") });
     expect((await run("admin audit --limit 1")).said).toMatch(/command line +owner\.signed_out_everywhere +owner:bob@example\.com/);
     expect(await run("admin remove eve@example.com")).toMatchObject({ code: 1, told: expect.stringContaining("relay admin list") });
     expect(await run("admin create --email cleo@example.com")).toMatchObject({ code: 0 });
-    expect(await run("admin remove cleo@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("is no owner any more") });
+    expect(await run("admin remove cleo@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("is not an owner any more") });
     expect(await run("admin remove bob@example.com")).toMatchObject({ code: 0 });
     expect(await run("admin remove ada@example.com")).toMatchObject({ code: 1, told: expect.stringContaining("is the last owner") });
     expect(await emails()).toEqual(["ada@example.com"]);
@@ -199,7 +199,7 @@ describe("owners", () => {
     const key = JSON.parse((await run("keys create --app app_test --environment production --name server --json")).said);
     const reset = await run("admin reset --email ada@example.com");
     expect(reset.said).toMatch(/reset#/);
-    expect(reset.told).toContain("Until then earlier sessions and keys of relay login stay valid");
+    expect(reset.told).toContain("Earlier sessions and keys of relay login stay valid until then");
     expect(reset.told).toMatch(/Still valid: \d+ keys: .*app_test\/production relay_live_….{4} "server"/);
     expect(reset.told).toContain("Still valid: 1 other owner: eve@example.com.");
     expect(reset.told).toContain("To end them, run this command again with --end-keys and --end-owners.");

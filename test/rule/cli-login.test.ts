@@ -127,7 +127,7 @@ describe("relay login", () => {
   test("waits for a server that is briefly unavailable, and says so once", async () => {
     tokens = [[502, "x"], [502, "x"], fetched("sk_dev_three")];
     const { code, told } = await relay("login", "--url", url);
-    expect([code, told.split("It is asked again").length]).toEqual([0, 2]);
+    expect([code, told.split("The command asks again").length]).toEqual([0, 2]);
   });
 
   test("of an existing profile uses its server, and revokes its previous key", async () => {
@@ -150,7 +150,7 @@ describe("relay login", () => {
     expect(held().default).toBe("shop-development");
     tokens = [fetched("sk_live_one", "production")];
     const { told } = await relay("login", "--url", url, "--default");
-    expect(told).toContain("It is PRODUCTION: commands that change something there need --profile shop-production");
+    expect(told).toContain("This is PRODUCTION: commands that change something need --profile shop-production");
     expect(held().default).toBe("shop-production");
   });
 
@@ -180,7 +180,7 @@ describe("relay whoami", () => {
     expect(code).toBe(0);
     for (const words of ["shop-development (default)", url, "shop ", "development", "sk_dev_…_one", "ann@example.com", "2030-04-01", "works"])
       expect(said).toContain(words);
-    expect(told).toBe(`Here commands look at shop/development at ${url} (profile shop-development), by the default profile.`);
+    expect(told).toBe(`In this folder, commands act on shop/development at ${url} (profile shop-development), by the default profile.`);
   });
 
   test.each([
@@ -261,7 +261,7 @@ describe("relay logout", () => {
     await relay("login", "--url", url);
     await relay("logout");
     const asking = await relay("logout");
-    expect({ code: asking.code, told: asking.told }).toEqual({ code: 2, told: expect.stringContaining("No profile is the default one") });
+    expect({ code: asking.code, told: asking.told }).toEqual({ code: 2, told: expect.stringContaining("There is no default profile") });
     expect((await relay("logout", "--all")).code).toBe(0);
     expect(held().profiles).toEqual({});
     expect((await relay("logout")).code).toBe(1);

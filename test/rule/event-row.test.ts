@@ -266,10 +266,10 @@ describe("each run prints its line", () => {
     expect(running.lines).toEqual(["RELAY · orders · receiver · 2 actions · ok"]);
   });
 
-  test("prints 1 actions for a single action", async () => {
+  test("prints 1 action for a single action", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
     await sendAndDrain("a");
-    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 actions · ok"]);
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 action · ok"]);
   });
 
   test("failed for each failed attempt, and ok for the successful one", async () => {
@@ -285,7 +285,7 @@ describe("each run prints its line", () => {
   test("failed for an event whose person was not found", async () => {
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
     await sendAndDrain("a");
-    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 actions · failed"]);
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 action · failed"]);
   });
 
   test("with the trigger's own name for a schedule and a record change", async () => {
@@ -303,7 +303,7 @@ describe("each run prints its line", () => {
     }
     await putEvent("daily", "schedule", { tick: { periodStart: "2026-01-15T09:00:00.000Z" } });
     await putEvent("changed", "data_change", { record: { id: "rec_1", data: {} }, previous: null });
-    expect(running.lines).toEqual(["RELAY · daily · schedule · 1 actions · ok", "RELAY · changed · data_change · 1 actions · ok"]);
+    expect(running.lines).toEqual(["RELAY · daily · schedule · 1 action · ok", "RELAY · changed · data_change · 1 action · ok"]);
   });
 
   test("an event without a person runs when no action needs one", async () => {

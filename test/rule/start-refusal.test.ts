@@ -63,7 +63,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     () => chmodSync(home, 0o555),
     FREE,
     "file_unusable",
-    /^The data directory \S+\/data is not there, and \S+ may not make it: \S+ belongs to \w+.*\. Make it once with sudo install -d -m 700 -o \S+ \S+\/data, or name another folder with --data-dir\.$/,
+    /^The data directory \S+\/data does not exist, and \S+ may not create it: \S+ belongs to \w+.*\. Create it once with sudo install -d -m 700 -o \S+ \S+\/data, or name another folder with --data-dir\.$/,
   ],
   [
     "a folder that is not writable",
@@ -72,7 +72,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     "file_unusable",
     isRoot
       ? /belongs to root, and 65534 may not write there: give it to 65534 with sudo chown -R 65534 \S+, or/
-      : /may not be written by ann, whose it is: .*chmod u\+rwx/,
+      : /ann owns the data directory \S+ but may not write there: .*chmod u\+rwx/,
   ],
   [
     "a database that another user made",
@@ -83,7 +83,9 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     FREE,
     "file_unusable",
-    isRoot ? /relay\.db belongs to root, and 65534 may not read and write it: .*sudo chown -R 65534/ : /relay\.db has no right .*chmod u\+rw/,
+    isRoot
+      ? /relay\.db belongs to root, and 65534 may not read and write it\. .*sudo chown -R 65534/
+      : /owns \S+relay\.db but may not read and write it: .*chmod u\+rw/,
   ],
   [
     "a master key that another user made",
@@ -101,7 +103,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     () => writeFileSync(data, ""),
     FREE,
     "file_unusable",
-    /data is a file, and the data directory is a folder: move the file away, or/,
+    /data is a file, but the data directory must be a folder: move the file away, or/,
   ],
   [
     "a file at a parent's path",
@@ -111,14 +113,14 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     FREE,
     "file_unusable",
-    /data\/below cannot be made, because \S+\/data is a file and no folder/,
+    /data\/below cannot be created, because \S+\/data is a file: /,
   ],
   [
     "a link to a missing target",
     () => symlinkSync(join(home, "disk"), data),
     FREE,
     "file_unusable",
-    /data is a link that leads nowhere: .*a disk that is not mounted/,
+    /data is a link to a path that does not exist: mount or restore/,
   ],
   [
     "a file that is no database",
@@ -130,7 +132,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     FREE,
     "database_refused",
-    /relay\.db is damaged or no database: relay doctor .*, and relay restore/,
+    /relay\.db is damaged or not a database: .* relay doctor, and .* relay restore/,
   ],
   [
     "a database of a newer release",
@@ -166,7 +168,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     ["--port", "TAKEN"],
     "address_taken",
-    /^Port \d+ of 127\.0\.0\.1 is in use: stop what listens there, or choose another with --port\.$/m,
+    /^Port \d+ of 127\.0\.0\.1 is in use: stop the program that listens there, or choose another port with --port\.$/m,
   ],
   [
     "an address that does not belong to this machine",
@@ -176,7 +178,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     ["--host", "192.0.2.7", ...FREE],
     "address_taken",
-    /^192\.0\.2\.7 is no address of this machine, .* 127\.0\.0\.1 behind a proxy .*0\.0\.0\.0/m,
+    /^192\.0\.2\.7 is not an address of this machine: .* 127\.0\.0\.1 behind a proxy .*0\.0\.0\.0/m,
   ],
 ];
 
@@ -194,7 +196,10 @@ const world = { machine: { name: "vps", account: "ann" } } as World;
 
 test("a read-only file system has its own message", () => {
   const said = explainDirectory(failed("EROFS", "mkdir"), "/var/lib/relay", world);
-  expect([said?.code, said?.message]).toEqual(["file_unusable", expect.stringMatching(/takes no writing: .*volume.*ReadWritePaths=.*--data-dir/)]);
+  expect([said?.code, said?.message]).toEqual([
+    "file_unusable",
+    expect.stringMatching(/read-only file system\. .*volume.*ReadWritePaths=.*--data-dir/),
+  ]);
 });
 
 test("a port below 1024 needs a right, and EACCES of a folder never blames the port or the reverse", () => {
@@ -202,7 +207,7 @@ test("a port below 1024 needs a right, and EACCES of a folder never blames the p
   const said = explainListening(failed("EACCES", "listen"), place, world);
   expect([said?.code, said?.message]).toEqual([
     "address_taken",
-    expect.stringMatching(/^Port 80 of 127\.0\.0\.1 needs a right that \S+ has not, .*--port .*CAP_NET_BIND_SERVICE/),
+    expect.stringMatching(/^\S+ may not listen on port 80 of 127\.0\.0\.1, .*--port .*CAP_NET_BIND_SERVICE/),
   ]);
   expect(explainListening(failed("EACCES", "mkdir"), place, world)).toBeNull();
   expect(explainDirectory(failed("EACCES", "listen"), data, world)).toBeNull();
@@ -213,5 +218,5 @@ test("a command that creates the data directory prints the same message", async 
   if (isRoot) process.seteuid?.(NOBODY);
   const { code, told } = await runCommand(["apps", "create", "Shop", "--data-dir", data], { cwd: home });
   if (isRoot) process.seteuid?.(0);
-  expect([code, told]).toEqual([1, expect.stringMatching(/data is not there, and \S+ may not make it: /)]);
+  expect([code, told]).toEqual([1, expect.stringMatching(/data does not exist, and \S+ may not create it: /)]);
 });

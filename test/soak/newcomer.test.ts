@@ -122,7 +122,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
             told: "",
           });
           expect(sent.said).toContain('"received":true');
-          await said.waitFor("RELAY · checkout-completed · receiver · 1 actions · ok");
+          await said.waitFor("RELAY · checkout-completed · receiver · 1 action · ok");
         } finally {
           // Ctrl+C in a terminal reaches every process of the command.
           process.kill(-started.pid, "SIGINT");

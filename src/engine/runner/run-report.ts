@@ -53,7 +53,7 @@ export function lastFailure(results: readonly ActionResult[]): string {
 /** The specification fixes this form, so that one pattern reads the lines of all runs. */
 function formatLine({ event, relay, outcome }: AttemptResult): string {
   const count = relay?.definition.actions.length ?? 0;
-  return `RELAY · ${event.relayName} · ${event.trigger} · ${count} actions · ${outcome === "ok" ? "ok" : "failed"}`;
+  return `RELAY · ${event.relayName} · ${event.trigger} · ${count === 1 ? "1 action" : `${count} actions`} · ${outcome === "ok" ? "ok" : "failed"}`;
 }
 
 function noticeOf(result: AttemptResult, place: Place): RunNotice | null {

@@ -30,14 +30,15 @@ import { type Command, CommandFailure, type Input, type Option, UsageError } fro
 import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
+import { count } from "../sync/plan-lines.ts";
 import { sayList } from "../terminal/terminal.ts";
 import { refuseProjectFolder } from "./apps.ts";
 
 const OWNER_OPTIONS: readonly Option[] = [
-  { name: "email", value: "<address>", env: "RELAY_ADMIN_EMAIL", help: "the owner's e-mail address" },
+  { name: "email", value: "<address>", env: "RELAY_ADMIN_EMAIL", help: "the owner's email address" },
   {
     name: "password-stdin",
-    help: "read the password from standard input, instead of making a one-time link",
+    help: "read the password from standard input instead of creating a one-time link",
   },
   BASE_URL,
   JSON_OUTPUT,
@@ -46,7 +47,7 @@ const OWNER_OPTIONS: readonly Option[] = [
 
 const END_KEYS: Option = {
   name: "end-keys",
-  help: "also revoke every key that was made in the dashboard or here, of all apps",
+  help: "also revoke every key of all apps that was created in the dashboard or here",
 };
 const END_OWNERS: Option = { name: "end-owners", help: "also remove every other owner" };
 
@@ -98,12 +99,12 @@ async function settleOwner(
   } else if (url === null) {
     world.say(owner.email);
     world.tell(
-      `${owner.email} can sign in at ${baseUrl} now; earlier sessions have ended, and so have the keys of relay login.`,
+      `${owner.email} can sign in at ${baseUrl} now. Earlier sessions and keys of relay login have ended.`,
     );
   } else {
     world.say(url);
     world.tell(
-      `${owner.email} sets a password under this link; it works once, until ${expiresAt}.${action === "owner.reset" ? " Until then earlier sessions and keys of relay login stay valid: relay admin sign-out ends the sessions." : ""}`,
+      `${owner.email} sets a password with this link. It works once, until ${expiresAt}.${action === "owner.reset" ? " Earlier sessions and keys of relay login stay valid until then: relay admin sign-out ends the sessions." : ""}`,
     );
   }
   for (const line of also.lines) world.tell(line);
@@ -155,7 +156,7 @@ async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Inpu
       ...(left.length === 0
         ? []
         : [
-            `A person who knew the password may have made them. To end them, run this command again with ${left.join(" and ")}.`,
+            `A person who knew the password may have created them. To end them, run this command again with ${left.join(" and ")}.`,
           ]),
     ],
     data: {
@@ -169,13 +170,13 @@ function sayOthers(what: string, noun: string, names: readonly string[]): string
   if (names.length === 0) return [];
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
   const shown = plain(names.slice(0, MAX_NAMED).join(", "));
-  return [`${what}: ${names.length} ${noun}${names.length === 1 ? "" : "s"}: ${shown}${more}.`];
+  return [`${what}: ${count(names.length, noun)}: ${shown}${more}.`];
 }
 
 export const adminCreate: Command = {
   words: ["admin", "create"],
-  summary: "make an owner, with a link to set a password",
-  details: "The link works once.",
+  summary: "create an owner",
+  details: "The command prints a link where the owner sets a password. The link works once.",
   options: OWNER_OPTIONS,
   examples: [
     "relay admin create --email you@example.com --base-url https://relay.example.com",
@@ -186,9 +187,9 @@ export const adminCreate: Command = {
 
 export const adminReset: Command = {
   words: ["admin", "reset"],
-  summary: "reset an owner's password, with a one-time link",
+  summary: "reset an owner's password with a one-time link",
   details:
-    "A new password ends the owner's sessions and the keys of their logins. It then says which keys and which other owners stay valid: a person who knew the password may have made them. --end-keys and --end-owners end these too.",
+    "A new password ends the owner's sessions and keys of relay login. The command then lists the keys and other owners that stay valid, because a person who knew the password may have created them. --end-keys and --end-owners end these too.",
   options: [...OWNER_OPTIONS, END_KEYS, END_OWNERS],
   examples: [
     "relay admin reset --email you@example.com",
@@ -202,7 +203,10 @@ export const adminReset: Command = {
       async (tx, { email, passwordHash, nowMs }) => {
         const owner = await findOwnerByEmail(tx, email);
         if (owner === null) {
-          throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
+          throw new CommandFailure(
+            "not_found",
+            `There is no owner ${email}: relay admin create creates one.`,
+          );
         }
         if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         return owner;
@@ -213,8 +217,8 @@ export const adminReset: Command = {
 
 export const adminList: Command = {
   words: ["admin", "list"],
-  summary: "the owners, and when each last used it",
-  details: "Owners of the dashboard.",
+  summary: "list the owners of the dashboard",
+  details: "The list shows the sessions of each owner and when the owner was last seen.",
   options: [JSON_OUTPUT, ...DATA],
   examples: ["relay admin list"],
   async run(input, world) {
@@ -222,18 +226,18 @@ export const adminList: Command = {
     const owners = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
     await sayList(input, world, owners, {
       columns: [
-        { heading: "E-MAIL", value: (one) => one.email, raw: true },
+        { heading: "EMAIL", value: (one) => one.email, raw: true },
         { heading: "SIGNED IN", value: (one) => String(one.sessions), right: true },
         { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
-        { heading: "MADE", value: (one) => one.createdAt },
+        { heading: "CREATED", value: (one) => one.createdAt },
         { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet") },
       ],
-      none: "There is no owner: relay admin create makes one.",
+      none: "There is no owner: relay admin create creates one.",
     });
   },
 };
 
-const EMAIL = { name: "e-mail", help: "the owner's address" } as const;
+const EMAIL = { name: "email", help: "the owner's address" } as const;
 
 /** Performs an action on the owner that the command names, and audits it in the same transaction. */
 async function actOn<Result>(
@@ -259,21 +263,21 @@ async function actOn<Result>(
 
 export const adminRemove: Command = {
   words: ["admin", "remove"],
-  summary: "remove an owner at once",
-  details: "With their sessions and the keys of their logins.",
+  summary: "remove an owner",
+  details: "The command also ends the owner's sessions and keys of relay login.",
   arguments: [EMAIL],
   options: DATA,
   examples: ["relay admin remove former@example.com"],
   async run(input, world) {
     const { email } = await actOn(input, world, "owner.removed", (tx, { id }) => removeOwner(tx, id));
-    world.tell(`${email} is no owner any more.`);
+    world.tell(`${email} is not an owner any more.`);
   },
 };
 
 export const adminSignOut: Command = {
   words: ["admin", "sign-out"],
-  summary: "end every session of an owner at once",
-  details: "Wherever they are signed in.",
+  summary: "end every session of an owner",
+  details: "The owner must sign in again in every browser. Keys of relay login stay valid.",
   arguments: [EMAIL],
   options: DATA,
   examples: ["relay admin sign-out you@example.com"],
@@ -281,6 +285,6 @@ export const adminSignOut: Command = {
     const ended = await actOn(input, world, "owner.signed_out_everywhere", (tx, { id }) =>
       endSessions(tx, id, null),
     );
-    world.tell(ended === 1 ? "1 session has ended." : `${ended} sessions have ended.`);
+    world.tell(`${count(ended, "session")} ended.`);
   },
 };

@@ -30,15 +30,15 @@ import { sayList } from "../terminal/terminal.ts";
 
 export const appsCreate: Command = {
   words: ["apps", "create"],
-  summary: "make an app with its two environments",
-  details: "Development and production.",
+  summary: "create an app with its two environments",
+  details: "The environments are development and production.",
   arguments: [{ name: "name", help: "the app's name for people" }],
   options: [
     {
       name: "id",
       value: "<id>",
-      otherwise: "made from the name",
-      help: "stands in every receiver URL and never changes",
+      otherwise: "derived from the name",
+      help: "part of every receiver URL; it never changes",
     },
     JSON_OUTPUT,
     ...DATA,
@@ -86,7 +86,7 @@ export const appsCreate: Command = {
 function refuseLocal(folder: string): CommandFailure {
   return new CommandFailure(
     "database_refused",
-    `${folder} belongs to local development (relay dev), which runs one app with one environment, local: for another app on this machine run relay dev in a folder of its own, and for a server's name its data directory, such as --data-dir /var/lib/relay.`,
+    `${folder} belongs to local development (relay dev), which has one app with the environment local. For another app on this machine, run relay dev in another folder. For a server, name its data directory, such as --data-dir /var/lib/relay.`,
   );
 }
 
@@ -121,16 +121,16 @@ export const appsList: Command = {
         { heading: "ENVIRONMENTS", value: (app) => app.environments.join(", ") },
         { heading: "CREATED", value: (app) => app.createdAt },
       ],
-      none: "No apps yet: relay apps create <name> makes one.",
+      none: "There are no apps yet: relay apps create <name> creates one.",
     });
   },
 };
 
 export const appsRename: Command = {
   words: ["apps", "rename"],
-  summary: "give an app another name",
+  summary: "change the name of an app",
   details:
-    "The name for people, in the dashboard and in mail. Its id stays: it stands in every receiver URL.",
+    "The dashboard and mail show the name. The app's id never changes, because it is part of every receiver URL.",
   arguments: [
     { name: "app id", help: "as relay apps list shows it", of: "app" },
     { name: "name", help: "the new name for people" },
@@ -159,23 +159,23 @@ export const appsRename: Command = {
     if (input.on("json")) world.say(writeJson({ id, name: after.name, before: before.name, changed }, 2));
     world.tell(
       changed
-        ? `The app ${id} is ${after.name} now; it was ${before.name}. Its id stays ${id}.`
-        : `The app ${id} is ${after.name} already: nothing changed.`,
+        ? `The app ${id} has the name ${after.name} now. Its old name was ${before.name}. Its id is still ${id}.`
+        : `The app ${id} already has the name ${after.name}: nothing changed.`,
     );
   },
 };
 
 export const appsDelete: Command = {
   words: ["apps", "delete"],
-  summary: "delete an app with all that it holds",
+  summary: "delete an app with all its data",
   details:
-    "What it holds is counted first. Its receivers answer unknown_receiver within a second, its keys and schedules are none, and what it holds is removed in small steps, by the running server or by this command. An app whose production holds events is deleted in the dashboard alone, under Settings. Backups made before keep it.",
+    "The command first shows what the app contains. The receivers answer unknown_receiver within a second, and all keys and schedules end. The running server or this command then removes the data in small steps. Only the dashboard's Settings can delete an app whose production has events. Earlier backups still contain the app.",
   arguments: [{ name: "app id", help: "as relay apps list shows it", of: "app" }],
   options: [
     {
       name: "confirm",
       value: "<app id>",
-      help: "the app's id once more, which deletes without asking; without it a terminal is asked",
+      help: "the app's id again; confirms the deletion without a question",
     },
     JSON_OUTPUT,
     ...DATA,
@@ -196,8 +196,8 @@ export const appsDelete: Command = {
       const isEmptied = await emptyHere(store, appId, input, world);
       world.tell(
         isEmptied
-          ? `The app ${appId} is deleted, and nothing of it is left but in backups made before.`
-          : `The app ${appId} is deleted; what it held is removed by the server that runs, or by the next one that starts.`,
+          ? `The app ${appId} and its data are deleted. Only earlier backups still contain it.`
+          : `The app ${appId} is deleted. The running server, or the next one that starts, removes its data.`,
       );
     });
   },
@@ -206,14 +206,14 @@ export const appsDelete: Command = {
 /** Formats the contents of an app, with a line for each environment. */
 function tellContents({ app, environments }: AppContents): string {
   const lines = environments.map(({ name, words }) => `  ${name}: ${words}`);
-  return [`The app ${app.id} (${app.name}) holds:`, ...lines].join("\n");
+  return [`The app ${app.id} (${app.name}) contains:`, ...lines].join("\n");
 }
 
 /** Asks before the deletion, and returns the app's id after a yes. */
 async function askToDelete({ app, standsAgainst }: AppContents, world: World): Promise<string> {
   if (standsAgainst !== null) throw new CommandFailure("in_use", standsAgainst);
   await requireYes(world, {
-    question: `Delete ${app.id} with all of that, for good?`,
+    question: `Delete ${app.id} with all of that permanently?`,
     undone: "Nothing was deleted",
     line: `relay apps delete ${app.id} --confirm ${app.id}`,
   });

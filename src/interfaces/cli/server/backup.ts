@@ -13,6 +13,7 @@ import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
+import { count } from "../sync/plan-lines.ts";
 import { CopyProgress } from "../terminal/progress.ts";
 
 /** Runs `work` and shows its progress. It turns a refusal into the command's error. */
@@ -36,22 +37,19 @@ function refuseShared(input: Input, say: (database: DatabaseUrl) => string): voi
   if (database !== null) throw new CommandFailure("backup_refused", say(database));
 }
 
-/** Formats a count, such as `1 event` or `12 events`. */
-function countEvents(rows: Readonly<Record<string, number>>): string {
-  const count = rows.event ?? 0;
-  return count === 1 ? "1 event" : `${count} events`;
-}
-
 export const backup: Command = {
   words: ["backup"],
   summary: "copy the database into one checked file",
   details:
-    "While the server runs. The file holds everything but the master key, which opens the secrets in it: keep master.key (or RELAY_MASTER_KEY) in another place, once. relay serve --backup-every makes backups by itself.",
+    "The server can run meanwhile. The file contains everything except the master key, which opens the secrets in it. Store master.key (or RELAY_MASTER_KEY) once in another place. relay serve --backup-every makes backups automatically.",
   arguments: [{ name: "file", help: "the file to write", of: "file" }],
   options: [
     ...DATA,
-    { name: "with-key", help: "write the master key to <file>.key too; whoever has both reads every secret" },
-    { name: "force", help: "replace a file of that name" },
+    {
+      name: "with-key",
+      help: "also write the master key to <file>.key; both files together open every secret",
+    },
+    { name: "force", help: "replace an existing file" },
     JSON_OUTPUT,
   ],
   examples: [
@@ -73,11 +71,13 @@ export const backup: Command = {
     if (input.on("json")) world.say(writeJson(made, 2));
     else {
       world.say(made.file);
-      world.tell(`Checked: ${countEvents(made.rows)}, ${made.bytes} bytes, schema ${made.schema}.`);
+      world.tell(
+        `Checked: ${count(made.rows.event ?? 0, "event")}, ${made.bytes} bytes, schema ${made.schema}.`,
+      );
       world.tell(
         made.keyFile === null
-          ? "The master key is not in it: keep master.key (or RELAY_MASTER_KEY) too, in another place; without it the backup's secrets stay shut."
-          : `The master key is in ${made.keyFile}: keep it apart from the backup; whoever has both reads every secret.`,
+          ? "The backup does not contain the master key: store master.key (or RELAY_MASTER_KEY) in another place. Without it the secrets of the backup cannot be opened."
+          : `The master key is in ${made.keyFile}: store it in another place than the backup, because both files together open every secret.`,
       );
     }
   },
@@ -85,16 +85,16 @@ export const backup: Command = {
 
 export const restore: Command = {
   words: ["restore"],
-  summary: "put a backup in a stopped server's place",
+  summary: "restore a backup into a stopped server",
   details:
-    "Refused while a server uses the data directory, for a backup of a newer version, for a file that is damaged, and where the master key does not open its secrets. What was there is kept in backups/.",
-  arguments: [{ name: "file", help: "the backup", of: "file" }],
+    "The command saves the previous database in backups/. It refuses while a server uses the data directory. It also refuses a damaged file, a backup of a newer version, and a backup whose secrets the master key does not open.",
+  arguments: [{ name: "file", help: "the backup to restore", of: "file" }],
   options: [
     ...DATA,
     {
       name: "key",
       value: "<file>",
-      help: "the master key that was kept with it, for a data directory that has none",
+      help: "the master key of the backup, if the data directory has none",
       of: "file",
     },
     JSON_OUTPUT,
@@ -121,19 +121,21 @@ export const restore: Command = {
       world.say(writeJson(done, 2));
       return;
     }
-    world.say(`Restored ${countEvents(done.rows)} into ${dataDir}.`);
+    world.say(`Restored ${count(done.rows.event ?? 0, "event")} into ${dataDir}.`);
     if (done.kept !== null) {
-      const how = done.keptAsItLay ? " as it lay, unchecked" : "";
-      world.tell(`What was there is kept${how} in ${done.kept}: remove it when you no longer need it.`);
+      const how = done.keptAsItLay ? " unchanged and unchecked" : "";
+      world.tell(
+        `The previous database is saved${how} in ${done.kept}: remove it when you no longer need it.`,
+      );
     }
-    if (done.keyPlaced) world.tell("The master key was put beside it.");
+    if (done.keyPlaced) world.tell("The master key is in the data directory too.");
     if (done.waitingEvents > 0) {
       world.tell(
-        `${done.waitingEvents} events wait in it and run when the server starts; one that ran after the backup was made runs again, and a call_url posts the same id again.`,
+        `${count(done.waitingEvents, "event")} of the backup will run when the server starts. An event that ran after the backup runs again, and call_url sends the same id again.`,
       );
     }
     world.tell(
-      "Next: relay doctor looks it over, then start the server; keys and passwords are as they were then.",
+      "Next: check the data directory with relay doctor, then start the server. Keys and passwords are those of the backup.",
     );
   },
 };

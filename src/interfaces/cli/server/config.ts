@@ -38,9 +38,9 @@ interface Value {
 
 export const showConfig: Command = {
   words: ["config"],
-  summary: "every value in force, and where it comes from",
+  summary: "show every value in force and its source",
   details:
-    "What wins: a flag, then its RELAY_ variable, then the profile that is meant, then what a file says, then the default. Give it the flags of another command to see what they would change. Secrets are masked. Caps, and what may be reached of private addresses, are those of the server that runs here, where one does.",
+    "The order is: a flag, its RELAY_ variable, the profile, a file, the default. Add the flags of another command to see their effect. Secrets are masked. If a server runs here, its limits and allowed private addresses are shown.",
   options: [JSON_OUTPUT, ...OPTIONS],
   examples: ["relay config", "relay config --json", "relay config --data-dir /var/lib/relay"],
   async run(input, world) {

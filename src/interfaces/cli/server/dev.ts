@@ -14,11 +14,12 @@ import { runService } from "./serve.ts";
 
 export const dev: Command = {
   words: ["dev"],
-  summary: "local development: receives, runs, watches files",
-  details: "It prints a line for each run.",
+  summary: "run local development in this folder",
+  details:
+    "Local development receives webhooks, runs events, watches the definition files and prints a line for each run.",
   options: [
     { name: "open", help: "open the dashboard in the browser" },
-    { name: "example", help: "write the example into the service folder first, unless it has relays" },
+    { name: "example", help: "first write an example relay, unless the service folder has relays" },
     ...RUN_OPTIONS,
     SERVICE_DIR,
   ],
@@ -32,7 +33,7 @@ export const dev: Command = {
       for (const file of await writeExample(serviceDir)) world.tell(`wrote ${relative(world.cwd, file)}`);
     } else if (!existsSync(serviceDir)) {
       world.tell(
-        `There is no ${shown}/ here yet: make the first relay in the dashboard, or let ${programWord(world)} init write one with a working example.`,
+        `There is no folder ${shown}/ yet: create the first relay in the dashboard, or run ${programWord(world)} init for a working example.`,
       );
     }
     await addToGitignore(config.dataDir);
@@ -54,9 +55,9 @@ export const dev: Command = {
       await sayWhere(service, environment, shown, world);
       const link = await service.makeSigninLink();
       if (link !== null) {
-        world.say(`Dashboard  ${link}  (opens once, within 10 minutes)`);
+        world.say(`Dashboard  ${link}  (works once, within 10 minutes)`);
         if (input.on("open") && !(await world.openBrowser(link, config.dataDir))) {
-          world.tell("No browser could be opened here: open the dashboard's address yourself.");
+          world.tell("No browser is available here: open the dashboard's address yourself.");
         }
       }
       world.tell("Press Ctrl+C to stop.");
@@ -78,7 +79,7 @@ async function readLocalEnvironment({ store }: RunningService) {
     if (local !== null) return local;
     throw new CommandFailure(
       "database_refused",
-      "This data directory belongs to a server, not to local development: give another one with --data-dir.",
+      "This data directory belongs to a server, not to local development: name another one with --data-dir.",
     );
   });
 }

@@ -15,12 +15,12 @@ import { sayList } from "../terminal/terminal.ts";
 
 export const doctor: Command = {
   words: ["doctor"],
-  summary: "look a data directory over, and what to do",
+  summary: "check a data directory, and say what to fix",
   details:
-    "Works beside a running server and without one, and changes nothing. Exit code 1 when something fails; warnings alone are 0.",
+    "The command changes nothing. A server can run meanwhile. The exit code is 1 if a check fails, and 0 for warnings.",
   options: [
     JSON_OUTPUT,
-    { name: "quick", help: "leave out what takes long on a large database" },
+    { name: "quick", help: "skip the checks that take long on a large database" },
     ...DATA,
     BASE_URL,
     BACKUP_EVERY,
@@ -49,7 +49,7 @@ export const doctor: Command = {
           raw: true,
         },
       ],
-      none: "Nothing was looked at.",
+      none: "No check ran.",
     });
     return items.some(({ state }) => state === "fail") ? 1 : 0;
   },

@@ -22,22 +22,23 @@ import { type Command, CommandFailure, type Input, UsageError } from "../command
 import { JSON_OUTPUT, openAlone } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
+import { count } from "../sync/plan-lines.ts";
 import { sayFar } from "../terminal/progress.ts";
 import { explainDirectory } from "./start-refusal.ts";
 
 export const move: Command = {
   words: ["move"],
-  summary: "move a stopped service to PostgreSQL, or back",
+  summary: "move a stopped service to PostgreSQL or back",
   details:
-    "From what --database or --data-dir names to an empty PostgreSQL database, or to a new file or data directory. Every row is copied, read again and compared; where anything differs, nothing was moved. Secrets stay sealed, so the same master key is needed. What was moved from is kept, and no server starts on it any more; --undo lets one.",
+    "--database or --data-dir names the source. --to names an empty PostgreSQL database, or a new file or data directory. The command copies every row, reads it again and compares it. If anything differs, nothing is moved. Secrets stay sealed, so the target needs the same master key. The source keeps its rows, but no server starts on it until --undo.",
   options: [
     {
       name: "to",
       value: "<url, file or folder>",
       env: "RELAY_MOVE_TO",
-      help: "postgres://…, or a data directory or file; the variable keeps a password out of the list of processes",
+      help: "postgres://…, or a data directory or file; the variable hides a password from the process list",
     },
-    { name: "undo", help: "let a server start again on what was moved from, with the rows of then" },
+    { name: "undo", help: "let a server start on the source again, with its rows from before the move" },
     ...DATA,
     JSON_OUTPUT,
   ],
@@ -66,7 +67,7 @@ interface Done {
 function readTarget(input: Input, world: World): DatabaseUrl | string {
   const text = input.text("to");
   if (text === null)
-    throw new UsageError("--to is missing: write where to, postgres://… or a data directory or file.");
+    throw new UsageError("--to is missing: name the target, postgres://… or a data directory or file.");
   if (!/^postgres(ql)?:/i.test(text)) return underCwd(text, world);
   const url = readDatabaseUrl(text);
   if (typeof url === "string") throw new UsageError(`--to ${url}`);
@@ -76,14 +77,14 @@ function readTarget(input: Input, world: World): DatabaseUrl | string {
 async function toPostgres(to: DatabaseUrl | string, input: Input, world: World): Promise<Done> {
   if (typeof to === "string")
     throw new UsageError(
-      "Both are SQLite: relay backup and relay restore copy one, and a stopped server's folder may be moved as it is. Name a PostgreSQL database with --to, or what is to be moved with --database.",
+      "Source and target are both SQLite. To copy one, use relay backup and relay restore, or move the folder of a stopped server. Name a PostgreSQL database with --to or --database.",
     );
   const dataDir = readDataDir(input, world);
   const file = databaseFile(dataDir);
   if (!existsSync(file))
     throw new CommandFailure(
       "not_found",
-      `There is no data directory at ${dataDir}: name the stopped server's with --data-dir or RELAY_DATA_DIR.`,
+      `There is no data directory at ${dataDir}: name that of the stopped server with --data-dir or RELAY_DATA_DIR.`,
     );
   const lock = lockDataDirectory(dataDir, "relay move", world.clock.now());
   try {
@@ -99,7 +100,7 @@ async function toPostgres(to: DatabaseUrl | string, input: Input, world: World):
       next: [
         `Start: relay serve --data-dir ${dataDir}, with the whole URL in RELAY_DATABASE.`,
         ...sayKey(dataDir, world),
-        `Back, with all that came until then: relay move --to ${dataDir}, with RELAY_DATABASE. Back to how it is now: relay move --undo --data-dir ${dataDir}.`,
+        `To go back with all later events: relay move --to ${dataDir}, with RELAY_DATABASE. To go back to the rows of now: relay move --undo --data-dir ${dataDir}.`,
       ],
     };
   } catch (error) {
@@ -117,7 +118,7 @@ async function prepare(dataDir: string, lock: DirectoryLock, world: World): Prom
     if ((await store.read(findLocalEnvironment)) !== null)
       throw new CommandFailure(
         "database_refused",
-        `The data directory ${dataDir} belongs to local development (relay dev): its definitions are files, which relay sync brings to a server.`,
+        `The data directory ${dataDir} belongs to local development (relay dev). Deploy its definition files to a server with relay sync.`,
       );
     await (await DirectoryLease.take({ store, file, lock, clock: world.clock })).release();
   } finally {
@@ -128,7 +129,7 @@ async function prepare(dataDir: string, lock: DirectoryLock, world: World): Prom
 async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World): Promise<Done> {
   if (typeof to !== "string")
     throw new UsageError(
-      "Both are PostgreSQL: pg_dump and pg_restore copy one, whatever its provider. Name a data directory or file with --to, or leave --database out.",
+      "Source and target are both PostgreSQL: copy with pg_dump and pg_restore. Name a data directory or file with --to, or leave out --database.",
     );
   const isFolder = existsSync(to) ? statSync(to).isDirectory() : !to.endsWith(".db");
   const dataDir = isFolder ? to : dirname(to);
@@ -152,7 +153,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
       syncFile(part);
       if (marked) keepOld(dataDir, file, world);
       if (!placeFile(part, file, { replace: false }))
-        throw new TransferRefused(`${file} was made meanwhile: nothing was moved.`);
+        throw new TransferRefused(`Another program created ${file} meanwhile: nothing was moved.`);
     }
     await source.mark(file, world.clock.now());
     const start = isFolder
@@ -163,7 +164,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
       next: [
         `Start: ${start}.`,
         ...sayKey(isFolder ? dataDir : null, world),
-        "Back, with all that came until then: relay move --to with the URL of an empty database. Back to how it is now: relay move --undo, with RELAY_DATABASE.",
+        "To go back with all later events: relay move --to with the URL of an empty database. To go back to the rows of now: relay move --undo, with RELAY_DATABASE.",
       ],
     };
   } finally {
@@ -177,7 +178,7 @@ function keepOld(dataDir: string, file: string, world: World): void {
   const kept = backupFile(dataDir, "before-move", world.clock.now());
   mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
   renameSync(file, kept);
-  world.tell(`The database from before is kept in ${kept}: remove it when you no longer need it.`);
+  world.tell(`The previous database is saved in ${kept}: remove it when you no longer need it.`);
 }
 
 /** Shows the progress, and after any error reports that nothing was moved. */
@@ -189,14 +190,14 @@ async function watched(
   let doing: MoveStep["doing"] | null = null;
   const onStep = ({ table, done, of, ...step }: MoveStep): void => {
     if (world.watched) world.redraw(`${words[step.doing]} ${sayFar(done, of, "rows")}, ${table}`);
-    else if (doing !== step.doing) world.tell(`${words[step.doing]} ${of.toLocaleString("en")} rows.`);
+    else if (doing !== step.doing) world.tell(`${words[step.doing]} ${count(of, "row")}.`);
     doing = step.doing;
   };
   try {
     return await work(onStep);
   } catch (error) {
     world.redraw(null);
-    world.tell("Nothing was moved: both databases are as they were.");
+    world.tell("Nothing was moved: both databases are unchanged.");
     throw error;
   } finally {
     world.redraw(null);
@@ -204,46 +205,46 @@ async function watched(
 }
 
 function sayKey(dataDir: string | null, { env }: World): string[] {
-  if (env.RELAY_MASTER_KEY)
-    return ["Secrets were moved sealed, as they are: the same RELAY_MASTER_KEY opens them."];
-  const file = dataDir === null ? "the master.key of before, beside it" : masterKeyFile(dataDir);
+  if (env.RELAY_MASTER_KEY) return ["The secrets are still sealed: the same RELAY_MASTER_KEY opens them."];
+  const file =
+    dataDir === null ? "the previous master.key, in the folder of the file" : masterKeyFile(dataDir);
   const there = dataDir !== null && existsSync(file);
   return [
-    `Secrets were moved sealed, as they are: the same master key opens them, ${there ? file : `which has to be put there first: ${dataDir === null ? file : `${file}, or RELAY_MASTER_KEY`}`}.`,
+    there
+      ? `The secrets are still sealed: the same master key opens them, ${file}.`
+      : `The secrets are still sealed: before the start, copy the same master key to ${file}${dataDir === null ? "" : ", or set RELAY_MASTER_KEY"}.`,
   ];
 }
 
 function sayMoved({ answer, next }: Done, world: World): void {
   const { from, to, rows, before, replaced } = answer;
-  const count = Object.values(rows)
-    .reduce((sum, one) => sum + one, 0)
-    .toLocaleString("en");
+  const total = count(
+    Object.values(rows).reduce((sum, one) => sum + one, 0),
+    "row",
+  );
   world.say(
     before
-      ? `${count} rows of ${from} are in ${to} already, whole and equal: that move is done now.`
-      : `Moved ${count} rows (${(rows.event ?? 0).toLocaleString("en")} events) from ${from} to ${to}: read again, and equal.`,
+      ? `${total} of ${from} are in ${to} already, and all are equal: that move is complete now.`
+      : `Moved ${total} (${count(rows.event ?? 0, "event")}) from ${from} to ${to}, read them again and found them equal.`,
   );
   for (const [place, texts] of Object.entries(replaced))
     world.tell(
-      `${texts} texts of ${place} held U+0000, which PostgreSQL cannot hold: � stands in its place.`,
+      `${count(texts, "text")} of ${place} contained U+0000, which PostgreSQL cannot store: � replaces it.`,
     );
   for (const line of next) world.tell(line);
 }
 
 async function undo(from: DatabaseUrl | null, input: Input, world: World): Promise<void> {
   if (input.text("to") !== null && input.given("to"))
-    throw new UsageError("--undo takes no --to: name what was moved from with --data-dir or --database.");
+    throw new UsageError("--undo takes no --to: name the source of the move with --data-dir or --database.");
   const dataDir = readDataDir(input, world);
   const shown = from === null ? databaseFile(dataDir) : String(from);
   const to = from === null ? await undoFile(dataDir, world) : await PostgresEnd.unmark(from);
-  if (to === null)
-    throw new CommandFailure("not_found", `No row of ${shown} was moved away: there is nothing to undo.`);
+  if (to === null) throw new CommandFailure("not_found", `${shown} was not moved: there is nothing to undo.`);
   if (input.on("json")) world.say(writeJson({ database: shown, movedTo: to }, 2));
   else {
-    world.say(`A server may start on ${shown} again, with the rows of then.`);
-    world.tell(
-      `Let none run on ${to} any more: both would do the same work, and each know nothing of the other's.`,
-    );
+    world.say(`A server can start on ${shown} again, with its rows from before the move.`);
+    world.tell(`Do not run a server on ${to} any more: both would do the same work twice.`);
   }
 }
 

@@ -10,21 +10,21 @@ const TIMEOUT_MS = 5_000;
 
 export const ready: Command = {
   words: ["ready"],
-  summary: "whether the server on this machine is ready",
+  summary: "check that the server on this machine is ready",
   details:
-    "Exit code 0 when it is, 1 when not. It asks /readyz of the address that --host and --port name, as relay serve was started with, or where neither is named of the service that runs on the data directory: a write reaches the disk and the runner is alive. For a health check where there is no curl.",
+    "The exit code is 0 if the server is ready, otherwise 1. The command asks /readyz at --host and --port, or at the address of the service on the data directory. Ready means that a write reaches the disk and the runner works. Use it for health checks on machines that have no curl.",
   options: [
     {
       ...HOST,
-      otherwise: "where the data directory's service listens, else 127.0.0.1",
-      help: "the address it listens on",
+      otherwise: "the host of the service on the data directory, else 127.0.0.1",
+      help: "the address where the server listens",
     },
     {
       ...PORT,
-      otherwise: `where the data directory's service listens, else ${DEFAULT_PORT}`,
-      help: "the port it listens on",
+      otherwise: `the port of the service on the data directory, else ${DEFAULT_PORT}`,
+      help: "the port where the server listens",
     },
-    { ...DATA_DIR, help: "the data directory of the service that is asked" },
+    { ...DATA_DIR, help: "the data directory of the service" },
   ],
   examples: ["relay ready", "until relay ready --port 4747; do sleep 1; done"],
   async run(input, world) {
@@ -49,7 +49,7 @@ function findAddress(input: Input, world: World): { url: string; by: string } {
   const host = input.text("host");
   const dataDir = readDataDir(input, world);
   const noted = port === null && host === null ? readNearUrl(dataDir) : null;
-  if (noted !== null) return { url: noted, by: `, where the service on ${dataDir} was started last` };
+  if (noted !== null) return { url: noted, by: `, the last address of the service on ${dataDir}` };
   return { url: originOf(nearHost(host ?? "127.0.0.1"), port ?? DEFAULT_PORT), by: "" };
 }
 
@@ -70,6 +70,6 @@ function readProblem(text: string): string {
     const answer = parseJson(text);
     return isJsonObject(answer) && typeof answer.problem === "string" ? answer.problem : "";
   } catch {
-    return "Something else than Relay Service answers there.";
+    return "Another program answers there.";
   }
 }

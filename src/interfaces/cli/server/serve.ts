@@ -18,9 +18,9 @@ import { explainDirectory, explainListening, isPortTaken } from "./start-refusal
 
 export const serve: Command = {
   words: ["serve"],
-  summary: "the server, with development and production",
+  summary: "run the server",
   details:
-    "Each app has both environments. Behind a proxy, name the public origin with --base-url and the proxy's address with --trusted-proxy. Limits are raised by RELAY_LIMIT_… variables, and RELAY_MASTER_KEY replaces the file master.key.",
+    "The server runs any number of apps, each with development and production. Behind a proxy, name the public origin with --base-url and the proxy's address with --trusted-proxy. RELAY_LIMIT_… variables raise limits, and RELAY_MASTER_KEY replaces the file master.key.",
   options: [...SERVER_OPTIONS, ...RUN_OPTIONS],
   examples: [
     "relay serve --data-dir /var/lib/relay --base-url https://relay.example.com --trusted-proxy 127.0.0.1",
@@ -33,7 +33,7 @@ export const serve: Command = {
         world.say(`Public     ${config.baseUrl}`);
       if (!servesCookies(config)) {
         world.say(
-          `Dashboard  nobody can sign in: on ${config.host} without --base-url a session would go over plain http; give the https origin that browsers open`,
+          `Dashboard  no owner can sign in, because sessions need https on ${config.host}: set --base-url to the https origin that browsers open`,
         );
       }
       await saySetUp(service, world);
@@ -53,7 +53,7 @@ async function saySetUp(service: RunningService, world: World): Promise<void> {
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     world.say(
-      "Set-up     no link could be made, because the database cannot be written now: make the first owner with relay admin create, or start the server again",
+      "Set-up     there is no link, because the database cannot be written now: create the first owner with relay admin create, or start the server again",
     );
   }
 }
@@ -81,7 +81,7 @@ export async function runService(
     if (!hasStarted)
       goOn = world.endWithin(
         START_ENDS_WITHIN_MS,
-        "The start waits for something that gives no answer, so it ends now: the next start begins anew.",
+        "The start waits too long for an answer, so it ends now: start the server again.",
       );
   });
   let service: RunningService;
@@ -106,12 +106,13 @@ export async function runService(
     await using _beside = await started(service);
     log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
     await stopped;
-    if (log === null) world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
-    else log.info("service stopping; what runs is finished first");
+    if (log === null)
+      world.tell("Stopping after the running events end; press Ctrl+C again to stop at once.");
+    else log.info("service stopping after the running events end");
     await service.leave();
     world.endWithin(
       END_WITHIN_MS,
-      "What the service waits for says nothing, so it ends now: the next start takes up what was not done.",
+      "The service waits too long for an answer, so it ends now: the next start continues the open work.",
     );
   } finally {
     forget();
@@ -139,7 +140,7 @@ async function start(
     const chosen = input.text("port") !== null || config.mode === "server";
     if (chosen || !isPortTaken(error))
       throw explainListening(error, config, world) ?? explainDirectory(error, config.dataDir, world) ?? error;
-    world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
+    world.tell(`Port ${config.port} is in use, so the service takes a free one; --port chooses a fixed one.`);
     return await world.startService({ ...config, port: 0 }, ports);
   }
 }

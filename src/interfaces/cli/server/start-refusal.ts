@@ -19,7 +19,7 @@ export function explainDirectory(error: unknown, folder: string, world: World): 
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
     return new CommandFailure(
       "database_refused",
-      `${join(folder, "relay.db")} is damaged or no database: relay doctor looks the directory over, and relay restore puts a backup in its place.`,
+      `${join(folder, "relay.db")} is damaged or not a database: check the directory with relay doctor, and restore a backup with relay restore.`,
     );
   if (code === "EROFS") return fails(readOnly(folder));
   if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && process.geteuid !== undefined) {
@@ -39,7 +39,7 @@ const ANOTHER = "name another folder with --data-dir";
 function explainMissing(folder: string, world: World): string {
   const above = nearest(dirname(folder));
   const me = account(world);
-  return `The data directory ${folder} is not there, and ${me} may not make it: ${above} belongs to ${ownerOf(statSync(above))}. Make it once with sudo install -d -m 700 -o ${me} ${quote(folder)}, or ${ANOTHER}.`;
+  return `The data directory ${folder} does not exist, and ${me} may not create it: ${above} belongs to ${ownerOf(statSync(above))}. Create it once with sudo install -d -m 700 -o ${me} ${quote(folder)}, or ${ANOTHER}.`;
 }
 
 /** Explains why an existing data directory, or a file in it, cannot be used. */
@@ -54,16 +54,16 @@ function explainStanding(folder: string, world: World): string | null {
     const file = join(folder, name);
     const code = tryToOpen(file);
     if (code === "EISDIR")
-      return `${file} is a folder where a file has to be: move it away (an empty one is what a container makes of a mount that is not there), or ${ANOTHER}.`;
+      return `${file} is a folder, but must be a file: move the folder away, or ${ANOTHER}. A container creates an empty folder for a mount that does not exist.`;
     if (code !== "EACCES" && code !== "EPERM") continue;
     if (!isThere(file)) break;
     return isMine(statSync(file))
-      ? `${file} has no right to be read and written by ${me}, whose it is: give it with chmod u+rw ${quote(file)}.`
-      : `${file} belongs to ${ownerOf(statSync(file))}, and ${me} may not read and write it: a command that was run as another user (with sudo, say) made it. Give all of it to ${me} with ${give}.`;
+      ? `${me} owns ${file} but may not read and write it: run chmod u+rw ${quote(file)}.`
+      : `${file} belongs to ${ownerOf(statSync(file))}, and ${me} may not read and write it. Another user's command created it, perhaps with sudo. Give the directory to ${me} with ${give}.`;
   }
   if (writing === "") return null;
   return isMine(stats)
-    ? `The data directory ${folder} may not be written by ${me}, whose it is: give the right with chmod u+rwx ${quote(folder)}.`
+    ? `${me} owns the data directory ${folder} but may not write there: run chmod u+rwx ${quote(folder)}.`
     : `The data directory ${folder} belongs to ${ownerOf(stats)}, and ${me} may not write there: give it to ${me} with ${give}, or ${ANOTHER}.`;
 }
 
@@ -71,18 +71,18 @@ function explainStanding(folder: string, world: World): string | null {
 function explainNoFolder(folder: string): string | null {
   for (let path = folder; ; path = dirname(path)) {
     if (isThere(path) && statOf(path) === null)
-      return `${path} is a link that leads nowhere: put back what it leads to, such as a disk that is not mounted, or ${ANOTHER}.`;
+      return `${path} is a link to a path that does not exist: mount or restore the target of the link, or ${ANOTHER}.`;
     const found = statOf(path);
     if (found !== null && !found.isDirectory())
       return path === folder
-        ? `${folder} is a file, and the data directory is a folder: move the file away, or ${ANOTHER}.`
-        : `The data directory ${folder} cannot be made, because ${path} is a file and no folder: move it away, or ${ANOTHER}.`;
+        ? `${folder} is a file, but the data directory must be a folder: move the file away, or ${ANOTHER}.`
+        : `The data directory ${folder} cannot be created, because ${path} is a file: move the file away, or ${ANOTHER}.`;
     if (found !== null || path === dirname(path)) return null;
   }
 }
 
 const readOnly = (folder: string): string =>
-  `The data directory ${folder} is on a file system that takes no writing: in a container put a volume there, under systemd name it in StateDirectory= or ReadWritePaths=, elsewhere mount it for writing, or ${ANOTHER}.`;
+  `The data directory ${folder} is on a read-only file system. In a container, mount a volume there. Under systemd, name it in StateDirectory= or ReadWritePaths=. Otherwise mount it for writing, or ${ANOTHER}.`;
 
 /** Explains why the address and port cannot be used. Returns null for any other error. */
 export function explainListening(
@@ -95,20 +95,20 @@ export function explainListening(
   switch (fileErrorCode(error)) {
     case "EADDRNOTAVAIL":
       return fails(
-        `${host} is no address of this machine, so nothing can be listened on there: with --host name one that it has, 127.0.0.1 behind a proxy on this machine or 0.0.0.0 for all of them.`,
+        `${host} is not an address of this machine: name another with --host. Use 127.0.0.1 behind a proxy on this machine, or 0.0.0.0 for all addresses.`,
       );
     case "EACCES":
     case "EPERM":
       return fails(
-        `Port ${port} of ${host} needs a right that ${account(world)} has not, as ports below 1024 usually do: choose a higher one with --port and let a proxy listen on ${port}, or give the right (AmbientCapabilities=CAP_NET_BIND_SERVICE under systemd).`,
+        `${account(world)} may not listen on port ${port} of ${host}, as is usual for ports below 1024. Choose a higher port with --port and let a proxy listen on ${port}. Or allow it, under systemd with AmbientCapabilities=CAP_NET_BIND_SERVICE.`,
       );
     case "EADDRINUSE":
       return fails(
-        `Port ${port} of ${host} is in use: stop what listens there, or choose another with --port.`,
+        `Port ${port} of ${host} is in use: stop the program that listens there, or choose another port with --port.`,
       );
     default:
       return fails(
-        `${host} port ${port} cannot be listened on (${fileErrorCode(error)}): choose an address of this machine with --host and a port that you may open with --port.`,
+        `The server cannot listen on ${host} port ${port} (${fileErrorCode(error)}): choose an address of this machine with --host and another port with --port.`,
       );
   }
 }

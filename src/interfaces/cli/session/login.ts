@@ -46,19 +46,19 @@ interface Fetched {
 
 export const login: Command = {
   words: ["login"],
-  summary: "sign in to a server, and keep the key",
+  summary: "sign in to a server",
   details:
-    "Through its dashboard; the key is kept in a profile. It shows an address and a code: open the address, type the code, and choose the app and environment that the key is for. The key is yours, ends by itself, and stands in the dashboard's Settings, under Keys, where it is revoked too. Commands use it with --profile, or by themselves where no data directory is and the profile is the default. What wins: the flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. A change in production always needs it to be named.",
+    "The command shows an address and a code. Open the address, type the code, and choose the app and environment. The command stores the key in a profile. The key is yours, and it expires. The dashboard's Settings list it under Keys, where you can revoke it.\nA command chooses its target in this order: flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. To change production, you must name the target.",
   options: [
-    { ...SERVER_URL, otherwise: "that of the profile", help: "the server's address" },
+    { ...SERVER_URL, otherwise: "the address of the profile", help: "the server's address" },
     {
       name: "profile",
       value: "<name>",
       env: "RELAY_PROFILE",
       otherwise: "<app>-<environment>",
-      help: "what the profile is called; one that exists is signed in again",
+      help: "the name of the profile; an existing one gets a new key",
     },
-    { name: "days", value: "<number>", otherwise: "90", help: "how long the key lives" },
+    { name: "days", value: "<number>", otherwise: "90", help: "the days until the key expires" },
     { name: "default", help: "make it the default profile" },
     JSON_OUTPUT,
   ],
@@ -89,7 +89,7 @@ export const login: Command = {
         "",
         `    ${plain(begun.userCode)}`,
         "",
-        `The page shows ${plain(machine)}${account === "" ? "" : ` and ${plain(account)}`}: allow it only there, and only what you began yourself. The code works for ten minutes.`,
+        `The page shows ${plain(machine)}${account === "" ? "" : ` and ${plain(account)}`}: allow the sign-in only if it does and you began it yourself. The code works for ten minutes.`,
       ].join("\n"),
     );
     const fetched = await fetchKey(bare, begun, world);
@@ -119,8 +119,8 @@ export const login: Command = {
     );
     world.tell(
       profile.environment === "production"
-        ? `It is PRODUCTION: commands that change something there need --profile ${profile.name}. relay whoami shows your profiles.`
-        : `Use it with --profile ${profile.name}${isDefault ? ", or without where no data directory is: it is the default one" : ""}. relay whoami shows your profiles.`,
+        ? `This is PRODUCTION: commands that change something need --profile ${profile.name}. relay whoami shows your profiles.`
+        : `Use it with --profile ${profile.name}${isDefault ? ". It is the default profile, so commands use it if there is no data directory" : ""}. relay whoami shows your profiles.`,
     );
   },
 };
@@ -143,7 +143,7 @@ function findUrl(wanted: string | null, input: Input, world: World): string {
   if (url !== null) return url;
   throw new UsageError(
     wanted === null
-      ? "The server is not named: write relay login --url https://relay.example.com."
+      ? "The line names no server: write relay login --url https://relay.example.com."
       : `There is no profile ${wanted} yet: write relay login --profile ${wanted} --url https://relay.example.com.`,
   );
 }
@@ -166,7 +166,7 @@ async function fetchKey(
       const { code, message } = describeError(error);
       if (code === "slow_down") seconds += SLOWER_SECONDS;
       else if (code === "service_not_running" && world.clock.now() < endsMs) {
-        if (!isAway) world.tell(`${message} It is asked again until the code has ended.`);
+        if (!isAway) world.tell(`${message} The command asks again until the code expires.`);
         isAway = true;
       } else if (code !== "authorization_pending") throw error;
     }
@@ -192,12 +192,12 @@ async function revoke(profile: Profile): Promise<void> {
 
 export const logout: Command = {
   words: ["logout"],
-  summary: "revoke a profile's key, and take it away",
+  summary: "sign out of a server",
   details:
-    "Where the server does not answer the profile goes all the same, and the key lives on until it ends or is revoked in the dashboard's Settings, under Keys; the exit code is then 1.",
+    "The command revokes the profile's key and removes the profile. If the server does not answer, the command still removes the profile and ends with exit code 1. The key then works until it expires or you revoke it in the dashboard's Settings, under Keys.",
   options: [
-    { ...PROFILE, otherwise: "the default one" },
-    { name: "all", help: "every profile" },
+    { ...PROFILE, otherwise: "the default profile" },
+    { name: "all", help: "sign out of every profile" },
   ],
   examples: ["relay logout", "relay logout --profile shop-production"],
   async run(input, world) {
@@ -212,8 +212,8 @@ export const logout: Command = {
         if (!isGone) code = 1;
         world.tell(
           isGone
-            ? `Signed out of ${where}: its key worked no more.`
-            : `The profile ${profile.name} is taken away, and its key could not be revoked (${describeError(error).message}) Revoke ${hintOf(profile.key)} in Settings, under Keys, of ${profile.app}/${profile.environment}.`,
+            ? `Signed out of ${where}: its key was no longer valid.`
+            : `The profile ${profile.name} is removed, but its key could not be revoked (${describeError(error).message}) Revoke ${hintOf(profile.key)} in Settings, under Keys, of ${profile.app}/${profile.environment}.`,
         );
       }
       removeProfile(world, profile.name);
@@ -230,8 +230,8 @@ function chooseProfiles(input: Input, world: World): Profile[] {
   if (profiles.length === 0)
     throw new CommandFailure(
       "not_found",
-      "There is no profile, so nobody is signed in: relay login signs in.",
+      "There is no profile to sign out of: relay login signs in to a server.",
     );
   const known = profiles.map((one) => one.name).join(", ");
-  throw new UsageError(`No profile is the default one: name it with --profile (${known}), or write --all.`);
+  throw new UsageError(`There is no default profile: name one with --profile (${known}), or write --all.`);
 }

@@ -17,9 +17,9 @@ const NOT_JSON = -32_700;
 
 export const mcp: Command = {
   words: ["mcp"],
-  summary: "the connector for assistants (MCP)",
+  summary: "connect an assistant (MCP)",
   details:
-    "For editors and assistants, on standard input and output. It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, send a test event, replay, pause and resume; --read-only leaves out those that change anything.",
+    "The command runs the connector for editors and assistants on standard input and output. It connects to the service on the data directory or to a server. The tools list and read relays, events, requests, problems and people, validate and explain. They also send a test event, replay, pause and resume. --read-only offers only the tools that change nothing.",
   options: [
     { name: "read-only", env: "RELAY_MCP_READ_ONLY", help: "offer only tools that change nothing" },
     ...ANYWHERE,
@@ -56,7 +56,7 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
       world.say(writeJson({ jsonrpc: "2.0", id: id ?? null, error: { code, message, data } }));
   };
   if (method === undefined && id === undefined) {
-    refuse(NOT_JSON, "The line is no message of JSON-RPC: write one JSON object a line.", null);
+    refuse(NOT_JSON, "The line is not a JSON-RPC message: write one JSON object on each line.", null);
     return remote;
   }
   try {
@@ -67,7 +67,7 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
     else if (status >= 300)
       refuse(REFUSED, String(answer.message ?? `The service answered ${status}.`), answer);
     else if (id !== undefined)
-      refuse(REFUSED, "The service answered what is no message of JSON-RPC: check its address.", answer);
+      refuse(REFUSED, "The answer of the service is not a JSON-RPC message: check its address.", answer);
     return remote;
   } catch (error) {
     const { code, message } = describeError(error);

@@ -11,9 +11,9 @@ import { sayList } from "../terminal/terminal.ts";
 
 export const whoami: Command = {
   words: ["whoami"],
-  summary: "your profiles, and whether each key still works",
+  summary: "list your profiles, and check each key",
   details:
-    "Server, app, environment, owner. Each server is asked. Exit codes: 0 every key works, 1 one has ended, was revoked, or its server did not answer.",
+    "The command asks each server. The exit code is 0 if every key works. It is 1 if a key expired or was revoked, or if a server does not answer.",
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay whoami"],
   async run(input, world) {
@@ -51,9 +51,9 @@ export const whoami: Command = {
           wrap: true,
         },
       ],
-      none: "No profile yet: relay login --url https://relay.example.com makes one.",
+      none: "There is no profile yet: relay login --url https://relay.example.com creates one.",
     });
-    if (named === null) world.tell(`Here commands look at ${plain(formatTarget(input, world))}.`);
+    if (named === null) world.tell(`In this folder, commands act on ${plain(formatTarget(input, world))}.`);
     return items.every(({ works }) => works) ? 0 : 1;
   },
 };
@@ -85,7 +85,7 @@ async function lookByVariables(url: string, key: string) {
     const { app, environment, owner, expiresAt } = await askKey(remote);
     return { ...place, app, environment, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
-    const state = sayStale(error, "set RELAY_KEY to another");
+    const state = sayStale(error, "set RELAY_KEY to another key");
     return { ...place, app: "", environment: "", owner: null, endsAt: null, works: false, state };
   }
 }

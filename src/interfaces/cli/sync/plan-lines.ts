@@ -50,5 +50,5 @@ export function nameThing({ kind, name }: { kind: string; name: string }): strin
 
 /** Formats a count, such as `1 thing` or `12 things`. */
 export function count(many: number, what: string): string {
-  return `${many} ${what}${many === 1 ? "" : "s"}`;
+  return `${many.toLocaleString("en")} ${what}${many === 1 ? "" : "s"}`;
 }
