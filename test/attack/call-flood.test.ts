@@ -256,7 +256,7 @@ describe("an impossible signature is refused before a form's fields are read", (
     expect([answer.status, answer.body.code, answer.body.message]).toEqual([
       400,
       "invalid_json",
-      "The form has more than 1,000 fields, the most a receiver reads: send fewer, or JSON.",
+      "The form has more than 1,000 fields, the limit of a receiver: send fewer fields, or JSON.",
     ]);
   });
 });

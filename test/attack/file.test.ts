@@ -45,7 +45,7 @@ const FILES: readonly [name: string, make: (path: string) => void, says: RegExp]
   ["a name with a path in it", (path) => writeFileSync(path, definition("../../evil")), /`name` is not in the right form/],
   ["another relay's name", (path) => writeFileSync(path, definition("other")), /give both the same name/],
   ["a name twice", (path) => writeFileSync(path, `{"name":"x",${definition("a-name").slice(1)}`), /stands here twice/],
-  ["__proto__", (path) => writeFileSync(path, '{"__proto__":{"name":"a-name"}}'), /`__proto__` is a name that no object may have/],
+  ["__proto__", (path) => writeFileSync(path, '{"__proto__":{"name":"a-name"}}'), /`__proto__` is a reserved name/],
 ];
 
 test.each(FILES)("%s", async (name, make, says) => {

@@ -281,12 +281,12 @@ describe("the master key of a database that was used", () => {
     {
       rule: "missing",
       change: (file: string) => rmSync(file),
-      sentence: "is missing, and this database's secrets were sealed under it",
+      sentence: "is missing, and it is needed to open the secrets of this database",
     },
     {
       rule: "another one",
       change: (file: string) => writeFileSync(file, `${"ab".repeat(32)}\n`),
-      sentence: "is not the master key that this database's secrets were sealed under",
+      sentence: "is not the master key of this database",
     },
     {
       rule: "a folder, as a container's mount makes one,",

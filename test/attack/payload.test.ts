@@ -120,7 +120,7 @@ describe("a form is refused because it has too many fields", () => {
   ])("%s", async (_name, body) => {
     const { status, message } = await send(body, FORM);
     expect(status).toBe(400);
-    expect(message).toBe("The form has more than 1,000 fields, the most a receiver reads: send fewer, or JSON.");
+    expect(message).toBe("The form has more than 1,000 fields, the limit of a receiver: send fewer fields, or JSON.");
   });
 });
 

@@ -42,7 +42,7 @@ test("a problem is shown with its reason, and the funnel shows where each reques
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   const health = page.getByRole("region", { name: "Health" });
   await health.getByText("Failing · 100 % dead").waitFor();
-  await health.getByText(/names nowhere, which does not exist here/).waitFor();
+  await health.getByText(/names nowhere, which does not exist in this environment/).waitFor();
   await health.getByRole("button", { name: "Replay its dead events…" }).waitFor();
   for (const words of ["bad_signature", "when.event_type must be", "was received before", "names nowhere"])
     await funnel.getByText(words).first().waitFor();

@@ -152,7 +152,7 @@ test("an action edited after it ran is skipped by a replay unless its box is che
   await dialog.getByLabel("Run it as well").check();
   await dialog.getByRole("button", { name: "Replay" }).click();
   // The action ran, but its ref prevents a second grant.
-  await page.locator(".reason", { hasText: "credits were added under this ref before" }).waitFor();
+  await page.locator(".reason", { hasText: "This ref already added credits" }).waitFor();
   expect(await page.locator(".run").count()).toBe(3);
   expect(await running.rows("SELECT chosen IS NOT NULL AS chosen FROM event WHERE seq = ?1", seqOf(first?.id ?? ""))).toEqual([{ chosen: 1 }]);
   await page.goto(at("relays/order-paid"));
@@ -185,7 +185,7 @@ test("the store templates are offered, with the remaining steps", async () => {
   await page.getByRole("button", { name: "App-store purchase" }).click();
   const preview = page.getByRole("region", { name: "Preview of App-store purchase" });
   await preview.getByText('"RENEWAL"').waitFor();
-  await preview.getByText("Let a service between them and you send plain JSON").waitFor();
+  await preview.getByText("Use a service that sends plain JSON").waitFor();
   await preview.getByRole("button", { name: "Use this template" }).click();
   await page.getByLabel("Name").fill("my-store");
   await editorOf(page).getByText('"my-store"').waitFor();

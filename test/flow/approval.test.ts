@@ -155,7 +155,7 @@ describe("a promote", () => {
       expect((await apply(api, asked)).status).toBe(200);
       return [entry.warnings.map(({ code }: { code: string }) => code), entry.capturedCall];
     };
-    const buys = "run grant_credits with values of their own";
+    const buys = "run grant_credits with forged values";
     expect(await promote()).toEqual([["unsigned_events"], { before: null, after: buys, widens: true }]);
     await setDevelopment(api, [receiver("token", TOKEN, [...GRANTS, ...WRITES], TRUST)]);
     expect(await promote()).toEqual([["unsigned_events"], { before: buys, after: buys, widens: false }]);
@@ -167,7 +167,7 @@ describe("a promote", () => {
 
   for (const [was, is, words] of [
     [HMAC, ED25519, "was cleared"],
-    [ED25519, HMAC, "new secret was minted"],
+    [ED25519, HMAC, "new secret was created"],
   ] as const) {
     test(`clears the stored value if the recipe changes from ${"algorithm" in was ? "a public key to HMAC" : "HMAC to a public key"}`, async () => {
       await using api = await startApi();

@@ -359,7 +359,7 @@ describe("the catalog", () => {
     await started.look();
     await started.look();
     expect(told.filter((line) => line.startsWith(`relay ${NAME}`))).toEqual([
-      `relay ${NAME}: warning: \`actions.0.data.amount\` is not a field of the collection orders: remove it or add the field to the collection, or every event ends dead.`,
+      `relay ${NAME}: warning: \`actions.0.data.amount\` is not a field of the collection orders: remove it or add the field to the collection, or every event becomes dead.`,
     ]);
     expect(await problems()).toMatchObject([{ code: "relay_misfit", target: `relay:${NAME}` }]);
     writeFileSync(file("catalog.json"), good);

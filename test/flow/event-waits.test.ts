@@ -153,7 +153,7 @@ describe("a schedule reports its next tick", () => {
     expect(await next()).toEqual({
       at: "2026-01-16T09:00:00.000Z",
       message:
-        "The next tick is at 2026-01-16T09:00:00.000Z: it counts from 2026-01-15T12:00:00.000Z, when it was made, changed or resumed or a hold of its environment ended, and a period that began before that ticks no more.",
+        "The next tick is at 2026-01-16T09:00:00.000Z. The schedule counts from 2026-01-15T12:00:00.000Z, when the relay was created, changed or resumed or a hold of its environment ended. Periods that began earlier do not tick.",
     });
     await running.clock.leap(22 * HOUR_MS);
     await running.drain();
@@ -167,7 +167,7 @@ describe("a schedule reports its next tick", () => {
     await hold(true);
     await hold(false);
     expect((await next()).message).toMatch(
-      /^The next tick is at 2026-01-17T09:00:00\.000Z: it counts from 2026-01-16T10:[^ ]+, when .+ or a hold of its environment ended, and a period that began before that ticks no more\.$/,
+      /^The next tick is at 2026-01-17T09:00:00\.000Z\. The schedule counts from 2026-01-16T10:[^ ]+, when .+ or a hold of its environment ended\. Periods that began earlier do not tick\.$/,
     );
   });
 

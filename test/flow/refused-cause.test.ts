@@ -96,9 +96,8 @@ async function applyAndSend(told: string, sent: Sent): Promise<number> {
         : /stored without the word/.test(change)
           ? rest || word
           : secret;
-  const isAppended = /nothing appended to the receiver URL|something was appended to the receiver URL, which the sender signs; in all else/.test(
-    told,
-  );
+  const isAppended =
+    /nothing appended to the receiver URL|the request URL has text after the receiver URL, and the sender signs the URL; everything else/.test(told);
   const [, seconds] = /(?:not|off by) (\d+) seconds/.exec(told) ?? [];
   const { version } = (await running.api("GET", "/relays/orders")).body.relay;
   const definition = receiverDefinition({ verify: applied, actions: [writeOrder] });
@@ -174,7 +173,7 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "the secret decoded from whsec_",
       { verify: PLAIN, secret: `whsec_${WHSEC_KEY}`, headers: { "x-signature": mac(BODY, "hex", "sha256", Buffer.from(WHSEC_KEY, "base64")) } },
-      says("the secret decoded from the base64 behind whsec_, which a recipe does not do"),
+      says("the secret decoded from the base64 after whsec_, which a recipe does not do"),
     ],
     [
       "the secret without whsec_",
@@ -207,7 +206,7 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "a recipe's sender for a relay that expects Standard Webhooks",
       { verify: { scheme: "hooks" }, secret: `whsec_${WHSEC_KEY}`, headers: { "x-signature": mac(BODY, "hex", "sha256", `whsec_${WHSEC_KEY}`) } },
-      "headers hooks-id, hooks-timestamp and hooks-signature are not all there; it verifies with scheme `signature`, header `x-signature` and signedPayload `{body}`",
+      "one of the headers hooks-id, hooks-timestamp and hooks-signature is missing; it verifies with scheme `signature`, header `x-signature` and signedPayload `{body}`",
     ],
     [
       "the secret itself is sent",
@@ -217,7 +216,7 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "a token in another header, after a word",
       { verify: { scheme: "shared_token" }, headers: { authorization: `Bearer ${SECRET}` } },
-      "the token is neither in header x-webhook-token nor in query parameter token; it verifies with header `authorization` and the secret stored together with the word that header `authorization` has in front of it",
+      "the token is neither in header x-webhook-token nor in query parameter token; it verifies with header `authorization` and the secret stored together with the word before it in header `authorization`",
     ],
     [
       "a token in another query parameter",
@@ -227,7 +226,7 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "a token without the word that is stored with it",
       { verify: { scheme: "shared_token" }, secret: `Bearer ${SECRET}`, headers: { "x-webhook-token": SECRET } },
-      "what header x-webhook-token holds is not the secret; it verifies with the secret stored without the word in front of it",
+      "the value of header x-webhook-token is not the secret; it verifies with the secret stored without the word before it",
     ],
     [
       "a signature for a relay that expects a token",
@@ -237,7 +236,7 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "the URL under http",
       { verify: BY_URL, headers: { "x-signature": mac(`${URL_OF.replace("https", "http")}${BODY}`) } },
-      says("the receiver URL under http in place of https"),
+      says("the receiver URL with http instead of https"),
     ],
     [
       "the URL with a trailing slash",
@@ -255,17 +254,17 @@ describe("the cause names the difference with which a rejected request verifies"
         verify: BY_URL,
         headers: { "x-signature": mac(`${URL_OF.replace("relay.example.test", "shop.example.org")}${BODY}`), "x-forwarded-host": "shop.example.org" },
       },
-      says("the receiver URL under the host that the header x-forwarded-host names"),
+      says("the receiver URL with the host of the header x-forwarded-host"),
     ],
     [
       "an appended query that is signed",
       { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}?shop=1${BODY}`) } },
-      "something was appended to the receiver URL, which the sender signs; it verifies with the receiver URL and what is appended to it, its query string included",
+      "the request URL has text after the receiver URL, and the sender signs the URL; it verifies with the receiver URL and everything after it, including the query string",
     ],
     [
       "an appended query that is not signed",
       { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}${BODY}`) } },
-      "something was appended to the receiver URL, which the sender signs; in all else it verifies",
+      "the request URL has text after the receiver URL, and the sender signs the URL; everything else verifies",
     ],
     [
       "JSON that was serialized again, without its white space",
@@ -281,12 +280,12 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "a wrong clock, with the difference",
       { verify: TIMED, headers: { "x-signature": `t=${late(912)},v1=${mac(`${late(912)}.${BODY}`)}` } },
-      "the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds, or it is a call of that long ago, late on its way or sent again",
+      "the timestamp is 912 seconds old, and at most 300 are allowed; everything else verifies, so the sender's clock or this server's clock is off by 912 seconds, or the request was signed that long ago and was delayed or sent again",
     ],
     [
       "a clock that is ahead, because no request arrives early",
       { verify: TIMED, headers: { "x-signature": `t=${late(-912)},v1=${mac(`${late(-912)}.${BODY}`)}` } },
-      "the timestamp is 912 seconds ahead, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds",
+      "the timestamp is 912 seconds ahead, and at most 300 are allowed; everything else verifies, so the sender's clock or this server's clock is off by 912 seconds",
     ],
     [
       "a wrong clock, and another signed text",
@@ -301,7 +300,7 @@ describe("the cause names the difference with which a rejected request verifies"
     [
       "an appended query together with another difference",
       { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}${BODY}`, "base64") } },
-      "something was appended to the receiver URL, which the sender signs; it verifies with encoding `base64` and nothing appended to the receiver URL",
+      "the request URL has text after the receiver URL, and the sender signs the URL; it verifies with encoding `base64` and nothing appended to the receiver URL",
     ],
     [
       "a comma where the relay's parts use a semicolon",
@@ -355,7 +354,7 @@ describe("the cause names the secret of", () => {
     await save(PLAIN, SECRET);
     await save(TIMED, OTHER, "production");
     await send({ headers: { "x-signature": mac(BODY, "hex", "sha256", OTHER) } });
-    expect(await cause()).toBe(says("the secret that production holds under this name"));
+    expect(await cause()).toBe(says("the secret of the relay with this name in production"));
     expect(await cause("production")).toContain("; it verifies with no signatureKey, no timestampKey and signedPayload `{body}`");
   });
 
@@ -433,12 +432,12 @@ describe("the cause claims no more than is known", () => {
     [
       "similar headers are named, never their values",
       { headers: { "x-signatur": "planted", "x-hub-token": "planted" } },
-      "header x-signature is missing; of the headers that came `x-signatur` and `x-hub-token` are named most like it",
+      "header x-signature is missing; the request has headers with a similar name: `x-signatur` and `x-hub-token`",
     ],
     [
       "for a missing timestamp, headers named like a time are similar, and signatures are not",
       { verify: SPLIT, headers: { "x-signature": mac("x"), "x-hub-token": "planted", "x-sent-time": "planted" } },
-      "the timestamp is missing or is not 1 to 13 digits; of the headers that came `x-sent-time` is named most like it",
+      "the timestamp is missing or is not 1 to 13 digits; the request has a header with a similar name: `x-sent-time`",
     ],
     [
       "a header with unusual characters in its name is not named",
@@ -448,7 +447,7 @@ describe("the cause claims no more than is known", () => {
     [
       "a value that is no signature says nothing about the secret",
       { headers: { "x-signature": "planted" } },
-      `${WRONG}; what came in its place does not have the form of a signature; no call has verified here yet`,
+      `${WRONG}; the received value does not have the form of a signature; no call has verified here yet`,
     ],
     [
       "a stale request with an unknown secret is stale, without a claim about clocks",

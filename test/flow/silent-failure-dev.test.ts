@@ -39,7 +39,8 @@ const ROWS: readonly DevFailure[] = [
     name: "header-typo",
     trigger: { verify: { ...PLAIN, header: "x-signture" } },
     post: {},
-    cause: /401 bad_signature · header x-signture is missing; of the headers that came `x-signature`|it verifies with.*x-signature/,
+    cause:
+      /401 bad_signature · header x-signture is missing; the request has a header with a similar name: `x-signature`|it verifies with.*x-signature/,
     unverified: true,
   },
   {

@@ -344,8 +344,8 @@ describe("an apply", () => {
     const { json } = await plan(api, given);
     expect(json.warnings.filter(({ code }: { code: string }) => code === "record_does_not_fit")).toHaveLength(50);
     expect(json.warnings.slice(50)).toEqual([
-      { code: "relays_not_told", field: "relays", message: expect.stringMatching(/^25 more warnings .* by the problems of its relays/) },
-      { code: "relays_not_told", field: "relays", message: expect.stringMatching(/^2 more relays .* were not looked at: a save of each/) },
+      { code: "relays_not_told", field: "relays", message: expect.stringMatching(/^25 more warnings .* the problems of the relays show them/) },
+      { code: "relays_not_told", field: "relays", message: expect.stringMatching(/^2 more relays .* were not checked: save each of them/) },
     ]);
     expect((await sync(api, given)).json.warnings).toEqual(json.warnings);
   });

@@ -56,7 +56,8 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       });
     },
     where: ["log", "problem", "alert"],
-    cause: /the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off/,
+    cause:
+      /the timestamp is 912 seconds old, and at most 300 are allowed; everything else verifies, so the sender's clock or this server's clock is off/,
     hidden: PRIVATE,
   },
   {
@@ -78,7 +79,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await often(stand, () => stand.callSigned(`${stand.server.url}/hooks/${stand.app}/orders${BODY}`, { body: BODY }));
     },
     where: ["log", "problem", "alert"],
-    cause: /it verifies with the receiver URL under the host that the header host names, under http in place of https/,
+    cause: /it verifies with the receiver URL with the host of the header host, with http instead of https/,
     hidden: PRIVATE,
   },
   {
@@ -89,7 +90,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await often(stand, () => stand.callSigned(`${url}${BODY}`, { body: BODY, search: "?utm_source=x" }));
     },
     where: ["log", "problem", "alert"],
-    cause: /something was appended to the receiver URL, which the sender signs; in all else it verifies/,
+    cause: /the request URL has text after the receiver URL, and the sender signs the URL; everything else verifies/,
     hidden: PRIVATE,
   },
   {
@@ -102,7 +103,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await often(stand, () => stand.call({ id: "a", note: PRIVATE }, OTHER_SECRET));
     },
     where: ["log"],
-    cause: /it verifies with the secret that production holds under this name/,
+    cause: /it verifies with the secret of the relay with this name in production/,
     hidden: PRIVATE,
   },
   {
@@ -112,7 +113,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await often(stand, () => stand.callSigned(BODY, { seconds: stand.seconds, body: BODY }));
     },
     where: ["answer", "log", "problem", "alert"],
-    cause: /the relay holds no secret or key yet|checks the sender's public key and none is stored/,
+    cause: /the relay has no secret or key yet|checks the sender's public key and none is stored/,
     hidden: PRIVATE,
   },
   {
@@ -251,7 +252,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
     },
     alone: true,
     where: ["problem", "log"],
-    cause: /unsigned-event rule|The sender does not sign the event itself and the relay acts on it/,
+    cause: /unsigned-event rule|The sender does not sign the event, and the relay acts on people/,
     hidden: PRIVATE,
   },
 ];

@@ -72,7 +72,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       for (let turn = 0; turn < 4; turn++) await stand.pass(15 * MINUTE);
     },
     where: ["log", "problem", "alert"],
-    cause: /The URL answered 500: only 2xx is success/,
+    cause: /The URL answered 500: only a 2xx status is a success/,
   },
   {
     name: "not sold here",
@@ -116,7 +116,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
     name: "mail settings missing",
     stage: (stand) => mailing(stand, { sends: true }),
     where: ["log", "problem", "alert"],
-    cause: /E-mail goes only from a verified sender domain, and this environment has none/,
+    cause: /Mail needs a verified sender domain, and this environment has none/,
   },
   {
     name: "sender domain unverified",
@@ -125,7 +125,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await mailing(stand, { sends: true });
     },
     where: ["log", "problem", "alert"],
-    cause: /E-mail goes only from a verified sender domain, and this environment has none/,
+    cause: /Mail needs a verified sender domain, and this environment has none/,
   },
   {
     name: "changed trigger kind",

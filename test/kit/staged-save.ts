@@ -21,7 +21,7 @@ export const STAGED_SAVES: readonly StagedFailure[] = [
     name: "ghost collection",
     stage: (stand) => stand.save(watching(stand, { collection: "ordrs" })),
     where: ["answer"],
-    cause: /no collection named ordrs in this environment yet, so that no record changes and this relay never runs: did you mean orders\?/,
+    cause: /no collection named ordrs in this environment yet, so no record changes and this relay never runs: did you mean orders\?/,
   },
   {
     name: "`where` of the wrong type",
@@ -30,7 +30,7 @@ export const STAGED_SAVES: readonly StagedFailure[] = [
       await write(stand);
     },
     where: ["answer"],
-    cause: /`trigger\.where\.amount` is a number: it must be text, as the collection orders says, or no record matches/,
+    cause: /`trigger\.where\.amount` is a number: it must be text in the collection orders; otherwise no record matches/,
   },
   {
     name: "a relay's own write",
@@ -41,7 +41,7 @@ export const STAGED_SAVES: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["answer"],
-    cause: /the relay orders writes orders too, and what a relay writes never starts a relay/,
+    cause: /the relay orders writes orders too, and a record that a relay writes never starts a relay/,
   },
   {
     name: "a change of the catalog that breaks a relay",

@@ -134,7 +134,7 @@ test.each([
 ])("%s requires the server's master key, and creates none", async (line, input) => {
   const { code, told } = await run(line, { input, env: {} });
   expect(code).toBe(1);
-  expect(told).toContain("name it in RELAY_MASTER_KEY");
+  expect(told).toContain("set RELAY_MASTER_KEY to the key");
   expect(existsSync(join(dataDir, "master.key"))).toBe(false);
 });
 

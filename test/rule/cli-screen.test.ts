@@ -263,10 +263,10 @@ describe("help", () => {
 });
 
 test("prints an event's outcome on one line, without a period in its middle when a URL answered", () => {
-  const message = "The URL answered 503: only 2xx is success.";
+  const message = "The URL answered 503: only a 2xx status is a success.";
   const failed = { type: "call_url", outcome: "failed", code: "http_error", message, answer: { status: 503, body: "" } };
   const event = { id: "evt_1", state: "queued", reason: "http_error", runs: [{ results: [failed] }] } as never;
   expect(writeOutcome(event)).toBe(
-    "evt_1 is queued (http_error); call_url failed: http_error: The URL answered 503: only 2xx is success: answer 503",
+    "evt_1 is queued (http_error); call_url failed: http_error: The URL answered 503: only a 2xx status is a success: answer 503",
   );
 });

@@ -52,7 +52,7 @@ const REFUSED: Row[] = [
   ["a relay has at most 10 actions", relay({ actions: Array(11).fill(CALL) }), "actions", "has 11 entries"],
   ["an unknown field of the definition is refused by name", { ...relay({}), extra: 1 }, "extra", "not a known field"],
   ["a mistyped field is refused with a suggestion", { name: "paid", triger: HOOKS, actions: [CALL] }, "triger", "`trigger`"],
-  ["$schema is an unknown field too", { ...relay({}), $schema: "x" }, "$schema", "editors find the schema"],
+  ["$schema is an unknown field too", { ...relay({}), $schema: "x" }, "$schema", "editor settings that name the schema"],
   ["an unknown field of a trigger is refused by name", receiver({ extra: 1 }), "trigger.extra", "not a known field"],
   [
     "an unknown field of verify is refused by name",
@@ -61,7 +61,7 @@ const REFUSED: Row[] = [
     "not a known field",
   ],
   ["an unknown field of an action is refused by name", action({ ...CALL, method: "GET" }), "actions.0.method", "not a known field"],
-  ["a definition contains no secret", receiver({ secret: "s" }), "trigger.secret", "secrets never stand in a definition"],
+  ["a definition contains no secret", receiver({ secret: "s" }), "trigger.secret", "a definition contains no secrets"],
   ["the trigger kind is one of three", relay({ trigger: { kind: "recever" } }), "trigger.kind", "did you mean receiver?"],
   ["the trigger kind is a text", relay({ trigger: { kind: 7 } }), "trigger.kind", "is a number"],
   ["the action type is one of ten", action({ type: "send_sms" }), "actions.0.type", "not a known name"],
@@ -127,9 +127,9 @@ const REFUSED: Row[] = [
   ["every is required", relay({ trigger: { kind: "schedule" } }), "trigger.every", "is missing"],
   ["at is HH:MM", relay({ trigger: { ...DAILY, at: "9:00" } }), "trigger.at", "HH:MM"],
   ["at is a time of day", relay({ trigger: { ...DAILY, at: "24:00" } }), "trigger.at", "HH:MM"],
-  ["at pairs only with 1d and 1w", relay({ trigger: { kind: "schedule", every: "12h", at: "09:00" } }), "trigger.at", "pairs only with 1d and 1w"],
+  ["at pairs only with 1d and 1w", relay({ trigger: { kind: "schedule", every: "12h", at: "09:00" } }), "trigger.at", "works only with 1d and 1w"],
   ["on is a lowercase weekday name", relay({ trigger: { kind: "schedule", every: "1w", on: "Monday" } }), "trigger.on", "lowercase weekday"],
-  ["on is used only with 1w", relay({ trigger: { ...DAILY, on: "monday" } }), "trigger.on", "used only with 1w"],
+  ["on is used only with 1w", relay({ trigger: { ...DAILY, on: "monday" } }), "trigger.on", "works only with 1w"],
   ...ACTIONS.filter((type) => type.needsPerson(type.examples[0])).map(
     (type): Row => [
       `${type.type} is refused on a schedule`,
@@ -328,7 +328,7 @@ const SALE = { type: "fulfil_product", product: "lamp", ref: "{{mapped.order}}" 
 
 describe("a definition is accepted with", () => {
   const warned: [title: string, definition: JsonObject, says: string][] = [
-    ["a warning for an action that never has a person", relay({ trigger: { ...HOOKS, map: {} }, actions: [GRANT] }), "the map names none"],
+    ["a warning for an action that never has a person", relay({ trigger: { ...HOOKS, map: {} }, actions: [GRANT] }), "the map names no person"],
     [
       "a warning for a word that the trigger does not offer",
       action({ ...GRANT, reason: "{{record.id}}" }),
@@ -362,20 +362,24 @@ describe("a definition is accepted with", () => {
           { type: "fulfil_product", product: "book" },
         ],
       }),
-      "`actions.1.ref` is absent as in actions.0 too",
+      "`actions.1.ref` is absent, as in actions.0 too",
     ],
     [
       "a warning for two refunds of two products under one ref",
       relay({ actions: ["lamp", "book"].map((product) => ({ ...SALE, type: "refund_product", product })) }),
-      "`actions.1.ref` is the ref of actions.0 too, and a ref belongs to one purchase, so that one of the two is refused on every event",
+      "`actions.1.ref` is the ref of actions.0 too, and a ref belongs to one purchase, so one of the two is refused on every event",
     ],
     [
       "a warning for a refund without a ref",
       action({ type: "refund_product", product: "lamp" }),
-      "`actions.0.ref` is absent, so that the event's own id stands for it, under which nothing was ever fulfilled",
+      "`actions.0.ref` is absent, so the event's own id is used, and no payment was fulfilled under it",
     ],
-    ["a warning for a constant ref of a sale", action({ ...SALE, ref: "order" }), "can name one payment alone"],
-    ["a warning for a constant ref of credits", action({ type: "grant_credits", amount: 1, ref: "welcome" }), "each person gets these credits once"],
+    ["a warning for a constant ref of a sale", action({ ...SALE, ref: "order" }), "can name only one payment"],
+    [
+      "a warning for a constant ref of credits",
+      action({ type: "grant_credits", amount: 1, ref: "welcome" }),
+      "each person gets these credits only once",
+    ],
     ["a warning for an end in the past", action({ ...GRANT, expiresAt: "2026-01-14" }), "is past (2026-01-14)"],
     ...[
       "http://localhost:3000/x",
@@ -389,7 +393,7 @@ describe("a definition is accepted with", () => {
     ].map((url): (typeof warned)[number] => [
       `a warning for ${url}, which a server never calls by default`,
       action({ type: "call_url", url }),
-      "an address that local development alone calls",
+      "an address that only local development calls",
     ]),
   ];
   test.each(warned)("%s", (_title, definition, says) => {

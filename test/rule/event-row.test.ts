@@ -202,7 +202,7 @@ describe("truncation", () => {
     const whole = await showEvent(running, await sendAndDrain("a", { email: "ada@example.com", why: "w".repeat(196) }));
     expect(whole.warnings).toEqual([]);
     const cut = await showEvent(running, await sendAndDrain("b", { email: "ada@example.com", why: "w".repeat(197) }));
-    expect(cut.warnings).toEqual(["reason was cut: filled in it has more than 200 characters, so its beginning was kept."]);
+    expect(cut.warnings).toEqual(["reason was cut to 200 characters: with its {{paths}} filled in it is longer."]);
     expect(await running.rows("SELECT max(length(reason)) AS chars FROM credit")).toEqual([{ chars: 207 }]);
   });
 });

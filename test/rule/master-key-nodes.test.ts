@@ -22,6 +22,6 @@ test.each([
   for (const reason of refused)
     expect(reason).toMatchObject({
       code: "invalid_input",
-      message: expect.stringContaining("is not the master key that this database's secrets were sealed under"),
+      message: expect.stringContaining("is not the master key of this database"),
     });
 });

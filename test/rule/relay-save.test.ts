@@ -159,7 +159,7 @@ describe("saving a definition", () => {
     await kit.create(schedule("fixed"), { origin: { kind: "file", synced: true } });
     const refusal = await refusalOf(() => kit.update("fixed", receiver("fixed"), 1));
     expect([refusal.code, refusal.status]).toEqual(["trigger_kind_fixed", 409]);
-    expect(refusal.message).toMatch(/rename the relay.*prune it in development/);
+    expect(refusal.message).toMatch(/rename the relay.*relay sync --prune in development/);
     expect((await kit.update("fixed", schedule("fixed", [CALL], { at: "10:00" }), 1)).relay.version).toBe(2);
   });
 
@@ -290,8 +290,8 @@ describe("a save's warnings", () => {
     );
     const data = { title: "{{mapped.event_id}}", titel: "x" };
     expect(await saveOf([{ type: "write_record", collection: "notes", data }], "noting")).toEqual([
-      "`actions.0.data.titel` is not a field of the collection notes: remove it or add the field to the collection, or every event ends dead.",
-      "`actions.0.data` leaves out size, which the collection notes requires: fill it, or every event ends dead.",
+      "`actions.0.data.titel` is not a field of the collection notes: remove it or add the field to the collection, or every event becomes dead.",
+      "`actions.0.data` leaves out size, which the collection notes requires: fill it, or every event becomes dead.",
     ]);
   });
 

@@ -45,14 +45,14 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
       [
         "reference_missing",
         "trigger.collection",
-        /no collection named ordrs in .* yet, so that no record changes and this relay never runs: did you mean orders\?/,
+        /no collection named ordrs in .* yet, so no record changes and this relay never runs: did you mean orders\?/,
       ],
     ],
   ],
   [
     "a field that the collection lacks",
     watching({ where: { statsu: "paid" } }),
-    [["where_never_matches", "trigger.where.statsu", /is not a field of the collection orders.*: perhaps status was meant\./]],
+    [["where_never_matches", "trigger.where.statsu", /is not a field of the collection orders.*: perhaps you meant status\./]],
   ],
   [
     "a field with no near name",
@@ -62,7 +62,7 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
   [
     "a text for a number field",
     watching({ where: { total: "4" } }),
-    [["where_never_matches", "trigger.where.total", /is text: it must be a number, as the collection orders says, or no record matches/]],
+    [["where_never_matches", "trigger.where.total", /is text: it must be a number in the collection orders; otherwise no record matches/]],
   ],
   [
     "a number for a text field",
@@ -92,14 +92,14 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
       [
         "path_names_nothing",
         "actions.1.data.status",
-        /holds "\{\{record\.data\.statsu\}\}", which renders empty: statsu is not a field of the collection orders: perhaps status was meant\./,
+        /contains "\{\{record\.data\.statsu\}\}", which resolves to nothing: statsu is not a field of the collection orders: perhaps you meant status\./,
       ],
     ],
   ],
   [
     "a template below a scalar field",
     watching({}, { status: "{{record.data.total.amount}}" }),
-    [["path_names_nothing", "actions.1.data.status", /total is a number field of the collection orders, with nothing below it/]],
+    [["path_names_nothing", "actions.1.data.status", /total is a number field of the collection orders and has no fields below it/]],
   ],
   [
     "a template on a field of the previous record, which renders",
@@ -109,12 +109,12 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
   [
     "a template on a field of the previous record that the collection lacks",
     watching({ on: ["updated"] }, { status: "{{previous.data.statsu}}" }),
-    [["path_names_nothing", "actions.1.data.status", /which renders empty: statsu is not a field of the collection orders/]],
+    [["path_names_nothing", "actions.1.data.status", /which resolves to nothing: statsu is not a field of the collection orders/]],
   ],
   [
     "a template on the previous record of a relay that fires only on created",
     watching({}, { status: "{{previous.data.status}}" }),
-    [["path_names_nothing", "actions.1.data.status", /which renders empty: a record that is created has no earlier state/]],
+    [["path_names_nothing", "actions.1.data.status", /which resolves to nothing: a created record has no earlier state/]],
   ],
   [
     "a collection with a similar name to the one that is written",
@@ -181,8 +181,18 @@ describe("a save, the API's validate and the command find each warning", () => {
       },
     };
     const sides: [string, string, string, RegExp][] = [
-      ["watcher", "relay_write_unseen", "trigger.collection", /the relay writer writes orders too, and what a relay writes never starts a relay/],
-      ["writer", "relay_write_unseen", "actions.0.collection", /the relay watcher watches orders, but what a relay writes never starts a relay/],
+      [
+        "watcher",
+        "relay_write_unseen",
+        "trigger.collection",
+        /the relay writer writes orders too, and a record that a relay writes never starts a relay/,
+      ],
+      [
+        "writer",
+        "relay_write_unseen",
+        "actions.0.collection",
+        /the relay watcher watches orders, but a record that a relay writes never starts a relay/,
+      ],
     ];
     for (const definition of Object.values(definitions)) await service.api("POST", "/relays", { definition });
     const files = Object.fromEntries(Object.entries(definitions).map(([name, one]) => [`relays/${name}.json`, one]));
@@ -241,7 +251,7 @@ describe("two relays that sell different things on the same requests", () => {
             {
               code: "sales_overlap",
               field: "trigger.when",
-              message: expect.stringMatching(`the relay ${name} sells ${name}, and one payment may match both`),
+              message: expect.stringMatching(`the relay ${name} sells ${name}, and one payment can match both`),
             },
           ]
         : [];
@@ -408,7 +418,7 @@ describe("a change of the catalog", () => {
     expect(warnings.at(-1)).toEqual({
       code: "relays_not_told",
       field: "relays",
-      message: expect.stringMatching(/^6 more relays name what was changed/),
+      message: expect.stringMatching(/^6 more relays use what was changed/),
     });
     // None of the relays names an access slug.
     expect((await service.api("PUT", "/access", { items: [{ slug: "gold" }] })).body.warnings).toEqual([]);

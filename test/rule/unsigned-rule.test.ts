@@ -106,11 +106,11 @@ describe("the opt-in", () => {
     const checked = checkDefinition(relay({ trust: true, map: { person_email: "email" }, actions: [CREDITS] }));
     const warnings = "warnings" in checked ? checked.warnings : [];
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]?.message).toContain("run grant_credits with values of their own and create people by address");
+    expect(warnings[0]?.message).toContain("run grant_credits with forged values and create people by address");
     expect(warnings[0]?.message).not.toContain("\n");
   });
   test("warns even if the relay does not act yet", () => {
-    expect(unsignedWarning(relay({ trust: true }))?.message).toContain("whatever is added to it later");
+    expect(unsignedWarning(relay({ trust: true }))?.message).toContain("any action that is added later");
   });
   test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])(
     "is refused on a sender that signs the event: %j",
@@ -166,7 +166,7 @@ describe("a sender that signs only some values of the body", () => {
   test("accepts the opt-in with its warning, and only if it trusts unsigned values", () => {
     const trusting = relay({ verify: ADYEN, map: address, trust: true, actions: [CREDITS] });
     expect(listFields(trusting)).toEqual([]);
-    expect(unsignedWarning(trusting)?.message).toContain("the sender signs a part of its events alone");
+    expect(unsignedWarning(trusting)?.message).toContain("the sender signs only a part of its events");
     expect(unsignedWarning(relay({ verify: ADYEN, map: signed, trust: true, actions: [mail("{{event.live}}")] }))).not.toBeNull();
     expect(listFields(relay({ verify: ADYEN, map: signed, trust: true, actions: [CREDITS] }))).toEqual(["trigger.trustUnsignedEvents"]);
   });

@@ -345,7 +345,7 @@ describe("the cause of a refusal names what must change", () => {
     const signature = mac(secret, `POST${RECEIVER_URL.replace("https", "http")}${body}${NOW_MS}`);
     const headers = { "x-hubspot-signature-v3": signature, "x-hubspot-request-timestamp": String(NOW_MS) };
     expect(await find({ scheme: "hubspot" }, { headers, body }, secret)).toMatchObject({
-      changes: ["the receiver URL under http in place of https"],
+      changes: ["the receiver URL with http instead of https"],
     });
   });
   test("adyen: the previous key, and the key's text instead of its bytes", async () => {
@@ -353,7 +353,7 @@ describe("the cause of a refusal names what must change", () => {
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody() }, HEX_KEY, { called })).toMatchObject({ changes: [called] });
     const text = Buffer.from(HEX_KEY.toLowerCase()).toString("hex");
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody({}, text) }, HEX_KEY)).toMatchObject({
-      changes: ["the secret as it is, without decoding it"],
+      changes: ["the secret used directly, without decoding it"],
     });
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody({}, "ab".repeat(20)) }, HEX_KEY)).toMatchObject({
       changes: null,

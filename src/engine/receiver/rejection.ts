@@ -33,7 +33,7 @@ const CLOSED_CAUSES: Readonly<Record<ClosedReason, string>> = {
   relay_unsigned_event: "the relay breaks the unsigned-event rule, so it refuses every call",
   relay_key_as_secret: "the relay's recipe checks a shared secret but a key is stored",
   unreadable: "the stored relay cannot be opened; the server's log says why",
-  no_secret: "the relay holds no secret or key yet",
+  no_secret: "the relay has no secret or key yet",
 };
 
 /** Explains to the owner why the relay did not verify a request. `verdict` is null where the relay verifies nothing. */

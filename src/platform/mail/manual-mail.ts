@@ -167,7 +167,7 @@ async function requireSender(
   if (environment === null || !readMailSettings(environment).sends) {
     throw new Refusal(
       "mail_not_possible",
-      "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
+      "Sending mail is turned off in the settings: turn it on with relay settings set mail.sends on.",
     );
   }
   const verified = await findSenderAddress(tx, environmentId, kind);
@@ -175,7 +175,7 @@ async function requireSender(
   if (local) return `${kind}@localhost`;
   throw new Refusal(
     "mail_not_possible",
-    "E-mail goes only from a verified sender domain, and this environment has none: set one with relay domain set, then relay domain verify.",
+    "Mail needs a verified sender domain, and this environment has none: set one with relay domain set, then run relay domain verify.",
   );
 }
 

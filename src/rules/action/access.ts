@@ -29,7 +29,7 @@ import {
 const granting = defineActionShape(
   "grant_access",
   "Grant access",
-  "Gives the person the event is about an entitlement, for a while or for good.",
+  "Grants the event's person an entitlement, for a limited time or permanently.",
   {
     entitlement: entitlementShape,
     expiresAt: Type.Optional(expiresAtShape),
@@ -102,7 +102,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
 const revoking = defineActionShape(
   "revoke_access",
   "Revoke access",
-  "Ends every live grant of an entitlement that the person got before the event arrived.",
+  "Ends every active grant of an entitlement that the person received before the event arrived.",
   {
     entitlement: entitlementShape,
   },
@@ -150,9 +150,9 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
 function formatRevoked(ended: number, remaining: number): string | null {
   if (remaining > 0) {
     const did = ended === 0 ? "No grant ended" : `${ended} ended`;
-    return `${did}, and the person keeps ${remaining === 1 ? "1 grant" : `${remaining} grants`} that came after this event arrived: access goes by the order of arrival.`;
+    return `${did}, and the person keeps ${remaining === 1 ? "1 grant" : `${remaining} grants`} that came after this event arrived: access follows the order of arrival.`;
   }
-  return ended === 0 ? "The person held no live grant of it, so nothing changed." : null;
+  return ended === 0 ? "The person had no active grant of it, so nothing changed." : null;
 }
 
 /** Finds the person and the entitlement, or the failure. */

@@ -18,7 +18,7 @@ const shape = Type.Object(
     url: Type.String({
       minLength: 1,
       maxLength: MAX_CALL_URL_CHARS,
-      description: "The https address the signed notice is posted to.",
+      description: "The https URL that receives the signed notice.",
       expects: `an https address of 1 to ${MAX_CALL_URL_CHARS.toLocaleString("en")} characters`,
     }),
   },
@@ -103,11 +103,11 @@ function evaluateCall(sent: CallOutcome): ActionOutcome {
   const failure = isRedirect
     ? failForNow(
         "redirect",
-        `The URL answered with a redirect (${sent.status}), which is never followed: name the final address in url.`,
+        `The URL answered with a redirect (${sent.status}), and redirects are not followed: set url to the final address.`,
       )
-    : failForNow("http_error", `The URL answered ${sent.status}: only 2xx is success.`);
+    : failForNow("http_error", `The URL answered ${sent.status}: only a 2xx status is a success.`);
   return { ...failure, ...exchange };
 }
 
 const NO_SIGNING_SECRET =
-  "The relay has no signing secret, so the call cannot be signed: make one with relay relays rotate-secret <name> --signing or on the relay's page, then replay.";
+  "The relay has no signing secret, so the call cannot be signed: create one with relay relays rotate-secret <name> --signing or on the relay's page, then replay.";

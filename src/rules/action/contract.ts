@@ -195,7 +195,7 @@ export async function findActingPerson(
   if (person === null) {
     const failure = failForNow(
       "person_not_found",
-      "The event has no person, or the person was erased since.",
+      "The event has no person, or the person was erased later.",
     );
     return { person: null, failure };
   }

@@ -35,26 +35,27 @@ import { defineActionShape } from "./shape.ts";
 
 const words = defineActionShape(
   "email_person",
-  "E-mail the person",
-  "Sends the person the event is about a plain-text e-mail.",
+  "Email the person",
+  "Sends a plain-text email to the event's person.",
   {
     subject: Type.String({
       minLength: 1,
       maxLength: MAX_SUBJECT_CHARS,
-      description: "The subject, one line; {{paths}} are filled in.",
+      description: "The subject, on one line; {{paths}} are filled in.",
       expects: `a text of 1 to ${MAX_SUBJECT_CHARS} characters`,
       templated: true,
     }),
     text: Type.String({
       minLength: 1,
       maxLength: MAX_EMAIL_TEXT_CHARS,
-      description: "The text, sent as plain text; {{paths}} are filled in.",
+      description: "The text of the mail, as plain text; {{paths}} are filled in.",
       expects: `a text of 1 to 10,000 characters`,
       templated: true,
     }),
     kind: Type.Optional(
       Type.Union([Type.Literal("event"), Type.Literal("account")], {
-        description: "Which of the sender domain's words it goes from; event when absent.",
+        description:
+          "The sender address: the domain's event address or its account address; event when absent.",
         expects: '"event" or "account"',
       }),
     ),
@@ -100,7 +101,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     if (environment === null || !readMailSettings(environment).sends) {
       return failForNow(
         "sends_off",
-        "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
+        "Sending mail is turned off in the settings: turn it on with relay settings set mail.sends on.",
       );
     }
     const kind = action.kind ?? "event";
@@ -111,7 +112,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     const verified = await findSenderAddress(tx, run.environmentId, kind);
     if (verified === null && !run.local) {
       const message =
-        "E-mail goes only from a verified sender domain, and this environment has none: set one with relay domain set, then relay domain verify.";
+        "Mail needs a verified sender domain, and this environment has none: set one with relay domain set, then run relay domain verify.";
       return { ...failForNow("sender_domain_required", message), alone: true };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
@@ -149,7 +150,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       case "sent":
         return { outcome: "done", after };
       case "mailbox":
-        return { outcome: "done", message: "Kept in the mailbox: local development sends nothing.", after };
+        return { outcome: "done", message: "Stored in the mailbox: local development sends no mail.", after };
       case "unknown":
         await notifyUnknownMail(tx, run);
         return { outcome: "done", message: `${MAY_HAVE_BEEN_SENT} ${sent.message}`, after };
@@ -187,7 +188,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 };
 
 const UNSUBSCRIBED =
-  "The person wants no mail of kind event: they stopped it, and an owner can allow it again on the dashboard's Mail page.";
+  "The person unsubscribed from mail of kind event: an owner can allow it again on the dashboard's Mail page.";
 
 function notifyUnknownMail(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
   return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });

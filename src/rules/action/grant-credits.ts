@@ -13,12 +13,12 @@ import { defineActionShape, reasonShape, refShape, renderReason } from "./shape.
 const words = defineActionShape(
   "grant_credits",
   "Grant credits",
-  "Adds credits to the balance of the person the event is about.",
+  "Adds credits to the balance of the event's person.",
   {
     amount: Type.Integer({
       minimum: MIN_CREDITS,
       maximum: MAX_CREDITS,
-      description: "How many credits are added.",
+      description: "The number of credits to add.",
       expects: `an integer from ${MIN_CREDITS} to ${MAX_CREDITS.toLocaleString("en")}`,
     }),
     reason: Type.Optional(reasonShape),
@@ -58,7 +58,7 @@ export const grantCredits: DatabaseAction<GrantCredits> = {
     const onceKey = action.ref === undefined ? null : `ref:${target.ref}`;
     const first = await findCreditByKey(tx, person.id, onceKey);
     if (first !== null) {
-      const message = "Credits were added under this ref before, so none were added again.";
+      const message = "This ref already added credits, so no credits were added again.";
       return { outcome: "skipped", message, after: { line: first.id, amount: first.amount } };
     }
     const reason = renderReason(action.reason, run);

@@ -72,7 +72,7 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
 export const fulfilProduct = makeSaleAction({
   type: "fulfil_product",
   item: "product",
-  title: "Fulfil a product",
+  title: "Fulfill a product",
   effect: "gives",
   description: "Grants the product's key and credits to the person and writes the receipt.",
   examples: [
@@ -88,7 +88,7 @@ export const refundProduct = makeSaleAction({
   item: "product",
   title: "Refund a product",
   effect: "takes",
-  description: "Takes back what fulfil_product granted under the same ref.",
+  description: "Revokes what fulfil_product granted under the same ref.",
   examples: [
     { type: "refund_product", product: "lamp" },
     { type: "refund_product", product: "lamp", ref: "{{mapped.payment_id}}" },

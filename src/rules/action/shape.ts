@@ -35,7 +35,7 @@ export function catalogNameShape(what: "collection" | "product" | "plan") {
 /** A plan or product name, or `access:<slug>`; never a template. */
 export const entitlementShape = Type.String({
   pattern: ENTITLEMENT_NAME.source,
-  description: "What is granted or taken: a plan name, a product name, or access:<slug>.",
+  description: "The entitlement to grant or revoke: a plan name, a product name, or access:<slug>.",
   expects: "a plan name, a product name, or access:<slug> (lowercase letters, digits, hyphens, underscores)",
   names: "entitlement",
 });
@@ -44,7 +44,7 @@ export const entitlementShape = Type.String({
 export const reasonShape = Type.String({
   minLength: 1,
   maxLength: MAX_REASON_CHARS,
-  description: "Why, in words; {{paths}} are filled in.",
+  description: "The reason, as text; {{paths}} are filled in.",
   expects: `a text of 1 to ${MAX_REASON_CHARS} characters`,
   templated: true,
 });
@@ -58,9 +58,7 @@ export function renderReason(
   const full = cutToLine(render(reason), Number.POSITIVE_INFINITY);
   const line = cutToLine(full, MAX_REASON_CHARS);
   if (line !== full)
-    warn(
-      `reason was cut: filled in it has more than ${MAX_REASON_CHARS} characters, so its beginning was kept.`,
-    );
+    warn(`reason was cut to ${MAX_REASON_CHARS} characters: with its {{paths}} filled in it is longer.`);
   return line;
 }
 
@@ -77,7 +75,7 @@ export const refShape = Type.String({
 /** The end of a grant: a duration (`30d`, `12h`, `2w`) from the moment the action runs, or an ISO date. */
 export const expiresAtShape = Type.String({
   maxLength: 40,
-  description: 'When it ends: "30d", "12h", "2w" from the moment it is granted, or an ISO date.',
+  description: 'The end of the grant: "30d", "12h" or "2w" after the grant begins, or an ISO date.',
   expects: 'a duration such as "30d", "12h" or "2w", or an ISO date such as "2030-01-31"',
 });
 

@@ -53,7 +53,7 @@ export async function trackCatalogEdit<Result>(
   }
   reported.push(...limitWarnings(warnings));
   if (naming.more > 0)
-    reported.push(makeUncheckedWarning(naming.more, `more relays name what was changed and ${NOT_CHECKED}`));
+    reported.push(makeUncheckedWarning(naming.more, `more relays use what was changed and ${NOT_CHECKED}`));
   return { result, warnings: reported };
 }
 
@@ -63,12 +63,12 @@ const MAX_RELAYS = 25;
 /** The most warnings of relays in one answer, which says how many more there are. */
 const MAX_WARNINGS = 50;
 
-const NOT_CHECKED = "were not looked at: a save of each tells what it does not fit";
+const NOT_CHECKED = "were not checked: save each of them to see its warnings";
 
 function limitWarnings(warnings: readonly Warning[]): Warning[] {
   const reported = warnings.slice(0, MAX_WARNINGS);
   const more = warnings.length - reported.length;
-  const what = "more warnings of this change are told by the problems of its relays, once it is made";
+  const what = "more warnings of this change exist: after the change, the problems of the relays show them";
   return more > 0 ? [...reported, makeUncheckedWarning(more, what)] : reported;
 }
 
@@ -134,7 +134,7 @@ export async function recheckMisfits(tx: Writer, edited: Edited, before: Misfits
     reported.push(
       makeUncheckedWarning(
         before.more,
-        `more relays stand beside this change of the catalog and ${NOT_CHECKED}`,
+        `more relays may be affected by this change of the catalog and ${NOT_CHECKED}`,
       ),
     );
   return reported;

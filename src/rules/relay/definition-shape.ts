@@ -29,7 +29,7 @@ export interface ActionDefinition {
 const triggerShape = Type.Union(
   TRIGGERS.map((trigger): TSchema => trigger.shape),
   {
-    description: "What the relay waits for: exactly one trigger.",
+    description: "The event that the relay waits for: exactly one trigger.",
     expects: `one trigger object, such as { "kind": "schedule", "every": "1d" }`,
     discriminator: "kind",
   },
@@ -38,7 +38,7 @@ const triggerShape = Type.Union(
 const actionShape = Type.Union(
   ACTIONS.map((action): TSchema => action.shape),
   {
-    description: "One thing that the relay does.",
+    description: "One step that the relay runs.",
     expects: `an action object, such as { "type": "call_url", "url": "https://example.com/notice" }`,
     discriminator: "type",
   },
@@ -49,14 +49,14 @@ export const definitionShape = Type.Object(
     name: Type.String({
       pattern: RELAY_NAME.source,
       description:
-        "The relay's name: its file's name and the last segment of its receiver URL; fixed once created.",
+        "The relay's name, which is also the name of its file and the last segment of its receiver URL. It cannot change later.",
       expects: "2 to 63 characters, lowercase letters, digits and hyphens, starting with a letter",
     }),
     trigger: triggerShape,
     actions: Type.Array(actionShape, {
       minItems: 1,
       maxItems: MAX_ACTIONS_PER_RELAY,
-      description: "What the relay does, in order; a failure stops the rest.",
+      description: "The actions that the relay runs, in order; a failure stops the rest.",
       expects: `a list of 1 to ${MAX_ACTIONS_PER_RELAY} actions, run in order`,
     }),
   },
@@ -65,9 +65,9 @@ export const definitionShape = Type.Object(
     description: "A relay: when the trigger happens, run the actions in order.",
     expects: "a JSON object with name, trigger and actions",
     strangers: {
-      $schema: "remove it; editors find the schema through their settings, which `relay init` writes",
+      $schema: "remove it; `relay init` writes editor settings that name the schema",
       secret:
-        "remove it, because secrets never stand in a definition; set it with relay relays set-secret or on the relay's page",
+        "remove it, because a definition contains no secrets; set it with relay relays set-secret or on the relay's page",
       triggers: "name it `trigger`; a relay has exactly one",
       action: "name it `actions` and make it a list",
       when: "move it into `trigger`",

@@ -139,7 +139,7 @@ function rejectReservedName(field: string): Problem {
   const place = joinField(field, RESERVED_NAME);
   return {
     field: place,
-    message: `\`${place}\` is a name that no object may have here: choose another name.`,
+    message: `\`${place}\` is a reserved name: choose another name.`,
   };
 }
 
@@ -246,27 +246,27 @@ function warnRef(actions: readonly ActionDefinition[], index: number): Warning[]
   if (typeof ref === "string" && !hasTemplate(ref)) {
     const what =
       type === "grant_credits"
-        ? "each person gets these credits once, whatever else they pay"
-        : "it can name one payment alone, and every other one is refused";
+        ? "each person gets these credits only once, for all their payments"
+        : "it can name only one payment, and every other payment is refused";
     return warn(
       "ref_not_unique",
       field,
-      `is the same for every event, so that ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
+      `is the same for every event, so ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
     );
   }
   const refunds = type === "refund_product";
   if (refunds && ref === undefined) {
-    const why = `is absent, so that the event's own id stands for it, under which nothing was ever fulfilled: write the ref that the payment was fulfilled under, such as {{mapped.payment_id}}.`;
+    const why = `is absent, so the event's own id is used, and no payment was fulfilled under it: write the ref of the fulfilled payment, such as {{mapped.payment_id}}.`;
     return warn("ref_of_nothing", field, why);
   }
   if (!refunds && !sells(action)) return [];
   const earlier = actions.findIndex((one) => (refunds ? one.type === type : sells(one)) && one.ref === ref);
   if (earlier === index || (refunds && actions[earlier]?.product === action.product)) return [];
-  const what = ref === undefined ? "is absent as in" : "is the ref of";
+  const what = ref === undefined ? "is absent, as in" : "is the ref of";
   const so = refunds
-    ? "one of the two is refused on every event and nothing after it runs: make a relay for each product, told apart by `when`"
+    ? "one of the two is refused on every event and no later action runs: create a relay for each product and distinguish them by `when`"
     : `the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}"`;
-  const why = `${what} actions.${earlier} too, and a ref belongs to one purchase, so that ${so}.`;
+  const why = `${what} actions.${earlier} too, and a ref belongs to one purchase, so ${so}.`;
   return warn("ref_not_unique", field, why);
 }
 
@@ -277,7 +277,7 @@ function warnExpiry({ expiresAt }: ActionDefinition, index: number, nowMs: numbe
   return warn(
     "expiry_past",
     `actions.${index}.expiresAt`,
-    `is past (${expiresAt}), so that every grant ends before it begins: write a later date, or a duration such as "30d".`,
+    `is past (${expiresAt}), so every grant ends before it begins: write a later date, or a duration such as "30d".`,
   );
 }
 
@@ -286,7 +286,7 @@ function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
   return warn(
     "url_local",
     `actions.${index}.url`,
-    `is an address that local development alone calls; a server refuses it on every event: name a public https address before the relay goes there, or have the operator allow a private name.`,
+    `is an address that only local development calls; a server refuses it on every event. Set a public https address before you move the relay to a server, or ask the operator to allow a private name.`,
   );
 }
 
@@ -299,7 +299,7 @@ export function warnOwnHost(definition: Definition, baseUrl: string): Warning[] 
       ? warn(
           "own_host",
           `actions.${index}.url`,
-          `is this service's own host, which refuses it on every event: name a server of yours.`,
+          `is this service's own host, and the service refuses to call itself on every event: set the address of your server.`,
         )
       : [],
   );
@@ -310,7 +310,7 @@ function warnPerson(trigger: Trigger, action: ActionDefinition, index: number): 
   return warn(
     "person_never_found",
     `actions.${index}`,
-    `(${action.type}) acts on the event's person, but the map names none, so that every event fails: map person_email, person_id or person_token.`,
+    `(${action.type}) acts on the event's person, but the map names no person, so every event fails: map person_email, person_id or person_token.`,
   );
 }
 
@@ -318,7 +318,7 @@ function warnPaths(trigger: Trigger, action: ActionDefinition, field: string): W
   return listTemplateUses(action, field).flatMap((use): Warning[] => {
     const fault = findFault(trigger, use.path);
     if (fault === null) return [];
-    const message = `\`${use.field}\` holds ${showText(`{{${use.path}}}`)}, which renders empty: ${fault}.`;
+    const message = `\`${use.field}\` contains ${showText(`{{${use.path}}}`)}, which resolves to nothing: ${fault}.`;
     return [{ code: "path_names_nothing", field: use.field, message }];
   });
 }
@@ -330,7 +330,7 @@ function findFault(trigger: Trigger, path: string): string | null {
   if (!roots.includes(root)) return `a ${trigger.kind} offers ${showNames(roots)}`;
   if (root === "person" && !canHavePerson(trigger)) return "the map names no person";
   if (root === "previous" && trigger.kind === "data_change" && trigger.on.every((on) => on === "created"))
-    return "a record that is created has no earlier state, and trigger.on names no other change";
+    return "a created record has no earlier state, and trigger.on names no other change";
   if (name === undefined) return null;
   const known =
     root === "mapped" && trigger.kind === "receiver" ? Object.keys(trigger.map) : TEMPLATE_NAMES[root];

@@ -56,10 +56,10 @@ function openRelaySecrets(sealer: Sealer, relay: SecretOwner, row: SecretRow): K
     return text === null ? [] : [{ text, isPublicKey, label }];
   };
   if (row.id === relay.id)
-    return [...open(row.secret, null), ...open(row.previousSecret, `the ${noun} before the present one`)];
+    return [...open(row.secret, null), ...open(row.previousSecret, `the ${noun} before the current one`)];
   if (row.environmentId === relay.environmentId)
     return open(row.secret, `the ${noun} of the relay ${row.name}`);
-  return open(row.secret, `the ${noun} that ${row.environmentName} holds under this name`);
+  return open(row.secret, `the ${noun} of the relay with this name in ${row.environmentName}`);
 }
 
 function openProcessorSecret(sealer: Sealer, relay: SecretOwner, row: ProcessorRow): KnownSecret[] {

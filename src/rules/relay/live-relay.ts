@@ -200,7 +200,7 @@ export class LiveRelays {
 export function openActions(actions: readonly ActionDefinition[]): LiveAction[] {
   return actions.map((action) => {
     const bound = bindAction(action);
-    if (bound === null) throw new Error(`This version knows no action ${action.type}.`);
+    if (bound === null) throw new Error(`This version does not know the action ${action.type}.`);
     return { ...bound, fingerprint: fingerprintOf(writeCanonicalJson(action)) };
   });
 }

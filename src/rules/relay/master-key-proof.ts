@@ -95,8 +95,8 @@ export async function requireMasterKey(
     throw new Refusal(
       "invalid_input",
       found === null
-        ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
-        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it; and where this is another installation, give it a database of its own.`,
+        ? `${file} is missing, and it is needed to open the secrets of this database: restore the key file from its backup, or set RELAY_MASTER_KEY to the key.`
+        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key of this database, so its secrets cannot be opened: restore the key that belongs to this database. If this is another installation, give it its own database.`,
     );
   }
   return found;

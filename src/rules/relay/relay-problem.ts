@@ -116,8 +116,10 @@ async function makeMissingCollectionWarning(lookup: CatalogLookup, name: string)
   const field = "trigger.collection";
   const near = findNearestName(name, await lookup.listCollections());
   const todo =
-    near === null ? `${lookup.make}, or name one that exists` : `did you mean ${near}? Else ${lookup.make}`;
-  const message = `\`${field}\`: there is no collection named ${name} ${lookup.place} yet, so that no record changes and this relay never runs: ${todo}.`;
+    near === null
+      ? `${lookup.make}, or name one that exists`
+      : `did you mean ${near}? Otherwise ${lookup.make}`;
+  const message = `\`${field}\`: there is no collection named ${name} ${lookup.place} yet, so no record changes and this relay never runs: ${todo}.`;
   return { code: "reference_missing", field, message };
 }
 
@@ -133,13 +135,13 @@ function listFilterWarnings(
     const rule = fields.get(key);
     if (rule === undefined) {
       return warn(
-        `is not a field of the collection ${name}, so that no record matches and this relay never runs: ${formatNearest(key, fields)}.`,
+        `is not a field of the collection ${name}, so no record matches and this relay never runs: ${formatNearest(key, fields)}.`,
       );
     }
     const refused = checkFieldValue(rule, wanted);
     if (refused === null) return [];
     return warn(
-      `${refused}, as the collection ${name} says, or no record matches and this relay never runs.`,
+      `${refused} in the collection ${name}; otherwise no record matches and this relay never runs.`,
     );
   });
 }
@@ -150,21 +152,21 @@ function listFieldWarnings({ actions }: Definition, { name, fields }: Collection
     const [root, part, key, below] = path.split(".");
     if ((root !== "record" && root !== "previous") || part !== "data" || key === undefined) return [];
     const rule = fields.get(key);
-    const start = `\`${field}\` holds ${showText(`{{${path}}}`)}, which renders empty`;
+    const start = `\`${field}\` contains ${showText(`{{${path}}}`)}, which resolves to nothing`;
     const warn = (why: string): Warning[] => [
       { code: "path_names_nothing", field, message: `${start}: ${why}.` },
     ];
     if (rule === undefined)
       return warn(`${key} is not a field of the collection ${name}: ${formatNearest(key, fields)}`);
     if (below === undefined || rule.type === "json") return [];
-    return warn(`${key} is a ${rule.type} field of the collection ${name}, with nothing below it`);
+    return warn(`${key} is a ${rule.type} field of the collection ${name} and has no fields below it`);
   });
 }
 
 function formatNearest(key: string, fields: CollectionDefinition["fields"]): string {
   const names = [...fields.keys()];
   const near = findNearestName(key, names);
-  if (near !== null) return `perhaps ${near} was meant`;
+  if (near !== null) return `perhaps you meant ${near}`;
   return names.length === 0 ? "it has none" : `it has ${showNames(names)}`;
 }
 
@@ -185,7 +187,7 @@ async function listWatcherWarnings(
       warnings.push(
         makeUnseenWarning(
           "trigger.collection",
-          `${what} ${trigger.collection} too, and what a relay writes never starts a relay: ${whose} records are not seen here, so put these actions there as well.`,
+          `${what} ${trigger.collection} too, and a record that a relay writes never starts a relay: this relay does not see ${whose} records, so add these actions there as well.`,
         ),
       );
     }
@@ -200,7 +202,7 @@ async function listWatcherWarnings(
     warnings.push(
       makeUnseenWarning(
         `actions.${index}.collection`,
-        `${what} ${collection}, but what a relay writes never starts a relay: add what should follow to this relay's actions.`,
+        `${what} ${collection}, but a record that a relay writes never starts a relay: add the actions that should follow to this relay.`,
       ),
     );
   }
@@ -249,14 +251,14 @@ export function listRelayProblems(
     problems.push({
       code: "relay_unsigned_event",
       message:
-        "The sender does not sign the event itself and the relay acts on it, so every event is refused: remove those actions (and person_email from the map), or set trigger.trustUnsignedEvents if you accept that.",
+        "The sender does not sign the event, and the relay acts on people, so every event is refused. Remove those actions and person_email from the map, or set trigger.trustUnsignedEvents to accept the risk.",
     });
   }
   if (holdsKeyAsSecret(definition, secretKind, secretText)) {
     problems.push({
       code: "relay_key_as_secret",
       message:
-        "The recipe checks a shared secret but a key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
+        "The recipe checks a shared secret but a public key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
     });
   }
   return problems;

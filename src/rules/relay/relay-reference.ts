@@ -139,10 +139,10 @@ export async function listMissingWarnings(lookup: CatalogLookup, definition: Def
     if (!(await exists(lookup, reference))) {
       const near = kind === "collection" ? findNearestName(name, await lookup.listCollections()) : null;
       const meant = near === null ? "" : ` (did you mean ${near}?)`;
-      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.make} before the first event, which ends dead without it.`;
+      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.make} before the first event, or that event becomes dead.`;
       warnings.push({ code: "reference_missing", field, message });
     } else if (sells && (await findSeller(lookup, reference)) !== definition.name) {
-      const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, which ends dead without it.`;
+      const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, or that event becomes dead.`;
       warnings.push({ code: "not_sold_here", field, message });
     }
   }
@@ -161,7 +161,7 @@ export async function listSoldThroughWarnings(
     const sql = `SELECT name FROM ${kind} WHERE environment_id = ?1
       AND sold_through ->> '$.kind' = 'relay' AND sold_through ->> '$.relay' = ?2 ORDER BY name LIMIT ${MAX_NAMES}`;
     for (const { name } of await tx.all<{ name: string }>(sql, environmentId, relay)) {
-      const message = `The ${kind} ${name} is sold through the relay ${relay}, which is not there any more: nothing fulfils it until there is a relay of that name again, or its soldThrough names another way.`;
+      const message = `The ${kind} ${name} is sold through the relay ${relay}, which no longer exists, so no payment is fulfilled: create a relay of that name again, or change its soldThrough.`;
       warnings.push({ code: "reference_missing", field: `${kind}s.${name}.soldThrough.relay`, message });
     }
   }
@@ -245,7 +245,7 @@ export async function checkWrites(lookup: CatalogLookup, definition: Definition)
   return writes.flatMap(({ action, place, collection: { kind, name } }) => {
     if (action.to === "person" || (kind !== "addressed" && kind !== "direct")) return [];
     const field = `${place}.to`;
-    const what = `the collection ${name} is ${kind} and each of its records needs the person it is for`;
+    const what = `the collection ${name} is ${kind} and each of its records needs a person`;
     const todo = `write "to": "person", or name a shared or private collection`;
     return [{ field, message: `\`${field}\` is missing, but ${what}: ${todo}.` }];
   });
@@ -269,13 +269,13 @@ export async function listWriteWarnings(lookup: CatalogLookup, definition: Defin
         const field = joinField(`${place}.data`, name);
         return warn(
           field,
-          `\`${field}\` is not a field of the collection ${collection.name}: remove it or add the field to the collection, or every event ends dead.`,
+          `\`${field}\` is not a field of the collection ${collection.name}: remove it or add the field to the collection, or every event becomes dead.`,
         );
       }),
       ...missing.map(([name]) =>
         warn(
           joinField(`${place}.data`, name),
-          `\`${place}.data\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event ends dead.`,
+          `\`${place}.data\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event becomes dead.`,
         ),
       ),
     ];

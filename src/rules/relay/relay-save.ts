@@ -240,7 +240,7 @@ async function requireRelayCapacity(tx: Reader, context: RelayContext): Promise<
   if (count < limit) return;
   throw new Refusal(
     "relay_capped",
-    `This environment holds ${count} relays, and its limit is ${limit}: delete one that is no longer used, or raise the limit in the server's configuration.`,
+    `This environment has ${count} relays, and its limit is ${limit}: delete one that is no longer used, or raise the limit in the server's configuration.`,
   );
 }
 
@@ -262,11 +262,11 @@ function requireSameKind(context: RelayContext, before: RelayRow, after: Definit
   if (kind === after.trigger.kind) return;
   const way =
     context.environment.name === "production"
-      ? `delete it in production's dashboard, because a prune is of development alone, and carry it there again`
-      : "take its file away, prune it in development with relay sync --prune, put the file back and sync again";
+      ? `delete it in production's dashboard, because only development can be pruned, and sync it to production again`
+      : "remove its file, run relay sync --prune in development, put the file back and sync again";
   throw new Refusal(
     "trigger_kind_fixed",
-    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay; or ${way}.`,
+    `The relay ${before.name} was synced as a ${kind}, and its trigger kind cannot change: rename the relay, or ${way}.`,
   );
 }
 

@@ -88,20 +88,20 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
   if (verify === null || need === null) {
     throw new Refusal(
       "invalid_input",
-      "secret is not for this relay: only a receiver under a current verification scheme has one.",
+      "This relay takes no secret: only a receiver with a current verification scheme has one.",
     );
   }
   if (need === "processor") {
     throw new Refusal(
       "invalid_input",
-      "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which the dashboard's settings and relay settings set processorSecret set.",
+      "This relay takes no secret: the scheme processor uses the processor secret of the environment. Set it in the dashboard's settings or with relay settings set processorSecret.",
     );
   }
   if (value !== null) return { columns: sealPasted(making, verify, value), minted: null };
   if (need === "shared") return mintSecret(making);
   throw new Refusal(
     "provider_secret_required",
-    "The recipe checks the sender's public key, which the service never makes: paste the key the sender shows, as hex, base64 or a PEM block.",
+    "The recipe checks the sender's public key, which the service cannot create: paste the key that the sender shows, as hex, base64 or a PEM block.",
   );
 }
 
@@ -176,8 +176,8 @@ export async function adaptSecret(
 function makeReplacedWarning({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
   const message =
     secretKind === "minted"
-      ? "The stored value does not fit the new recipe, so it was cleared and a new secret was minted: give it to the sender, or paste the sender's own."
-      : ["The stored value does not fit the new recipe, so it was cleared.", ...tellWarnings(todo)].join(" ");
+      ? "The stored value does not fit the new recipe, so it was deleted and a new secret was created: give it to the sender, or paste the sender's secret."
+      : ["The stored value does not fit the new recipe, so it was deleted.", ...tellWarnings(todo)].join(" ");
   return { code: "secret_replaced", field: "trigger.verify", message };
 }
 
@@ -190,12 +190,12 @@ export function listSecretWarnings(
   const warn = (message: string): Warning[] => [{ code: "secret_missing", field: "trigger.verify", message }];
   if (kind === "none" && secretNeedOf(definition) === "public_key") {
     return warn(
-      "The recipe checks the sender's public key and none is stored: paste it, or every call answers 401 bad_signature.",
+      "The recipe checks the sender's public key and none is stored: paste it, or every request gets 401 bad_signature.",
     );
   }
   if (kind === "processor" && environment.processorSecret === null) {
     return warn(
-      "The scheme processor uses the environment's own processor secret and none is stored: set it in the dashboard's settings or with relay settings set processorSecret, or every call answers 401 bad_signature.",
+      "The scheme processor uses the environment's processor secret and none is stored, so every request gets 401 bad_signature: set it in the dashboard's settings or with relay settings set processorSecret.",
     );
   }
   return [];
@@ -241,7 +241,7 @@ export function adaptSigningSecret(
   if (calls === (row.signingSecret !== null)) return null;
   if (calls) return { ...makeSigningSecret(row.id, null, sealer, nowMs), warnings: [] };
   const message =
-    "The relay has no call_url any more, so its signing secret was removed; a later call_url gets a new one.";
+    "The relay no longer has a call_url action, so its signing secret was removed; a later call_url gets a new one.";
   return {
     columns: NO_SIGNING_SECRET,
     shown: null,
@@ -253,7 +253,7 @@ export function adaptSigningSecret(
 export function rejectWithoutCallUrl(): Refusal {
   return new Refusal(
     "no_call_url",
-    "The relay has no call_url action, so that nothing would be signed: add one first, and it gets its signing secret when it is saved.",
+    "The relay has no call_url action, so it signs nothing: add one first; saving the relay then creates its signing secret.",
   );
 }
 
@@ -331,6 +331,6 @@ async function requireUnsharedDigest(
   if (other === null) return;
   throw new Refusal(
     "invalid_input",
-    `The secret is already the one of ${other.name} for the relay ${name}, and the secret alone decides which environment receives: make a webhook endpoint of its own for this environment at the sender and paste that one's secret.`,
+    `The relay ${name} in ${other.name} already uses this secret, and only the secret decides which environment receives a request. Create a separate webhook endpoint for this environment at the sender, and paste its secret.`,
   );
 }

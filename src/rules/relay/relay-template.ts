@@ -48,22 +48,22 @@ const CHECKOUT_MAP = {
   paid: "data.object.payment_status",
 };
 const DISTINGUISH =
-  'Put "product": "premium" into the metadata of the payment link or checkout session, so that only payments of this product match. For each further product make a relay of its own with another text there. Where only payment links distinguish your products, map "product": "data.object.payment_link" and match the link\'s id.';
+  'Put "product": "premium" into the metadata of the payment link or checkout session, so that only payments of this product match. Create a separate relay, with another text there, for each further product. If only payment links distinguish your products, map "product": "data.object.payment_link" and match the link\'s id.';
 const FILE_TOKEN =
-  "File the account token that your app gives the store for each person: PUT …/persons/{id}/tokens/{token}.";
+  "Store the account token that your app gives the app store for each person: PUT …/persons/{id}/tokens/{token}.";
 const PASTE_TOKEN =
   "Paste the same long random text here as the relay's secret and at the sender as its authorization header.";
 const THE_STORES_THEMSELVES =
-  "The stores' own notifications cannot be received here: Apple's are one signed text (JWS) and Google's carry their event in base64, and a map reads neither. Let a service between them and you send plain JSON, as this template expects.";
+  "A receiver cannot read the stores' own notifications: Apple sends one signed text (JWS) and Google sends its event in base64. Use a service that sends plain JSON, as this template expects.";
 const ONE_ENVIRONMENT =
-  "Let the sender's sandbox purchases go to your development environment alone: they cost nothing.";
+  "Send the sender's sandbox purchases only to your development environment: they cost nothing.";
 
 export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
   {
     name: "checkout",
     title: "Paid checkout",
     summary:
-      "A checkout that was paid at your payment processor fulfils a product for the buyer, once per payment, and mails them.",
+      "A checkout that was paid at your payment processor fulfills a product for the buyer, once per payment, and mails the buyer.",
     definition: {
       name: "checkout",
       trigger: {
@@ -90,20 +90,20 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
       products: { premium: { title: "Premium", soldThrough: { kind: "relay", relay: "checkout" } } },
     },
     steps: [
-      "The types and fields are Stripe's: at another processor, put its own into `map` and `when`.",
+      "The types and fields are Stripe's: for another processor, write its types and fields in `map` and `when`.",
       DISTINGUISH,
-      "Store the processor's signing secret in this environment's settings: every relay of the scheme `processor` verifies by it. Stripe gives each destination a secret of its own, so where there are two, begin with the sender Stripe instead.",
-      "Make the product and let its soldThrough name this relay.",
-      "Set a sender domain and a mail server for the mail, or remove email_person.",
-      'For refunds make another relay with "payment": "data.object.payment_intent", "product": "data.object.metadata.product" and "whole": "data.object.refunded" in its map, "when": { "event_type": "charge.refunded", "product": "premium", "whole": "true" }, as a part that is paid back is told likewise, and refund_product under the same ref. A charge has the metadata of its payment: put the product into payment_intent_data.metadata of the checkout session too.',
-      "An order that costs nothing has no payment: add the template Free checkout if you give discounts of 100 %.",
+      "Store the processor's signing secret in this environment's settings: every relay with the scheme `processor` verifies with it. Stripe gives each destination its own secret, so if you have two, start from the sender Stripe instead.",
+      "Create the product and set its soldThrough to this relay.",
+      "Set up a sender domain and a mail server for the mail, or remove email_person.",
+      'For refunds create another relay with "payment": "data.object.payment_intent", "product": "data.object.metadata.product" and "whole": "data.object.refunded" in its map, "when": { "event_type": "charge.refunded", "product": "premium", "whole": "true" }, because a partial refund sends the same event type, and refund_product under the same ref. A charge has the metadata of its payment: put the product into payment_intent_data.metadata of the checkout session too.',
+      "An order that costs nothing has no payment: add the template Free checkout if you offer discounts of 100 %.",
     ],
   },
   {
     name: "checkout-free",
     title: "Free checkout",
     summary:
-      "A checkout that needed no payment, such as one with a discount of 100 %, fulfils the product too, once per checkout session.",
+      "A checkout that needed no payment, such as one with a discount of 100 %, fulfills the product too, once per checkout session.",
     definition: {
       name: "checkout-free",
       trigger: {
@@ -130,17 +130,17 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
       },
     },
     steps: [
-      "Such a checkout has no payment, so the session's id is the ref.",
-      "One relay sells one product, and the relay of paid checkouts sells premium. So make the product premium-free, whose key is premium: a buyer gets the same entitlement. Give it the same credits.",
+      "A free checkout has no payment, so the session's id is the ref.",
+      "One relay sells one product, and the relay of paid checkouts sells premium. Create the product premium-free with the key premium, so a buyer gets the same entitlement. Give it the same credits.",
       DISTINGUISH,
-      "Store the processor's signing secret in this environment's settings, or begin with the sender Stripe where each destination has its own.",
+      "Store the processor's signing secret in this environment's settings, or start from the sender Stripe if each destination has its own secret.",
     ],
   },
   {
     name: "store-purchase",
     title: "App-store purchase",
     summary:
-      "A purchase in an app store, and each renewal of it, fulfils a product for the person whose store account token it carries.",
+      "A purchase in an app store, and each renewal, fulfills a product for the person whose store account token it contains.",
     definition: {
       name: "store-purchase",
       trigger: {
@@ -158,10 +158,10 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
     steps: [
       FILE_TOKEN,
       PASTE_TOKEN,
-      "Make the product and let its soldThrough name this relay.",
-      "Each renewal has a transaction of its own, so that it is a purchase of its own: credits of the product are given every time.",
-      "For what is bought once, let `when` read NON_RENEWING_PURCHASE; nothing tells of its end.",
-      'If your app sells more than one thing, add "store_product": "event.product_id" to the map and the store\'s ids of this product to `when`, and make a relay a product; a PRODUCT_CHANGE then is a payment under the other id.',
+      "Create the product and set its soldThrough to this relay.",
+      "Each renewal has its own transaction, so it counts as a separate purchase: every renewal grants the product's credits.",
+      "For a one-time purchase, set `when` to NON_RENEWING_PURCHASE; the store sends no event when such a purchase ends.",
+      'If your app sells more than one thing, add "store_product": "event.product_id" to the map and the store\'s ids of this product to `when`, and create a relay for each product; a PRODUCT_CHANGE is then a payment under the other id.',
       ONE_ENVIRONMENT,
       THE_STORES_THEMSELVES,
     ],
@@ -169,8 +169,7 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
   {
     name: "store-expiry",
     title: "App-store expiry or cancellation",
-    summary:
-      "A store subscription that expired, also because it was cancelled, ends the person's access to what it had given.",
+    summary: "A store subscription that expires or was canceled ends the access that it gave the person.",
     definition: {
       name: "store-expiry",
       trigger: {
@@ -186,10 +185,10 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
     steps: [
       FILE_TOKEN,
       PASTE_TOKEN,
-      "Name the product that the purchase's relay fulfils.",
-      "A CANCELLATION ends nothing by itself: it says that the subscription will not renew, the time that was paid goes on, and EXPIRATION comes at its end; UNCANCELLATION takes it back.",
-      'A refund comes as a CANCELLATION too: for it make another relay with "cancel_reason": "event.cancel_reason" in its map, "when": { "event_type": "CANCELLATION", "cancel_reason": "CUSTOMER_SUPPORT" } and refund_product under the same ref as the purchase.',
-      "To end access as soon as a person cancels, although the time is paid, let `when` list both: EXPIRATION and CANCELLATION.",
+      "Name the product that the purchase's relay fulfills.",
+      "A CANCELLATION ends no access: it says that the subscription will not renew. EXPIRATION arrives at the end of the paid time. UNCANCELLATION reverses the cancellation.",
+      'A refund arrives as a CANCELLATION too: create another relay for it, with "cancel_reason": "event.cancel_reason" in its map, "when": { "event_type": "CANCELLATION", "cancel_reason": "CUSTOMER_SUPPORT" } and refund_product under the same ref as the purchase.',
+      "To end access as soon as a person cancels, even in the paid time, list both EXPIRATION and CANCELLATION in `when`.",
       ONE_ENVIRONMENT,
       THE_STORES_THEMSELVES,
     ],

@@ -108,6 +108,6 @@ export async function readVersion(
   } while (after !== null);
   throw new Refusal(
     "not_found",
-    `The relay ${name} has no version ${version}: its history lists the versions there are.`,
+    `The relay ${name} has no version ${version}: its history lists the existing versions.`,
   );
 }

@@ -192,14 +192,14 @@ export function describeNextTick(
   if (heldAt !== null || state === "paused") {
     const [brake, end] =
       heldAt !== null ? ["The environment is on hold", "release"] : ["The relay is paused", "resume"];
-    const message = `${brake}: ticks are not recorded; the first one after the ${end} is of the next period to begin, at ${next} if it comes before then.`;
+    const message = `${brake}, so no tick is recorded. The first tick after the ${end} is the start of the next period, at ${next} if the ${end} comes before then.`;
     return { at: null, message };
   }
   // The mark is the beginning of the last period that ticked, or the moment from which the schedule counts.
   if (activeSince <= startMs || activeSince > nowMs)
     return { at: next, message: `The next tick is at ${next}.` };
   const since = toIso(activeSince);
-  const message = `The next tick is at ${next}: it counts from ${since}, when it was made, changed or resumed or a hold of its environment ended, and a period that began before that ticks no more.`;
+  const message = `The next tick is at ${next}. The schedule counts from ${since}, when the relay was created, changed or resumed or a hold of its environment ended. Periods that began earlier do not tick.`;
   return { at: next, message };
 }
 

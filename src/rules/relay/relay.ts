@@ -130,7 +130,7 @@ export async function requireRelay(tx: Reader, environmentId: number, name: stri
 
 /** Returns the refusal for a relay that does not exist. */
 export function rejectUnknownRelay(name: string): Refusal {
-  const where = "in this environment: relay relays list shows the ones there are.";
+  const where = "in this environment: relay relays list shows the existing ones.";
   return new Refusal("not_found", `There is no relay ${JSON.stringify(name.slice(0, 80))} ${where}`);
 }
 
@@ -144,7 +144,7 @@ export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, ver
   if (version === row.version) return;
   throw new Refusal(
     "version_conflict",
-    `The relay ${row.name} is at version ${row.version} and you read version ${version}: read it again, apply your change to it and save.`,
+    `The relay ${row.name} is at version ${row.version} and you read version ${version}: read the relay again, apply your change and save.`,
     { details: { version: row.version } },
   );
 }

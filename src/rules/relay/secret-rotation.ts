@@ -127,7 +127,7 @@ export async function endOverlap(tx: Writer, context: RelayContext, name: string
   if (!overlaps(before, context.nowMs))
     throw new Refusal(
       "not_found",
-      `The relay ${name} has no secret beside the present one that still verifies: there is nothing to end.`,
+      `The relay ${name} has only its current secret: no older secret still verifies, so there is no overlap to end.`,
     );
   const after = { ...before, ...NO_OVERLAP, updatedAt: context.nowMs };
   await RELAY.update(tx, after);
@@ -145,7 +145,7 @@ export function deletePreviousSecrets(tx: Writer, nowMs: number): Promise<number
 function rejectReplaced(name: string, version: number): Refusal {
   return new Refusal(
     "version_conflict",
-    `The relay ${name} was deleted and made again since you read it: read it again and paste the secret once more.`,
+    `The relay ${name} was deleted and created again after you read it: read it again and paste the secret once more.`,
     { details: { version } },
   );
 }

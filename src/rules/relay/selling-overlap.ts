@@ -30,7 +30,7 @@ export function listOverlapWarnings(definition: Definition, others: readonly Def
   const names = showNames(both.slice(0, MAX_NAMED).map((other) => other.name));
   const [relays, sell] = both.length === 1 ? ["the relay", "sells"] : ["the relays", "sell"];
   const items = showNames([...new Set(both.flatMap((other) => [...listSold(other)]))].slice(0, MAX_NAMED));
-  const message = `\`trigger.when\`: ${relays} ${names} ${sell} ${items}, and one payment may match both filters, so that a buyer of one thing gets the other too: map the field that distinguishes products, such as data.object.metadata.product, and match it in \`when\` of both.`;
+  const message = `\`trigger.when\`: ${relays} ${names} ${sell} ${items}, and one payment can match both filters, so a buyer of one product gets the other too. Map the field that distinguishes products, such as data.object.metadata.product, and match it in \`when\` of both.`;
   return [{ code: "sales_overlap", field: "trigger.when", message }];
 }
 

@@ -83,10 +83,9 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
     return [{ field: "trigger.trustUnsignedEvents", message }];
   }
   if (signs !== false || isTrusted(trigger)) return [];
-  const why =
-    "this sender does not sign the event, so that anyone who captures one call could write their own events";
+  const why = "this sender does not sign the event, so anyone who captures one request could forge events";
   const todo =
-    "use a recipe that signs the body, keep to write_record and call_url, or accept the risk with trigger.trustUnsignedEvents: true";
+    "use a recipe that signs the body, use only write_record and call_url, or accept the risk with trigger.trustUnsignedEvents: true";
   const problems: Problem[] = [];
   if (mapsAddress(trigger)) {
     const message = `\`trigger.map.person_email\` creates a person by address, which is refused because ${why}: map person_id or person_token, or accept the risk with trigger.trustUnsignedEvents: true.`;
@@ -95,7 +94,7 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
   actions.forEach((action, index) => {
     if (action === null || !actsOnPerson(action.type)) return;
     const doing = EFFECT_WORDS[findAction(action.type)?.effect ?? "gives"];
-    const message = `\`actions.${index}.type\` is ${action.type}, which ${doing}, refused because ${why}: ${todo}.`;
+    const message = `\`actions.${index}.type\` is ${action.type}, which ${doing}; it is refused because ${why}: ${todo}.`;
     problems.push({ field: `actions.${index}.type`, message });
   });
   return problems;
@@ -163,7 +162,7 @@ function listUnsignedReads(
 /** Returns the problem of reading an unsigned value in a relay that acts on people. */
 function rejectUnsignedRead({ field, path }: UnsignedRead, signed: readonly string[]): Problem {
   const last = signed.map((one) => one.split(".").at(-1) ?? one);
-  const message = `${showName(field)} reads ${showText(path)}, which this sender does not sign, so that anyone who captures one call could write it anew, and this relay acts on people: read one of what is signed (${last.join(", ")}), read it with {{event.…}} in write_record or call_url alone, or accept the risk with trigger.trustUnsignedEvents: true.`;
+  const message = `${showName(field)} reads ${showText(path)}, which this sender does not sign. Anyone who captures one request could change it, and this relay acts on people. Read a signed field (${last.join(", ")}), read it only in write_record or call_url with {{event.…}}, or accept the risk with trigger.trustUnsignedEvents: true.`;
   return { field, message };
 }
 
@@ -174,10 +173,10 @@ export function describeCapturedCall(definition: Definition): string | null {
   if (!isTrusted(trigger) || !isUnsigned) return null;
   const types = new Set(definition.actions.map((action) => action.type).filter(actsOnPerson));
   const bought = [
-    ...(types.size > 0 ? [`run ${showNames([...types])} with values of their own`] : []),
+    ...(types.size > 0 ? [`run ${showNames([...types])} with forged values`] : []),
     ...(mapsAddress(definition.trigger) ? ["create people by address"] : []),
   ];
-  return bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
+  return bought.length === 0 ? "run any action that is added later" : bought.join(" and ");
 }
 
 /** Returns the opt-in's warning of one line; null: the opt-in is absent or not used. */
@@ -187,11 +186,11 @@ export function unsignedWarning(definition: Definition): Warning | null {
   const does =
     signedPathsOf(definition.trigger) === null
       ? "does not sign its events"
-      : "signs a part of its events alone";
+      : "signs only a part of its events";
   return {
     code: "unsigned_events",
     field: "trigger.trustUnsignedEvents",
-    message: `\`trigger.trustUnsignedEvents\` is true although the sender ${does}: whoever captures one call can make this relay ${what}.`,
+    message: `\`trigger.trustUnsignedEvents\` is true although the sender ${does}: anyone who captures one request can make this relay ${what}.`,
   };
 }
 

@@ -9,7 +9,7 @@ const line = {
   name: Type.String(),
   title: Type.String(),
   summary: Type.String(),
-  signsEvent: Type.Boolean({ description: "false: the unsigned-event rule holds for its relays" }),
+  signsEvent: Type.Boolean({ description: "false: the unsigned-event rule applies to its relays" }),
 };
 
 export const senderLine = Type.Object(line);
@@ -17,7 +17,7 @@ export type SenderLine = Static<typeof senderLine>;
 
 export const senderView = Type.Object({
   ...line,
-  definition: Type.Unsafe<JsonObject>({ type: "object", description: "a relay to begin with" }),
+  definition: Type.Unsafe<JsonObject>({ type: "object", description: "a relay to start from" }),
   catalog: Type.Unsafe<JsonObject>({
     type: "object",
     description: "what the definition names, in the shape of catalog.json",
@@ -26,11 +26,11 @@ export const senderView = Type.Object({
     description: "where the body holds the person's address; null: nowhere",
   }),
   secret: Type.Object({ from: oneOf(["sender", "relay", "either"]), where: Type.String() }),
-  register: Type.String({ description: "where its console takes the receiver URL" }),
+  register: Type.String({ description: "where to enter the receiver URL in its console" }),
   example: Type.Object({ body: Type.String(), contentType: Type.String() }),
   eventTypes: Type.Array(Type.Object({ type: Type.String(), meaning: Type.String() })),
   pitfalls: Type.Array(Type.String()),
-  steps: Type.Array(Type.String(), { description: "what is left to do, in order" }),
+  steps: Type.Array(Type.String(), { description: "the remaining steps, in order" }),
   docs: Type.String(),
 });
 export type SenderView = Static<typeof senderView>;

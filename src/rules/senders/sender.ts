@@ -19,8 +19,7 @@ export type SenderExample = Static<typeof example>;
 
 export const senderShape = fields({
   name: Type.String({
-    description:
-      "the file's name, the word on the command line and in a URL, and the name of its first relay",
+    description: "the name of the file, on the command line, in a URL and of its first relay",
   }),
   title: Type.String(),
   summary: Type.String({ description: "which events it sends, in one sentence" }),
@@ -39,7 +38,7 @@ export const senderShape = fields({
     from: oneOf(["sender", "relay", "either"]),
     where: Type.String({ description: "where the sender's console shows the secret, or takes it" }),
   }),
-  register: Type.String({ description: "where the sender's console takes the receiver URL" }),
+  register: Type.String({ description: "where to enter the receiver URL in the sender's console" }),
   example,
   eventTypes: Type.Array(fields({ type: Type.String(), meaning: Type.String() })),
   pitfalls: Type.Array(Type.String()),

@@ -242,6 +242,6 @@ function describeSettings(environment: Environment, input: SettingsInput): Recor
 async function requireEnvironment(tx: Reader, id: number): Promise<Environment> {
   const environment = await findEnvironmentById(tx, id);
   if (environment === null)
-    throw new Refusal("not_found", "The environment is gone: it was deleted meanwhile.");
+    throw new Refusal("not_found", "The environment no longer exists: it was deleted meanwhile.");
   return environment;
 }

@@ -22,7 +22,7 @@ const shape = Type.Object(
     kind: Type.Literal("data_change", { description: "A record changes.", expects: '"data_change"' }),
     collection: Type.String({
       pattern: CATALOG_NAME.source,
-      description: "The collection whose records are watched.",
+      description: "The collection whose changes start the relay.",
       expects: "the name of a collection (lowercase letters, digits, hyphens, underscores)",
       names: "collection",
     }),
@@ -34,7 +34,7 @@ const shape = Type.Object(
       {
         minItems: 1,
         uniqueItems: true,
-        description: "Which changes count.",
+        description: "The kinds of change that start the relay.",
         expects: "a list of one or more of created, updated and deleted",
       },
     ),
@@ -46,7 +46,7 @@ const shape = Type.Object(
           expects: "a text, a number, true or false, matched exactly",
         }),
         {
-          description: "Only records whose own data fields equal these values exactly count.",
+          description: "The relay runs only for records whose data fields equal these values exactly.",
           expects: "an object of field names, each with the exact value to match",
           names: "field",
           expectsName:

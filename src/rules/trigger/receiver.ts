@@ -43,7 +43,7 @@ const verifyShape = Type.Unsafe<VerifyFields>(
   Type.Union(
     SCHEMES.map((scheme): TSchema => scheme.shape),
     {
-      description: "How a call is verified: a scheme and its fields.",
+      description: "How a request is verified: a scheme and its fields.",
       expects: 'an object that names a scheme, such as { "scheme": "hooks" }',
       discriminator: "scheme",
       renamed: RENAMED_SCHEMES,
@@ -53,7 +53,7 @@ const verifyShape = Type.Unsafe<VerifyFields>(
 
 const whenListShape = Type.Array(
   Type.String({
-    description: "A text of which the mapped value must have one.",
+    description: "One of the texts that the mapped value may equal.",
     expects: 'a text in quotes (a number or boolean is compared as its text: "4200", "true")',
   }),
   {
@@ -84,11 +84,11 @@ const shape = Type.Object(
         expects: `an object of at most ${MAX_MAP_NAMES} names, each with a dotted path`,
         expectsName,
         knownNames: {
-          event_id: "The provider's own id of the event: a second call with the same one does nothing.",
-          event_type: "What happened, in the provider's word, such as order.paid.",
-          person_email: "Whom the event is about, by e-mail address.",
-          person_id: "Whom the event is about, by the person's id here.",
-          person_token: "Whom the event is about, by a token filed for them.",
+          event_id: "The provider's id of the event: a second request with the same id is a duplicate.",
+          event_type: "The provider's name for what happened, such as order.paid.",
+          person_email: "The event's person, by email address.",
+          person_id: "The event's person, by the person's id in this environment.",
+          person_token: "The event's person, by a token stored for the person.",
         },
       },
     ),
@@ -97,16 +97,16 @@ const shape = Type.Object(
         Type.String({ pattern: FIELD_NAME.source }),
         Type.Union([Type.String(), whenListShape], {
           description:
-            "The exact text the mapped value must have, or a list of texts of which it must have one.",
+            "The exact text that the mapped value must equal, or a list of texts of which it must equal one.",
           expects: `a text in quotes, or a list of 1 to ${MAX_WHEN_VALUES} of them (a number or boolean is compared as its text: "4200", "true")`,
         }),
         {
           maxProperties: MAX_MAP_NAMES,
-          description: "Only events whose mapped values equal these texts exactly are taken.",
+          description: "The receiver takes only events whose mapped values equal these texts exactly.",
           expects:
-            "an object of names that stand in map, each with the exact text to match or a list of such texts",
+            "an object of names that map defines, each with the exact text to match or a list of such texts",
           names: "mapped",
-          expectsName: "a name that stands in map",
+          expectsName: "a name that map defines",
         },
       ),
     ),
@@ -123,7 +123,7 @@ const shape = Type.Object(
     expects: "a trigger object",
     strangers: {
       secret:
-        "remove it, because secrets never stand in a definition; set it with relay relays set-secret or on the relay's page",
+        "remove it, because a definition contains no secrets; set it with relay relays set-secret or on the relay's page",
       scheme: 'move it into `verify`, as "verify": { "scheme": … }',
       every: 'remove it, or make the trigger\'s kind "schedule"',
       collection: 'remove it, or make the trigger\'s kind "data_change"',
@@ -189,7 +189,7 @@ function checkMap(map: Readonly<Record<string, string>>): Problem[] {
   }
   const [kept, ...others] = PERSON_KEYS.filter((key) => Object.hasOwn(map, key));
   for (const key of others) {
-    const message = `\`map.${key}\` stands beside ${kept}, but one event acts on one person: keep one of them.`;
+    const message = `\`map.${key}\` is set in addition to ${kept}, but one event acts on one person: keep one of them.`;
     problems.push({ field: `map.${key}`, message });
   }
   return problems;
@@ -203,10 +203,10 @@ function checkWhen(when: When, map: Readonly<Record<string, string>>): Problem[]
       const field = joinField("when", name);
       const near = findNearestName(name, known);
       const todo =
-        near === null ? "add it to map with the path it has in the body" : `write ${near}, or add it to map`;
+        near === null ? "add it to map with its path in the body" : `write ${near}, or add it to map`;
       return {
         field,
-        message: `${showName(field)} is not a name in map, so nothing could match it: ${todo}.`,
+        message: `${showName(field)} is not a name in map, so no event can match it: ${todo}.`,
       };
     });
 }

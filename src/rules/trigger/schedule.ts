@@ -39,12 +39,12 @@ const shape = Type.Object(
     kind: Type.Literal("schedule", { description: "A clock, in UTC.", expects: '"schedule"' }),
     every: Type.Union(
       EVERY.map((every) => Type.Literal(every)),
-      { description: "How long a period is.", expects: expectsEvery },
+      { description: "The length of a period.", expects: expectsEvery },
     ),
     at: Type.Optional(
       Type.String({
         pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
-        description: "The UTC time of day a period begins, for 1d and 1w; 00:00 when absent.",
+        description: "The UTC time of day when a period begins, for 1d and 1w; 00:00 when absent.",
         expects: 'a UTC time of day as HH:MM, such as "09:00"',
       }),
     ),
@@ -52,7 +52,7 @@ const shape = Type.Object(
       Type.Union(
         WEEKDAYS.map((day) => Type.Literal(day)),
         {
-          description: "The weekday a period begins, for 1w; monday when absent.",
+          description: "The weekday when a period begins, for 1w; monday when absent.",
           expects: "a lowercase weekday name such as monday",
         },
       ),
@@ -91,11 +91,11 @@ function checkPairs({ every, at, on }: Partial<ScheduleTrigger>): Problem[] {
   const problems: Problem[] = [];
   if (every === undefined) return problems;
   if (at !== undefined && every !== "1d" && every !== "1w") {
-    const message = `\`at\` pairs only with 1d and 1w, and every is ${every}: remove \`at\`, or make every 1d or 1w.`;
+    const message = `\`at\` works only with 1d and 1w, and every is ${every}: remove \`at\`, or make every 1d or 1w.`;
     problems.push({ field: "at", message });
   }
   if (on !== undefined && every !== "1w") {
-    const message = `\`on\` is used only with 1w, and every is ${every}: remove \`on\`, or make every 1w.`;
+    const message = `\`on\` works only with 1w, and every is ${every}: remove \`on\`, or make every 1w.`;
     problems.push({ field: "on", message });
   }
   return problems;

@@ -56,18 +56,20 @@ interface SignedItem {
 export function readAdyenItem(parsed: ParsedBody): SignedItem | string {
   const body = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
   const { notificationItems: items } = body;
-  if (!Array.isArray(items)) return "the body has no notificationItems, as Adyen's standard webhook has";
-  if (items.length !== 1) return `the body holds ${items.length} notification items, and a call is one event`;
+  if (!Array.isArray(items))
+    return "the body has no notificationItems, which Adyen's standard webhook contains";
+  if (items.length !== 1)
+    return `the body has ${items.length} notification items, and a request must have one event`;
   const item = isJsonObject(items[0]) ? items[0].NotificationRequestItem : undefined;
   if (item === undefined || !isJsonObject(item))
     return "the notification item has no NotificationRequestItem";
   const values: string[] = [];
   for (const name of SIGNED_NAMES) {
     const value = readValue(item, name);
-    if (value === null) return `${name} of the notification item is no text or number`;
+    if (value === null) return `${name} of the notification item is not a text or a number`;
     // With colons in more than one value, other values could make the same signed text.
     if (name !== MERCHANT_REFERENCE && value.includes(":"))
-      return `${name} of the notification item has a colon in it, so its signature is not clear`;
+      return `${name} of the notification item contains a colon, so its signature is ambiguous`;
     values.push(value);
   }
   const [reference = "", , , , , , code = "", success = ""] = values;
@@ -95,7 +97,7 @@ function readValue(item: JsonObject, name: string): string | null {
 
 function prepare(_fields: AdyenFields, secret: string): Verifier {
   const key = decodeText(secret, "hex");
-  if (key === null || key.length === 0) return rejectEveryRequest("the relay holds no HMAC key in hex");
+  if (key === null || key.length === 0) return rejectEveryRequest("the relay has no HMAC key in hex");
   const check = prepareHmac("sha256", key, "base64");
   return { verify: (call) => verifyRequest(call, check) };
 }
@@ -114,7 +116,7 @@ function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
   call.charge(check.costUs(text.byteLength, 1));
   if (!check.matches(() => ({ head: "", tail: text }), [signature]))
     return unmatchedSignature(
-      "the signature does not match; the HMAC key differs from the sender's, or what it signs was changed",
+      "the signature does not match; the HMAC key differs from the sender's, or a signed value was changed",
     );
   return { verified: true, onceText: null, expiresAtMs: null, senderEventId: id, idOfValues: true };
 }
@@ -152,7 +154,7 @@ function withItem(body: JsonObject, item: JsonObject): JsonObject {
 }
 
 function unfit(why: string): Refusal {
-  return new Refusal("invalid_input", `body is no notification of Adyen's standard webhook ${why}.`);
+  return new Refusal("invalid_input", `body is not a notification of Adyen's standard webhook ${why}.`);
 }
 
 export const adyen: Scheme<AdyenFields> = {
@@ -162,7 +164,7 @@ export const adyen: Scheme<AdyenFields> = {
     {
       scheme: Type.Literal("adyen", {
         description:
-          "Adyen's standard webhook, whose HMAC key is hex; it signs eight values of the item alone.",
+          "Adyen's standard webhook, whose HMAC key is hex; it signs only eight values of the item.",
         expects: '"adyen"',
       }),
     },

@@ -66,12 +66,12 @@ const CHALLENGE = /^[A-Za-z0-9._~+/=-]{1,256}$/;
 /** No dot and no colon: the signed text of an event has one of them, so a signed token can never verify an event. */
 const PLAIN_TOKEN = /^[A-Za-z0-9_-]{1,100}$/;
 const MAX_QUERY_CHARS = 2_048;
-const NO_ECHO = `has other characters than letters, digits and . _ ~ + / = -, or more than 256 of them`;
+const NO_ECHO = `has characters other than letters, digits and . _ ~ + / = -, or more than 256 characters`;
 
 const HANDSHAKES = {
   meta: {
     label: "Meta's challenge",
-    todo: "Enter the receiver URL and this verify token in the app's dashboard under Webhooks; Meta asks the URL at once.",
+    todo: "Enter the receiver URL and this verify token in the app's dashboard under Webhooks; Meta calls the URL immediately.",
     byToken: true,
     ask({ method, query, verifyToken }) {
       if (method !== "GET" || ![...query.keys()].some((name) => name.startsWith("hub."))) return null;
@@ -79,8 +79,8 @@ const HANDSHAKES = {
         readOnce(query, `hub.${name}`),
       );
       if (token == null || !isSameText(token, verifyToken))
-        return "hub.verify_token is not the relay's verify token, or comes twice";
-      if (mode !== "subscribe") return "hub.mode is not subscribe, or comes twice";
+        return "hub.verify_token is not the relay's verify token, or is there twice";
+      if (mode !== "subscribe") return "hub.mode is not subscribe, or is there twice";
       return echo(challenge, "hub.challenge");
     },
     sample: (challenge, token) =>
@@ -89,19 +89,19 @@ const HANDSHAKES = {
   },
   slack: {
     label: "Slack's url_verification",
-    todo: "Enter the receiver URL under Event Subscriptions once the relay holds the app's signing secret; Slack asks the URL at once.",
+    todo: "Store the app's signing secret in the relay, then enter the receiver URL under Event Subscriptions; Slack calls the URL immediately.",
     answer: ({ type, challenge }) => (type === "url_verification" ? echo(challenge, "challenge") : null),
     sample: (challenge) => send({ type: "url_verification", challenge }),
     misfit: (verify) => misfitOf(verify, "hmac-sha256"),
   },
   zoom: {
     label: "Zoom's endpoint.url_validation",
-    todo: "Press Validate beside the receiver URL once the relay holds the app's secret token; Zoom asks again every 72 hours.",
+    todo: "Store the app's secret token in the relay, then press Validate next to the receiver URL; Zoom validates it again every 72 hours.",
     answer({ event, payload }, secret) {
       if (event !== "endpoint.url_validation") return null;
       const plainToken = isJsonObject(payload ?? null) ? (payload as JsonObject).plainToken : null;
       if (typeof plainToken !== "string" || !PLAIN_TOKEN.test(plainToken))
-        return "payload.plainToken has other characters than letters, digits, - and _, or more than 100 of them";
+        return "payload.plainToken has characters other than letters, digits, - and _, or more than 100 characters";
       const text = { head: plainToken, tail: new Uint8Array() };
       const encryptedToken = computeHmac("sha256", secret, text).toString("hex");
       return new HandshakeAnswer(writeJson({ plainToken, encryptedToken }), "application/json");
@@ -111,7 +111,7 @@ const HANDSHAKES = {
   },
   discord: {
     label: "Discord's PING",
-    todo: "Enter the receiver URL as the app's endpoint once the relay holds its public key; Discord asks the URL at once, with a wrong signature too.",
+    todo: "Store the app's public key in the relay, then enter the receiver URL as the app's endpoint; Discord calls the URL immediately, also with a wrong signature.",
     answer(body) {
       // Discord's events and the ping of its interactions share a type, but only an event says which event it is.
       if (["event", "data", "token_type"].some((name) => isJsonObject(body[name] ?? null))) return null;
@@ -123,7 +123,7 @@ const HANDSHAKES = {
   },
   dropbox: {
     label: "Dropbox's challenge",
-    todo: "Enter the receiver URL in the app's console under Webhooks; Dropbox asks the URL at once.",
+    todo: "Enter the receiver URL in the app's console under Webhooks; Dropbox calls the URL immediately.",
     ask({ method, query }) {
       if (method !== "GET" || !query.has("challenge")) return null;
       return echo(readOnce(query, "challenge"), "challenge");
@@ -133,7 +133,7 @@ const HANDSHAKES = {
   },
   twitch: {
     label: "Twitch's challenge",
-    todo: "Name the receiver URL as the callback, and the relay's secret, when the subscription is made; Twitch asks the URL at once.",
+    todo: "Create the subscription with the receiver URL as callback and the relay's secret; Twitch calls the URL immediately.",
     answer({ challenge, subscription, event }) {
       const status = isJsonObject(subscription ?? null) ? (subscription as JsonObject).status : null;
       const isPending = status === "webhook_callback_verification_pending" && event === undefined;
@@ -145,7 +145,7 @@ const HANDSHAKES = {
   },
   probe: {
     label: "A HEAD or GET probe",
-    todo: "Enter the receiver URL at the sender; it looks whether the URL answers.",
+    todo: "Enter the receiver URL at the sender; the sender checks that the URL answers.",
     ask: () => new HandshakeAnswer(""),
     sample: () => askBy("HEAD", {}),
     misfit: () => null,
@@ -158,7 +158,7 @@ const NAMES = Object.keys(HANDSHAKES) as HandshakeName[];
 export const handshakeShape = Type.Optional(
   Type.Enum(NAMES, {
     description:
-      "What the sender asks this URL when it is registered, answered after that sender's own check; it makes no event.",
+      "The check that the sender sends when you register this URL. The service verifies it as that sender does and answers it; it creates no event.",
     expects: `${NAMES.slice(0, -1).join(", ")} or ${NAMES.at(-1)}`,
   }),
 );
@@ -197,7 +197,7 @@ function misfitOf(verify: VerifyFields, algorithm: string): string | null {
 }
 
 function checkedOnlyBy(verify: string): string {
-  return `which is answered only where that sender's own signature is checked: use ${verify}`;
+  return `which is answered only if that sender's own signature is checked: use ${verify}`;
 }
 
 /** Zoom's answer signs a token that the caller chose. Such a text must never be the signed text of an event. */
@@ -205,7 +205,7 @@ function signsToken(verify: VerifyFields): string | null {
   const { payload } = signingMethodOf(verify);
   const literals = payload.replaceAll(/\{[^{}]*\}/g, "");
   if (/[.:]/.test(literals) || namesPlaceholder(payload, "url")) return null;
-  return `whose answer signs a text of the caller with the relay's secret, and with signedPayload ${payload} that signature would verify an event: set signedPayload to v0:{timestamp}:{body} and timestampHeader to x-zm-request-timestamp, as Zoom signs`;
+  return `whose answer signs the caller's text with the relay's secret; with signedPayload ${payload}, that signature would verify an event: set signedPayload to v0:{timestamp}:{body} and timestampHeader to x-zm-request-timestamp, as Zoom signs`;
 }
 
 /** Answers a GET or HEAD of a receiver URL. */
@@ -230,7 +230,7 @@ export function answerHandshake({ answer }: Handshake, call: ReceivedRequest, se
 }
 
 function echo(challenge: unknown, name: string): HandshakeAnswer | string {
-  if (challenge === null) return `${name} is missing or comes twice`;
+  if (challenge === null) return `${name} is missing or is there twice`;
   return typeof challenge === "string" && CHALLENGE.test(challenge)
     ? new HandshakeAnswer(challenge)
     : `${name} ${NO_ECHO}`;

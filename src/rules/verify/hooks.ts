@@ -42,7 +42,7 @@ function readKey(secret: string): Buffer | null {
 
 function prepare(_fields: HooksFields, secret: string): Verifier {
   const key = readKey(secret);
-  if (key === null) return rejectEveryRequest("the relay holds no secret of the form whsec_ and base64");
+  if (key === null) return rejectEveryRequest("the relay has no secret of the form whsec_ and base64");
   const check = prepareHmac("sha256", key, "base64");
   return { verify: (call) => verifyRequest(call, check) };
 }
@@ -75,7 +75,7 @@ function formatMissing(call: ReceivedRequest): string {
     if (missing.length < all.length)
       return `of the headers ${all.join(", ")} ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
   }
-  return "headers hooks-id, hooks-timestamp and hooks-signature are not all there";
+  return "one of the headers hooks-id, hooks-timestamp and hooks-signature is missing";
 }
 
 function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {

@@ -83,7 +83,7 @@ export const NAMED_SENDERS: readonly NamedSender[] = [
     name: "hubspot",
     title: "HubSpot",
     description:
-      "HubSpot's signature v3, with the app's client secret, over the receiver URL as its page shows it.",
+      "HubSpot's signature v3, with the app's client secret, over the receiver URL that the relay's page shows.",
     algorithm: "hmac-sha256",
     encoding: "base64",
     signatures: ["x-hubspot-signature-v3"],
@@ -125,7 +125,7 @@ export const NAMED_SENDERS: readonly NamedSender[] = [
   {
     name: "twitch",
     title: "Twitch EventSub",
-    description: "Twitch's EventSub signature, with the secret that the subscription was made with.",
+    description: "Twitch's EventSub signature, with the secret of the subscription.",
     algorithm: "hmac-sha256",
     encoding: "hex",
     signatures: ["twitch-eventsub-message-signature"],
@@ -156,13 +156,13 @@ function decodeForHubspot(url: string): string {
 }
 
 function prepare(sender: NamedSender, secret: string): Verifier {
-  if (secret === "") return rejectEveryRequest("the relay holds no secret");
+  if (secret === "") return rejectEveryRequest("the relay has no secret");
   const { algorithm, encoding } = sender;
   const check =
     algorithm === "ed25519"
       ? preparePublicKey(algorithm, secret, encoding)
       : prepareHmac("sha256", secret, encoding);
-  if (check === null) return rejectEveryRequest(`the relay holds no ${algorithm} public key`);
+  if (check === null) return rejectEveryRequest(`the relay has no ${algorithm} public key`);
   return { verify: (call) => verifyRequest(sender, call, check) };
 }
 
@@ -176,7 +176,7 @@ function verifyRequest(sender: NamedSender, call: ReceivedRequest, check: Signat
   const timestamp = readTime(sender, raw, call);
   if (typeof timestamp === "string") return badSignature(timestamp);
   if (signsUrl(sender) && call.search !== "")
-    return badSignature("something was appended to the receiver URL, which the sender signs");
+    return badSignature("the request URL has text after the receiver URL, and the sender signs the URL");
   const parts = { id, time: timestamp.digits, url: call.receiverUrl, body: call.body };
   call.charge(check.costUs(call.body.byteLength, signatures.length));
   if (!check.matches(() => sender.makeText(parts), signatures))

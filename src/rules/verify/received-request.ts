@@ -122,7 +122,7 @@ function parseBody(body: Uint8Array): ParsedBody {
       };
     }
     if (holdsLongNumber(text))
-      return { ok: false, message: `The body holds ${LONG_NUMBER}: send it as text.` };
+      return { ok: false, message: `The body contains ${LONG_NUMBER}: send it as text.` };
     return { ok: true, value: parseJson(text), form: null, text };
   } catch {
     return { ok: false, message: "The body is not JSON in UTF-8: send JSON, or a form as a form post." };
@@ -143,7 +143,7 @@ export function checkFieldCount(body: Uint8Array): string | null {
     if (body[at] !== AMPERSAND && (at === 0 || body[at - 1] === AMPERSAND)) fields++;
   }
   if (fields <= MAX_FORM_FIELDS) return null;
-  return `The form has more than ${MAX_FORM_FIELDS.toLocaleString("en-US")} fields, the most a receiver reads: send fewer, or JSON.`;
+  return `The form has more than ${MAX_FORM_FIELDS.toLocaleString("en-US")} fields, the limit of a receiver: send fewer fields, or JSON.`;
 }
 
 /** Decodes a form as the WHATWG urlencoded parser does, from any bytes. A repeated name becomes a list. */

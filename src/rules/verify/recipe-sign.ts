@@ -108,7 +108,7 @@ class BodyWriter {
     if (!parsed.ok || parsed.form === null) {
       throw new Refusal(
         "invalid_input",
-        "body is not a form post, whose fields this recipe signs: send application/x-www-form-urlencoded.",
+        "The body is not a form post, and this recipe signs the fields of a form: send application/x-www-form-urlencoded.",
       );
     }
     return parsed.form;
@@ -129,8 +129,5 @@ function setPath(root: JsonObject, segments: readonly string[], value: Json, fie
 }
 
 function unfit(field: string): Refusal {
-  return new Refusal(
-    "invalid_input",
-    `body cannot hold ${field}: send a JSON object with room for it, or a form.`,
-  );
+  return new Refusal("invalid_input", `The body cannot contain ${field}: send a JSON object or a form.`);
 }

@@ -36,8 +36,8 @@ import {
 const TOO_MANY_CAUSE = "the signature header lists more than 8 signatures";
 const NO_SIGNATURE_CAUSE = "the signature is missing";
 const LOST_DIGITS_CAUSE =
-  "the body begins with digits that may be the timestamp's own, as the sender signs the two with nothing between them";
-const NO_FORM_CAUSE = "the body is not a form post, whose fields the sender signs";
+  "the body begins with digits that could belong to the timestamp, because the sender signs the two without a separator";
+const NO_FORM_CAUSE = "the body is not a form post, and the sender signs the fields of a form";
 
 /** Makes the verifier of a recipe; `check` holds the key. A recipe that breaks a rule rejects every request. */
 export function prepareRecipe(fields: SignatureFields, check: SignatureCheck): Verifier {
@@ -101,7 +101,7 @@ class RecipeVerifier implements Verifier {
       expiresAtMs = timestamp.expiresAtMs;
     }
     if (this.#payload.usesUrl && call.search !== "") {
-      return badSignature("something was appended to the receiver URL, which the sender signs");
+      return badSignature("the request URL has text after the receiver URL, and the sender signs the URL");
     }
     if (this.#payload.tail === "params" && !signsForm) return badSignature(NO_FORM_CAUSE);
     const token = this.#payload.tail === "token" ? this.#token(body) : null;

@@ -77,12 +77,12 @@ function placeRules({
     [
       header !== undefined && signatureField !== undefined,
       "signatureField",
-      "signatureField is set beside header, but a signature is in one place: keep header for a header, signatureField for a body field.",
+      "signatureField and header are both set, but a signature is in one place: keep header for a header, or signatureField for a body field.",
     ],
     [
       header === undefined && signatureField === undefined,
       "header",
-      "header is missing, so nothing says where the signature is: name its header, or set signatureField for a body field.",
+      "header is missing, so the place of the signature is unknown: set its header, or set signatureField for a body field.",
     ],
     [
       isSplit && header === undefined,
@@ -102,7 +102,7 @@ function placeRules({
     [
       timestampKey !== undefined && timestampKey === signatureKey,
       "timestampKey",
-      "timestampKey and signatureKey are the same name, so the parts cannot be told apart: name each part as the sender does.",
+      "timestampKey and signatureKey have the same name, so the parts cannot be distinguished: name each part as the sender does.",
     ],
   ];
 }
@@ -115,7 +115,7 @@ function timestampRules(fields: SignatureFields): Rule[] {
       (other): Rule => [
         true,
         other,
-        `${other} is set beside ${first}, but the timestamp is in one place: keep the one the sender uses.`,
+        `${other} and ${first} are both set, but the timestamp is in one place: keep the one that the sender uses.`,
       ],
     ),
     [
@@ -139,7 +139,7 @@ function pathRules(fields: SignatureFields): Rule[] {
       return [
         text !== undefined && parsePath(text) === null,
         name,
-        `${name} is not a dotted path: write the names on the way to the field, such as signature.timestamp.`,
+        `${name} is not a dotted path: write the names that lead to the field, such as signature.timestamp.`,
       ];
     }),
     ...paths
@@ -164,12 +164,12 @@ function payloadRules(fields: SignatureFields): Rule[] {
     [
       timed && !names("timestamp"),
       "signedPayload",
-      "signedPayload leaves out {timestamp} although the recipe names a timestamp, which would then protect nothing: add {timestamp} where the sender signs it.",
+      "signedPayload leaves out {timestamp} although the recipe names a timestamp, so the timestamp would protect nothing: add {timestamp} where the sender signs it.",
     ],
     [
       !timed && names("timestamp"),
       "signedPayload",
-      "signedPayload has {timestamp} but nothing says where it is: set timestampHeader, timestampKey or timestampField.",
+      "signedPayload has {timestamp}, but the recipe does not name its place: set timestampHeader, timestampKey or timestampField.",
     ],
     [
       names("token") && fields.tokenField === undefined,
@@ -184,7 +184,7 @@ function payloadRules(fields: SignatureFields): Rule[] {
     [
       fields.signatureField !== undefined && (names("body") || names("params")),
       "signedPayload",
-      "signedPayload signs {body} or {params}, which hold the signature itself when it is in signatureField: sign {token}, or read the signature from a header.",
+      "signedPayload signs {body} or {params}, which contain the signature itself if it is in signatureField: sign {token}, or read the signature from a header.",
     ],
   ];
 }
@@ -250,14 +250,20 @@ function checkNames(names: readonly string[]): string[] {
 function checkTail(names: readonly string[], last: string | null): string[] {
   const tails = [...new Set(names.filter((name) => TAILS.includes(name)))];
   if (tails.length === 0) {
-    return [`signedPayload names none of ${TAIL_WORDS}, so nothing of the event is signed: end it with one.`];
+    return [
+      `signedPayload names none of ${TAIL_WORDS}, so it signs nothing of the event: end it with one of them.`,
+    ];
   }
   if (tails.length > 1) {
     const found = tails.map((name) => `{${name}}`).join(" and ");
-    return [`signedPayload names ${found}, but a recipe signs one of them: keep the one the sender signs.`];
+    return [
+      `signedPayload names ${found}, but a recipe signs one of them: keep the one that the sender signs.`,
+    ];
   }
   if (last === null || !TAILS.includes(last)) {
-    return [`signedPayload goes on after {${tails[0]}}, which must end it: move {${tails[0]}} to the end.`];
+    return [
+      `signedPayload has text after {${tails[0]}}, which must be at its end: move {${tails[0]}} to the end.`,
+    ];
   }
   return [];
 }
@@ -266,12 +272,12 @@ function checkLiterals(literal: string): string[] {
   const problems: string[] = [];
   if (!LITERAL.test(literal)) {
     problems.push(
-      "signedPayload holds a character that may not surround placeholders: use letters, digits and . : _ - only.",
+      "signedPayload has a character that cannot surround placeholders: use only letters, digits, dot, colon, underscore and hyphen.",
     );
   }
   if (literal.length > MAX_SIGNED_PAYLOAD_LITERAL_CHARS) {
     problems.push(
-      `signedPayload holds ${literal.length} characters around its placeholders: use at most ${MAX_SIGNED_PAYLOAD_LITERAL_CHARS}.`,
+      `signedPayload has ${literal.length} characters around its placeholders: use at most ${MAX_SIGNED_PAYLOAD_LITERAL_CHARS}.`,
     );
   }
   return problems;
@@ -284,11 +290,11 @@ function checkAfterTimestamp(pieces: readonly { text: string; name: string | nul
     const next = pieces[at + 1];
     if (next?.name === "params") {
       problems.push(
-        "signedPayload has {params} right after {timestamp}, so a digit could move from one to the other: put a character such as . between them.",
+        "signedPayload has {params} directly after {timestamp}, so a digit could belong to either: put a character such as . between them.",
       );
     } else if (next?.name === null && /^[0-9]/.test(next.text)) {
       problems.push(
-        "signedPayload has a digit right after {timestamp}, so the two could not be told apart: put a character such as . between them.",
+        "signedPayload has a digit directly after {timestamp}, so the two cannot be distinguished: put a character such as . between them.",
       );
     }
   });

@@ -30,10 +30,10 @@ export function tokenPlacesOf(fields: VerifyFields | SharedTokenFields): { heade
 }
 
 function prepare(fields: SharedTokenFields, secret: string): Verifier {
-  if (secret === "") return rejectEveryRequest("the relay holds no secret");
+  if (secret === "") return rejectEveryRequest("the relay has no secret");
   const { header, query } = tokenPlacesOf(fields);
   const isToken = (given: string): boolean => isSameText(given, secret);
-  const other = unmatchedSignature(`what header ${header} holds is not the secret`);
+  const other = unmatchedSignature(`the value of header ${header} is not the secret`);
   const missing = badSignature(`the token is neither in header ${header} nor in query parameter ${query}`);
   return {
     verify(call) {
@@ -53,16 +53,18 @@ export const sharedToken: Scheme<SharedTokenFields> = {
   shape: Type.Object(
     {
       scheme: Type.Literal("shared_token", {
-        description: "The sender puts the secret itself in the call and does not sign the event.",
+        description: "The sender puts the secret itself in the request and does not sign the event.",
         expects: '"shared_token"',
       }),
       header: Type.Optional(
-        headerNameShape(`The header that holds the token, the better home; ${DEFAULT_HEADER} when absent.`),
+        headerNameShape(
+          `The header that contains the token, which is safer than the query; ${DEFAULT_HEADER} when absent.`,
+        ),
       ),
       query: Type.Optional(
         Type.String({
           pattern: "^[A-Za-z0-9._~-]{1,100}$",
-          description: `The query parameter that may hold the token; ${DEFAULT_QUERY} when absent.`,
+          description: `The query parameter that can contain the token; ${DEFAULT_QUERY} when absent.`,
           expects: "the name of a query parameter: letters, digits and . _ ~ -, at most 100 characters",
         }),
       ),

@@ -92,16 +92,18 @@ export function formatDiagnosis(
 ): string {
   if (changes !== null && changes.length > 0) return `; it verifies with ${joinWords(changes)}`;
   if (changes !== null && secondsOld !== null) {
-    const off = `; in all else it verifies, so the sender's clock or this server's is off by ${Math.abs(secondsOld)} seconds`;
-    return secondsOld > 0 ? `${off}, or it is a call of that long ago, late on its way or sent again` : off;
+    const off = `; everything else verifies, so the sender's clock or this server's clock is off by ${Math.abs(secondsOld)} seconds`;
+    return secondsOld > 0
+      ? `${off}, or the request was signed that long ago and was delayed or sent again`
+      : off;
   }
-  if (changes !== null) return "; in all else it verifies";
+  if (changes !== null) return "; everything else verifies";
   if (lacksHeader) {
     if (similarHeaders.length === 0) return "";
     const names = similarHeaders.map((name) => `\`${name}\``);
-    return `; of the headers that came ${joinWords(names)} ${names.length === 1 ? "is" : "are"} named most like it`;
+    return `; the request has ${names.length === 1 ? "a header" : "headers"} with a similar name: ${joinWords(names)}`;
   }
-  return hasProof || !unmatched ? "" : "; what came in its place does not have the form of a signature";
+  return hasProof || !unmatched ? "" : "; the received value does not have the form of a signature";
 }
 
 function findMissingHeaders(

@@ -135,8 +135,8 @@ function compareRecipes(own: RecipeFields, fit: RecipeFields): string[] {
 }
 
 const KEY_FORMS: Readonly<Record<KeyForm, string>> = {
-  text: "the secret as it is, without decoding it",
-  whsec: "the secret decoded from the base64 behind whsec_, which a recipe does not do",
+  text: "the secret used directly, without decoding it",
+  whsec: "the secret decoded from the base64 after whsec_, which a recipe does not do",
   after_prefix: "the secret without whsec_ in front of it",
   base64: "the secret decoded from base64, which a recipe does not do",
   hex: "the secret decoded from hex, which a recipe does not do",
@@ -169,7 +169,7 @@ export function listTokenChanges(
   if (header !== null && !isSameHeader(header, own?.header)) changes.push(`header \`${header}\``);
   if (query !== null && own?.query !== query) changes.push(`query \`${query}\``);
   if (place?.prefix === "word")
-    changes.push(`the secret stored together with the word that header \`${header}\` has in front of it`);
-  if (withoutWord) changes.push("the secret stored without the word in front of it");
+    changes.push(`the secret stored together with the word before it in header \`${header}\``);
+  if (withoutWord) changes.push("the secret stored without the word before it");
   return label === null ? changes : [...changes, label];
 }

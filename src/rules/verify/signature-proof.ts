@@ -199,7 +199,7 @@ export function readIsoTimestamp(
 ): Timestamp | string {
   const digits = trimHttpSpace(raw);
   const atMs = readIsoTime(digits);
-  if (atMs === null) return "the timestamp is no ISO 8601 time with a zone, such as 2026-01-15T12:00:00Z";
+  if (atMs === null) return "the timestamp is not an ISO 8601 time with a zone, such as 2026-01-15T12:00:00Z";
   const toleranceMs = toleranceSeconds * 1000;
   const isFar = isOld ? atMs - nowMs > toleranceMs : Math.abs(nowMs - atMs) > toleranceMs;
   if (isFar) return formatDistance(nowMs - atMs, toleranceSeconds);

@@ -56,25 +56,27 @@ const shape = Type.Object(
         expects: "hmac-sha256, hmac-sha1, hmac-sha512, ed25519 or ecdsa-p256-sha256",
       }),
     ),
-    header: Type.Optional(headerNameShape("The header that holds the signature.")),
+    header: Type.Optional(headerNameShape("The header that contains the signature.")),
     signatureKey: Type.Optional(
-      partNameShape("The name of the signature's part where the header has several, such as v1 in t=…,v1=…."),
+      partNameShape(
+        "The name of the signature's part if the header has several parts, such as v1 in t=…,v1=….",
+      ),
     ),
     separator: Type.Optional(
       Type.Enum([",", ";"], {
-        description: "What stands between the header's parts; , when absent.",
+        description: "The separator between the header's parts; , when absent.",
         expects: '"," or ";"',
       }),
     ),
-    signatureField: Type.Optional(bodyPathShape("The body field that holds the signature.")),
-    timestampHeader: Type.Optional(headerNameShape("The header that holds the timestamp.")),
+    signatureField: Type.Optional(bodyPathShape("The body field that contains the signature.")),
+    timestampHeader: Type.Optional(headerNameShape("The header that contains the timestamp.")),
     timestampKey: Type.Optional(partNameShape("The name of the timestamp's part in the signature header.")),
-    timestampField: Type.Optional(bodyPathShape("The body field that holds the timestamp.")),
+    timestampField: Type.Optional(bodyPathShape("The body field that contains the timestamp.")),
     toleranceSeconds: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: MAX_TOLERANCE_SECONDS,
-        description: `How far the timestamp may be from now, either way; ${MAX_TOLERANCE_SECONDS} when absent.`,
+        description: `The maximum difference between the timestamp and now, in seconds; ${MAX_TOLERANCE_SECONDS} when absent.`,
         expects: `an integer from 1 to ${MAX_TOLERANCE_SECONDS}`,
       }),
     ),
@@ -83,11 +85,11 @@ const shape = Type.Object(
         minLength: 1,
         maxLength: 200,
         description:
-          "The signed text, of {timestamp}, {url} and one of {body}, {params}, {token}; when absent {body}, or {timestamp}.{body} where a timestamp is named.",
+          "The signed text: {timestamp}, {url} and one of {body}, {params}, {token}. When absent: {body}, or {timestamp}.{body} if the recipe names a timestamp.",
         expects: "a text of at most 200 characters, such as {timestamp}.{body}",
       }),
     ),
-    tokenField: Type.Optional(bodyPathShape("The body field that {token} stands for.")),
+    tokenField: Type.Optional(bodyPathShape("The body field that replaces {token}.")),
     encoding: Type.Optional(
       Type.Enum(["hex", "base64", "base64url"], {
         description: "How the signature is written; hex when absent.",
@@ -109,12 +111,12 @@ function prepare(fields: SignatureFields, secret: string): Verifier {
   if (algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256") {
     const check = preparePublicKey(algorithm, secret, encoding);
     return check === null
-      ? rejectEveryRequest(`the relay holds no ${algorithm} public key`)
+      ? rejectEveryRequest(`the relay has no ${algorithm} public key`)
       : prepareRecipe(fields, check);
   }
-  if (secret === "") return rejectEveryRequest("the relay holds no secret");
+  if (secret === "") return rejectEveryRequest("the relay has no secret");
   if (isKeyText(secret))
-    return rejectEveryRequest("the relay holds a key where its recipe needs a shared secret");
+    return rejectEveryRequest("the relay has a public key, but its recipe needs a shared secret");
   return prepareRecipe(fields, prepareHmac(algorithm.slice("hmac-".length) as HmacHash, secret, encoding));
 }
 

@@ -173,12 +173,9 @@ function guessUrls({ receiverUrl, search, headers }: GuessInput): Variant<string
   const vary = (url: string, as: string): void => {
     if (as !== "") add(url, `the receiver URL ${as}`);
     const and = (more: string) => `the receiver URL ${as === "" ? more : `${as}, ${more}`}`;
-    if (search !== "") add(`${url}${search}`, and("and what is appended to it, its query string included"));
+    if (search !== "") add(`${url}${search}`, and("and everything after it, including the query string"));
     const swapped = url.startsWith("https:") ? `http:${url.slice(6)}` : url.replace(/^http:/, "https:");
-    add(
-      swapped,
-      and(url.startsWith("https:") ? "under http in place of https" : "under https in place of http"),
-    );
+    add(swapped, and(url.startsWith("https:") ? "with http instead of https" : "with https instead of http"));
     add(`${url}/`, and("and a slash at its end"));
     const named = /^(https?):\/\/([^/:]+|\[[^\]]+\])(:\d+)?(\/.*)$/.exec(url);
     if (named === null) return;
@@ -196,7 +193,7 @@ function guessUrls({ receiverUrl, search, headers }: GuessInput): Variant<string
   for (const name of ["host", "x-forwarded-host"]) {
     const value = headers.find(([one]) => one.toLowerCase() === name)?.[1];
     if (value === undefined || !/^[A-Za-z0-9.:[\]-]{1,255}$/.test(value)) continue;
-    vary(`${protocol}://${value}${path}`, `under the host that the header ${name} names`);
+    vary(`${protocol}://${value}${path}`, `with the host of the header ${name}`);
   }
   return [...variants].map(([value, change]) => ({ value, change }));
 }
@@ -211,7 +208,7 @@ function rewriteBody({ body, json }: GuessInput): Variant<Uint8Array>[] {
   };
   add(`${received}\n`, "the body with a newline at its end");
   add(received.trimEnd(), "the body without the white space at its end");
-  add(received.replaceAll("\r\n", "\n"), "the body with its line ends as \\n in place of \\r\\n");
+  add(received.replaceAll("\r\n", "\n"), "the body with the line ends \\n instead of \\r\\n");
   if (json === undefined) return [...variants].map(toVariant);
   const compact = writeJson(json);
   for (const [text, how] of [
