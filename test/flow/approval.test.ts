@@ -166,7 +166,7 @@ describe("a promote", () => {
   });
 
   for (const [was, is, words] of [
-    [HMAC, ED25519, "was cleared"],
+    [HMAC, ED25519, "was deleted"],
     [ED25519, HMAC, "new secret was created"],
   ] as const) {
     test(`clears the stored value if the recipe changes from ${"algorithm" in was ? "a public key to HMAC" : "HMAC to a public key"}`, async () => {

@@ -194,7 +194,7 @@ const NIGHTLY = {
 };
 const MID_PERIOD =
   "The next tick is at 2026-01-16T09:00:00.000Z. The schedule counts from 2026-01-15T12:00:00.000Z, when the relay was created, changed or resumed or a hold of its environment ended. Periods that began earlier do not tick";
-const PAUSED = /The relay is paused: ticks are not recorded/;
+const PAUSED = /The relay is paused, so no tick is recorded/;
 
 describe("a schedule's next tick is reported on creation and on pause", () => {
   test("in the terminal of local development", async () => {

@@ -173,9 +173,9 @@ describe("a schedule reports its next tick", () => {
 
   test("but none while paused or held", async () => {
     await running.api("POST", "/relays/nightly/pause", {});
-    expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The relay is paused: ticks are not recorded/) });
+    expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The relay is paused, so no tick is recorded/) });
     await hold(true);
-    expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The environment is on hold: ticks are not recorded/) });
+    expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The environment is on hold, so no tick is recorded/) });
   });
 
   test("but a receiver reports none", async () => {

@@ -382,7 +382,7 @@ describe("the cause names the secret of", () => {
     await save(PLAIN, OTHER);
     await running.api("PUT", "/relays/orders/secret", { value: SECRET, overlapSeconds: 3_600 });
     await send({ headers: { "x-signature": mac(BODY, "base64", "sha256", OTHER) } });
-    expect(await cause()).toBe(says("encoding `base64` and the secret before the present one"));
+    expect(await cause()).toBe(says("encoding `base64` and the secret before the current one"));
   });
 });
 

@@ -322,8 +322,8 @@ describe("the cause of a refusal names what must change", () => {
       const { body, secret, send, toleranceSeconds } = sender;
       const at = NOW_MS - (toleranceSeconds + 100) * 1000;
       expect(await find({ scheme }, send(body, at, secret), secret)).toMatchObject({ changes: [], secondsOld: toleranceSeconds + 100 });
-      expect(await find({ scheme }, send(body, NOW_MS, secret), secret, { called: "the secret before the present one" })).toMatchObject({
-        changes: ["the secret before the present one"],
+      expect(await find({ scheme }, send(body, NOW_MS, secret), secret, { called: "the secret before the current one" })).toMatchObject({
+        changes: ["the secret before the current one"],
       });
       const anew = JSON.stringify(JSON.parse(body), null, 1);
       expect(await find({ scheme }, send(body, NOW_MS, secret), secret, { body: anew })).toMatchObject({
@@ -349,7 +349,7 @@ describe("the cause of a refusal names what must change", () => {
     });
   });
   test("adyen: the previous key, and the key's text instead of its bytes", async () => {
-    const called = "the secret before the present one";
+    const called = "the secret before the current one";
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody() }, HEX_KEY, { called })).toMatchObject({ changes: [called] });
     const text = Buffer.from(HEX_KEY.toLowerCase()).toString("hex");
     expect(await find({ scheme: "adyen" }, { headers: {}, body: adyenBody({}, text) }, HEX_KEY)).toMatchObject({

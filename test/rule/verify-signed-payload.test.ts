@@ -46,8 +46,8 @@ describe("a signedPayload that breaks a rule", () => {
     ["an unclosed brace is refused", "{body", ["none of", "cannot surround"]],
     ["at most 40 literal characters", `${"a".repeat(41)}{body}`, ["41 characters"]],
     ["a digit never comes right after {timestamp}", "{timestamp}0.{body}", ["a digit directly after"]],
-    ["{params} never comes right after {timestamp}", "{timestamp}{params}", ["{params} right after"]],
-    ["all broken rules are reported", "{x} {body}{body}1", ["not a placeholder", "more than once", "goes on", "cannot surround"]],
+    ["{params} never comes right after {timestamp}", "{timestamp}{params}", ["{params} directly after"]],
+    ["all broken rules are reported", "{x} {body}{body}1", ["not a placeholder", "more than once", "has text after", "cannot surround"]],
   ];
   test.each(rows)("%s: %s", (_rule, text, expected) => {
     const parsed = parseSignedPayload(text);
