@@ -1,11 +1,12 @@
 /** Lists the environments with the number of their attention items, so that an owner of several sees where to look first. */
 import { type Static, Type } from "typebox";
+import type { Clock } from "../../base/clock.ts";
 import { oneOf, timeOrNull } from "../../base/schema.ts";
 import { listApps } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES, listEnvironments } from "../../platform/account/environment.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
-import { type AttentionContext, findAttention } from "./attention.ts";
+import { listAttention } from "./attention.ts";
 
 export const environmentSummaryView = Type.Object({
   app: Type.String(),
@@ -19,10 +20,7 @@ export const environmentSummaryView = Type.Object({
 export type EnvironmentSummary = Static<typeof environmentSummaryView>;
 
 /** Summarizes every environment of every app. */
-export async function listEnvironmentSummaries(
-  store: Store,
-  context: Omit<AttentionContext, "environment">,
-): Promise<EnvironmentSummary[]> {
+export async function listEnvironmentSummaries(store: Store, clock: Clock): Promise<EnvironmentSummary[]> {
   const [apps, environments] = await store.read(
     async (tx) => [await listApps(tx), await listEnvironments(tx, null)] as const,
   );
@@ -31,7 +29,7 @@ export async function listEnvironmentSummaries(
     for (const environment of environments.filter(({ appId }) => appId === app)) {
       const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
       const relays = (await store.read((tx) => tx.get<{ count: number }>(sql, environment.id)))?.count ?? 0;
-      const { items: all } = await findAttention(store, { ...context, environment }, relays, false);
+      const { items: all } = await listAttention(store, { environment, clock }, false);
       const items = all.filter(({ target }) => target !== "server");
       const since = items.map((item) => item.since).sort()[0] ?? null;
       summaries.push({ app, environment: environment.name, needs: items.length, since, relays });

@@ -190,9 +190,7 @@ export async function addHealth<Item extends RelayItem>(
   describesDead = false,
 ): Promise<(Item & { health: HealthView })[]> {
   const { environment } = context;
-  // A missing backup is the server's problem and no relay's.
-  const server = { ...context.server, backsUp: false };
-  const { items } = await listAttention(store, { ...context, server }, describesDead);
+  const { items } = await listAttention(store, context, describesDead);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);
   return relays.map((relay) => ({

@@ -1,22 +1,17 @@
 /** The overview of an environment, and how many problems need attention in every environment. */
 import { Type } from "typebox";
 import { fields, readTime } from "../../base/schema.ts";
-import type { AttentionContext } from "../../insight/overview/attention.ts";
 import { environmentSummaryView, listEnvironmentSummaries } from "../../insight/overview/environment-list.ts";
-import { overviewView, showOverview } from "../../insight/overview/overview.ts";
+import { type OverviewContext, overviewView, showOverview } from "../../insight/overview/overview.ts";
 import { showUrlTimes, urlTimesView } from "../../insight/overview/url-time.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { type EnvironmentCall, environmentRoute, ownerRoute } from "../http/route.ts";
+import { environmentRoute, ownerRoute } from "../http/route.ts";
 
-function serverOf({ config }: HttpDeps) {
-  const { dataDir, database, backup, mode } = config;
-  return { dataDir, backupEveryMs: backup?.everyMs ?? null, backsUp: mode === "server" && database === null };
-}
-
-/** Returns what is needed to list the problems of the environment. */
-export function needContext(deps: HttpDeps, environment: EnvironmentCall["environment"]): AttentionContext {
-  return { environment, server: serverOf(deps), clock: deps.clock };
+/** Returns the backups that a server must have. Local development needs none, and other tools back up PostgreSQL. */
+function backupsOf({ config: { dataDir, database, backup, mode } }: HttpDeps): OverviewContext["backups"] {
+  if (mode !== "server" || database !== null) return null;
+  return { dataDir, backupEveryMs: backup?.everyMs ?? null };
 }
 
 export const overviewRoutes = [
@@ -28,8 +23,9 @@ export const overviewRoutes = [
     answer: overviewView,
     async handle({ deps, environment, request }) {
       const { store, clock, relays } = deps;
+      const backups = backupsOf(deps);
       await deps.writeRecentRequests();
-      const overview = await showOverview(store, { environment, server: serverOf(deps), clock, relays });
+      const overview = await showOverview(store, { environment, backups, clock, relays });
       const needs = overview.needs.map((need) => {
         const docs = docsOf(deps, request, need.code);
         return docs === null ? need : { ...need, docs };
@@ -55,7 +51,7 @@ export const overviewRoutes = [
     summary: "Tells of every app and environment how many things need somebody, and since when.",
     answer: Type.Object({ places: Type.Array(environmentSummaryView) }),
     handle: async ({ deps }) => ({
-      places: await listEnvironmentSummaries(deps.store, { server: serverOf(deps), clock: deps.clock }),
+      places: await listEnvironmentSummaries(deps.store, deps.clock),
     }),
   }),
 ];

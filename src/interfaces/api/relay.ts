@@ -48,7 +48,6 @@ import { readPage } from "../../store/index-scan.ts";
 import type { Reader } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
-import { needContext } from "./overview.ts";
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
@@ -125,7 +124,7 @@ export const relayRoutes = [
       const step = (tx: Reader, part: PageRequest) => listRelays(tx, viewContext(call), part);
       const { items, next } = await readPage(deps.store, readPageRequest(query), step);
       await deps.writeRecentRequests();
-      return { items: await addHealth(deps.store, needContext(deps, environment), items), next };
+      return { items: await addHealth(deps.store, { environment, clock: deps.clock }, items), next };
     },
   }),
   environmentRoute({
@@ -190,7 +189,7 @@ export const relayRoutes = [
         const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
         return { relay: await showRelay(tx, viewContext(call), row), missing, remembered };
       });
-      const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
+      const [judged] = await addHealth(deps.store, { environment, clock: deps.clock }, [relay], true);
       if (judged === undefined) throw new Error("A relay was not judged.");
       return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), ...beside };
     },
