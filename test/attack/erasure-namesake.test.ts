@@ -101,7 +101,7 @@ describe.each(ORDERS)("erasing %s", (_what, erased, stays) => {
     await running.drain();
     expect((await running.api("GET", `/persons/${erased()}`)).body).toMatchObject({ namesake: stays() });
     const { said } = await runCommand(["people", "show", erased(), "--data-dir", dataDir], { cwd: dataDir, env: running.commandEnv });
-    expect(said).toContain(`also      ${stays()} has the same address in the other spelling of its domain`);
+    expect(said).toContain(`also      ${stays()} has the same address with another spelling of its domain`);
     await erase(erased());
     expect(await showEvent(running, own)).toMatchObject({ payload: null, expunged: "person_erased" } as object);
     const { items } = (await running.api("GET", `/audit?target=person:${erased()}`)).body;

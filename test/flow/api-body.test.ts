@@ -56,7 +56,7 @@ const SCENARIOS: readonly Scenario[] = [
     name: "an empty body has no fields, and the error names the missing one",
     request: "POST /persons",
     status: 400,
-    answer: { code: "invalid_input", message: "`email` is missing: it must be an e-mail address." },
+    answer: { code: "invalid_input", message: "`email` is missing: it must be an email address." },
   },
   {
     name: "an unknown field is rejected by name with a suggestion, before a missing one",
@@ -91,7 +91,7 @@ const SCENARIOS: readonly Scenario[] = [
     request: "POST /persons",
     call: { body: '{"email":12345678901234567890}' },
     status: 400,
-    answer: { code: "invalid_input", message: "`email` is a number: it must be an e-mail address." },
+    answer: { code: "invalid_input", message: "`email` is a number: it must be an email address." },
   },
   {
     name: "an integer beyond 2^53 in place of a number is rejected by its field",

@@ -275,13 +275,16 @@ test("the command line shows the preview, asks for confirmation, lists replays a
   const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
   const at = ["--data-dir", running.dataDir, "--environment", "development"];
   const planned = await runCommand(["replays", "start", "--plan", ...at], here);
-  expect(planned.said).toBe("40 match.\n  orders  40\n  grant_credits  40 skipped, their work is done\n  write_record  40 run");
+  expect(planned.said).toBe("40 events match.\n  orders  40\n  grant_credits  40 skipped, because their work is done\n  write_record  40 run");
   const asked = await runCommand(["replays", "start", ...at], here);
-  expect(asked).toMatchObject({ code: 1, told: expect.stringContaining("Nothing was replayed. Where nobody can answer, --yes asks nothing.") });
+  expect(asked).toMatchObject({
+    code: 1,
+    told: expect.stringContaining("Nothing was replayed. There is no terminal to ask at: add --yes to replay without a question."),
+  });
   const misspelt = await runCommand(["replays", "start", "--yes", "--relay", "ordres", ...at], here);
   expect(misspelt).toMatchObject({ code: 1, told: expect.stringContaining("did you mean orders?") });
   const none = await runCommand(["replays", "start", "--yes", "--until", "2020-01-01T00:00:00Z", ...at], here);
-  expect(none).toMatchObject({ code: 0, told: "No event matches, so nothing is replayed: relay events list --state dead shows what is dead." });
+  expect(none).toMatchObject({ code: 0, told: "No events match, so nothing is replayed. relay events list --state dead shows the dead events." });
   const begun = await runCommand(["replays", "start", "--yes", "--per-second", "1", "--json", ...at], here);
   const { replay } = JSON.parse(begun.said);
   expect(replay).toMatchObject({ state: "running", matched: 40, by: "command line" });

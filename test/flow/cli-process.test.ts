@@ -35,7 +35,7 @@ describe("relay dev", () => {
       cwd,
       env: { RELAY_SECRET: "not the secret" },
     });
-    expect(await wrong.line("The secret used is not the relay's")).toBeString();
+    expect(await wrong.line("The secret is not the secret of the relay")).toBeString();
     expect(await wrong.line("bad_signature  http")).toContain("/docs/errors/bad_signature");
     expect(await wrong.exited).toBe(1);
     const secret = { RELAY_SECRET: "not the secret" };

@@ -404,7 +404,9 @@ describe("a bulk replay", () => {
       env: running.commandEnv,
       clock: running.clock,
     });
-    expect(said.said).toContain("3 did work for another person than they are about now: that work is done for the new person, and purchases move.");
+    expect(said.said).toContain(
+      "3 did their work for a person other than their person now: Relay does that work for the new person, and purchases move.",
+    );
     expect(await begin({})).toMatchObject({ state: "done", replayed: 4, move: false });
     expect([await holds(ADA), await holds(BOB)]).toEqual(["lamp lamp lamp lamp 400 on free", NOTHING]);
     await correct(LAMP);

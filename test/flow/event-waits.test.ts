@@ -85,7 +85,7 @@ describe("a queued event says that it waits for", () => {
       CALL,
       async () => undefined,
       { for: "retry", until: "2026-01-15T12:01:00.000Z", ahead: null, dropsAt: null, message: "It is tried again at 2026-01-15T12:01:00.000Z." },
-      "unresolvable, next try 2026-01-15T12:01:00.000Z",
+      "unresolvable, next attempt 2026-01-15T12:01:00.000Z",
     ],
   ];
   test.each(rows)("%s", async (_rule, definition, change, waits, words) => {
@@ -97,7 +97,7 @@ describe("a queued event says that it waits for", () => {
     expect((await running.api("GET", "/events")).body.items[0].waits).toEqual(waits);
     expect((await run("list")).split("\n")[1]).toEndWith(words);
     const shown = await run("show", id);
-    if (waits.for === "retry") expect(shown).toContain("next try  2026-01-15T12:01:00.000Z");
+    if (waits.for === "retry") expect(shown).toContain("retry     2026-01-15T12:01:00.000Z");
     else expect(shown).toContain(`waits     ${waits.message}`);
   });
 

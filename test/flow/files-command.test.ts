@@ -47,7 +47,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
     const to = join(folder, "back.png");
     const got = await run(["download", kept.id.slice(-8), "--to", to]);
-    expect([got.code, got.told]).toEqual([0, `a picture.png is written to ${to}, 70000 bytes.`]);
+    expect([got.code, got.told]).toEqual([0, `a picture.png is written to ${to} (70000 bytes).`]);
     expect(new Uint8Array(readFileSync(to))).toEqual(ALL_BYTES);
     expect(await audited()).toMatchObject([
       ...(place === "beside the server"
@@ -61,10 +61,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const to = join(folder, "mine.txt");
     writeFileSync(to, "mine");
     const got = await run(["download", id, "--to", to]);
-    expect([got.code, got.told]).toEqual([1, expect.stringContaining(`${to} is there already, and nothing was written: name another with --to.`)]);
+    expect([got.code, got.told]).toEqual([1, expect.stringContaining(`${to} exists already, so nothing was written: name another file with --to.`)]);
     expect(readFileSync(to, "utf8")).toBe("mine");
     const nowhere = await run(["download", id, "--to", join(folder, "no", "such", "folder")]);
-    expect([nowhere.code, nowhere.told]).toEqual([1, expect.stringContaining("cannot be written (ENOENT): name a place that can with --to.")]);
+    expect([nowhere.code, nowhere.told]).toEqual([1, expect.stringContaining("cannot be written (ENOENT): name another file with --to.")]);
   });
 
   test("stores standard input under the given name, and downloads it under that name without --to", async () => {
@@ -72,7 +72,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const [file] = await listed();
     expect([code, told]).toEqual([
       0,
-      `note.txt is kept as ${file.id} (6 bytes, text/plain): a record holds it once a field of the type file has this id.`,
+      `note.txt is stored as ${file.id} (6 bytes, text/plain). To attach it to a record, write this id into a field of type file.`,
     ]);
     const here = join(running.dataDir, "note.txt");
     expect(existsSync(here)).toBe(false);
@@ -81,14 +81,9 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   const REFUSED: [what: string, words: (folder: string) => string[], code: number, told: string][] = [
-    ["a missing file", (at) => ["upload", join(at, "nothing")], 1, "nothing is no file here: name one that can be read."],
-    ["a folder", (at) => ["upload", at], 1, "is no file here"],
-    [
-      "standard input without a name",
-      () => ["upload"],
-      2,
-      "--name is not given, and standard input has none: write --name note.txt, or name a file.",
-    ],
+    ["a missing file", (at) => ["upload", join(at, "nothing")], 1, "nothing: name a file that exists."],
+    ["a folder", (at) => ["upload", at], 1, "There is no file "],
+    ["standard input without a name", () => ["upload"], 2, "--name is missing, and standard input has no name: add --name note.txt, or name a file."],
     ["a name with a slash", (at) => ["upload", join(at, "a picture.png"), "--name", "a/b"], 1, "`name` is not a file name"],
     [
       "an invalid media type",
@@ -142,7 +137,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const asked: string[] = [];
     const yes = { interactive: true, confirm: (question: string) => Promise.resolve(asked.push(question) > 0) };
     const gone = await run(["delete", id], "", yes);
-    expect([gone.code, gone.told, asked]).toEqual([0, `The file ${id} is deleted.`, [`Delete the file ${id}, for good?`]]);
+    expect([gone.code, gone.told, asked]).toEqual([0, `The file ${id} is deleted.`, [`Permanently delete the file ${id}?`]]);
     expect(await listed()).toEqual([]);
   });
 });

@@ -638,7 +638,7 @@ describe("on the command line", () => {
     const event = await send("a");
     await editRelay(running, receiverDefinition({ map: { event_id: "id", kind: "type" }, actions: [mark("x")] }));
     await runAgain(event);
-    expect((await command("events", "show", event)).said).toContain("mapped    again with version 2 of the relay");
+    expect((await command("events", "show", event)).said).toContain("mapped    again, with version 2 of the relay");
   });
 });
 

@@ -86,11 +86,9 @@ for (const [road, env] of ROADS)
     test("shows the preview, imports with --yes, and finds nothing new the second time", async () => {
       const export1 = file(event(1), event(2, "made"), "garbage", delivery(event(3)), "", event(1));
       const plan = await run(env(), export1, "--dry-run");
-      expect([plan.code, plan.told]).toEqual([1, expect.stringContaining("Nothing was imported: this is the plan.")]);
+      expect([plan.code, plan.told]).toEqual([1, expect.stringContaining("This is only the plan: nothing was imported.")]);
       expect(plan.said).toContain(`${name}: 6 lines of standard input (sha256 `);
-      expect(plan.said).toContain(
-        "      2  new: 1 whose signature verified, 1 that count as unsigned\n      1  already known\n      1  ignored by when\n",
-      );
+      expect(plan.said).toContain("      2  new: 1 with a valid signature, 1 unsigned\n      1  already known\n      1  ignored by when\n");
       expect(plan.said).toContain('line 2: when.event_type must be "paid" and the call says "made"');
       expect(plan.said).toContain("line 3: it is not JSON in UTF-8");
       expect(await events()).toEqual([]);
@@ -113,7 +111,7 @@ for (const [road, env] of ROADS)
 
     test("imports nothing without a terminal or --yes", async () => {
       const asked = await run(env(), event(1));
-      expect([asked.code, asked.told]).toEqual([1, expect.stringContaining("say it with --yes.\nnot_confirmed")]);
+      expect([asked.code, asked.told]).toEqual([1, expect.stringContaining("Add --yes to import without a question.\nnot_confirmed")]);
       expect(await events()).toEqual([]);
       const no = await runCommand(["import-missed", name], { cwd: home, env: env(), input: event(1), clock, confirmAside: async () => false });
       expect([no.code, (await events()).length]).toEqual([1, 0]);
@@ -125,7 +123,7 @@ for (const [road, env] of ROADS)
         clock,
         confirmAside: async (question) => questions.push(question) > 0,
       });
-      expect([yes.code, questions]).toEqual([0, ["Import 1 event, which run as if they had been received now?"]]);
+      expect([yes.code, questions]).toEqual([0, ["Import 1 event? Each runs as if it arrived now."]]);
       expect((await events()).length).toBe(1);
     });
 
@@ -150,7 +148,7 @@ for (const [road, env] of ROADS)
     test("imports a file of several batches, and reports a line that is too long", async () => {
       const { code, said } = await run(env(), `${many(1_500)}${"x".repeat(2 ** 20)}\n${many(900, 1_500)}`, "--yes");
       expect([code, (await events()).length]).toEqual([1, 2_400]);
-      expect(said).toContain("line 1501: it is too long to be sent.  body_too_large");
+      expect(said).toContain("line 1501: the line is too long to send.  body_too_large");
       const again = await run(env(), many(2_400), "--yes");
       expect(`${again.said}${again.told}`).toContain("   2400  already known");
     });
@@ -214,7 +212,7 @@ describe("processes", () => {
     while ((await events()).length < 700) await Bun.sleep(5);
     server.kill("SIGKILL");
     expect(await command.exited).toBe(1);
-    expect(command.lines().join("\n")).toContain("import the same file again, and what entered is known.");
+    expect(command.lines().join("\n")).toContain("Import the same file again: Relay skips the events that it already has.");
     await startServer();
     await using again = startCli(["import-missed", name, path, "--yes"], { cwd: home, env });
     expect(await again.exited).toBe(0);

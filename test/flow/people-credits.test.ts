@@ -40,7 +40,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const once = (count: string) => credits(ADA, count, "--reason", "welcome", "--key", "w1");
     await once("50");
     const again = await once("50");
-    expect([again.code, again.told.trim()]).toEqual([0, "Nothing changed: the key w1 was used before, and left 50 credits then."]);
+    expect([again.code, again.told.trim()]).toEqual([
+      0,
+      "Nothing changed: the key w1 was used before. The balance after that change was 50 credits.",
+    ]);
     expect((await once("60")).told).toContain("The key was used before for the amount 50");
     expect(await ledger()).toEqual([50, "50 welcome"]);
     expect((await running.api("GET", "/audit?action=credits.changed")).body.items).toHaveLength(1);
@@ -56,10 +59,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   test.each([
-    [["5"], "--reason is not given"],
+    [["5"], "--reason is missing"],
     [["0", "--reason", "x"], "write a whole number from 1 to"],
     [["1.5", "--reason", "x"], "write a whole number from 1 to"],
-    [["-20", "--reason", "x"], "to spend, write how many, and --spend behind it"],
+    [["-20", "--reason", "x"], "to spend, write a positive number and add --spend"],
   ])("%j is rejected as a usage error", async (words, why) => {
     const { code, told } = await credits(ADA, ...words);
     expect([code, told]).toEqual([2, expect.stringContaining(why)]);
@@ -92,7 +95,10 @@ test("a lost response names the key with which a repeated command applies once",
   const line = ["people", "credits", ADA, "5", "--reason", "x", "--url", `http://127.0.0.1:${between.port}`];
   const world = { cwd: running.dataDir, clock: running.clock, env: { RELAY_KEY: running.keys.development ?? "" } };
   const lost = await runCommand(line, world);
-  const [, key = ""] = /Whether that was done is not known: written again with --key (command-\S+) it applies once/.exec(lost.told) ?? [];
+  const [, key = ""] =
+    /The answer was lost, so the change may or may not have happened\. Run the command again with --key (command-\S+): the change then applies once/.exec(
+      lost.told,
+    ) ?? [];
   expect([lost.code, key]).toEqual([1, expect.stringMatching(/^command-/)]);
   isLost = false;
   expect((await runCommand([...line, "--key", key], world)).told).toContain(`Nothing changed: the key ${key} was used before`);

@@ -38,7 +38,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("ends a plan with only its own grants, and the person gets the default plan", async () => {
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
     const { code, told } = await end(ADA, "pro");
-    expect([code, told.trim()]).toEqual([0, `The plan pro of ${ADA} is ended.`]);
+    expect([code, told.trim()]).toEqual([0, `The plan pro of ${ADA} has ended.`]);
     expect(await has()).toEqual(["free", "access:beta", "access:beta"]);
     const { items } = (await running.api("GET", "/audit?action=subscription.ended")).body;
     expect(items).toMatchObject([{ actor: expect.stringMatching(/^(command line|key:)/) }]);
@@ -46,7 +46,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("ends every active grant of an access, whatever its source, and audits it", async () => {
     const { code, told } = await end(ada, "access:beta");
-    expect([code, told.trim()]).toEqual([0, `The access of ${ada} to access:beta is ended, of 2 grants.`]);
+    expect([code, told.trim()]).toEqual([0, `The access of ${ada} to access:beta has ended (2 grants).`]);
     expect(await has()).toEqual(["pro", "pro"]);
     expect((await running.api("GET", "/audit?action=grant.revoked")).body.items).toHaveLength(2);
   });
@@ -58,7 +58,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await running.api("POST", `/persons/${ada}/grants`, { entitlement: "book" });
     expect(await has()).toContain("book-2030");
     const { code, told } = await end(ADA, "book");
-    expect([code, told.trim()]).toEqual([0, `The access of ${ADA} to book is ended.`]);
+    expect([code, told.trim()]).toEqual([0, `The access of ${ADA} to book has ended.`]);
     await running.api("POST", `/persons/${ada}/grants`, { entitlement: "book" });
     expect((await end(ADA, "book-2030")).code).toBe(0);
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
@@ -69,7 +69,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     for (let count = 0; count < 200; count++) await running.api("POST", `/persons/${ada}/grants`, { entitlement: "access:news" });
     expect((await running.api("GET", `/persons/${ada}/access`)).body.grants).toHaveLength(200);
     const { code, told } = await end(ADA, "access:beta");
-    expect([code, told.trim()]).toEqual([0, `The access of ${ADA} to access:beta is ended, of 2 grants.`]);
+    expect([code, told.trim()]).toEqual([0, `The access of ${ADA} to access:beta has ended (2 grants).`]);
     expect((await running.api("GET", `/persons/${ada}/access/access:beta`)).body.granted).toBe(false);
   });
 
@@ -80,7 +80,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("rejects an access that the person lacks, and ends nothing", async () => {
     const nothing = await end(ADA, "access:gamma");
-    expect([nothing.code, nothing.told]).toEqual([1, expect.stringContaining(`"${ADA}" has no "access:gamma" now, so there is nothing to end`)]);
+    expect([nothing.code, nothing.told]).toEqual([
+      1,
+      expect.stringContaining(`"${ADA}" does not have "access:gamma" now, so there is nothing to end`),
+    ]);
     expect((await end("bob@example.com", "pro")).told).toContain("exists in this environment");
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
   });
@@ -102,5 +105,5 @@ test("a plan that the card processor bills ends, and the output warns that the b
   expect((await running.api("POST", "/receipts", { ref: "s1", person: person.id, plan: "team" })).status).toBe(201);
   const line = ["people", "end", "bob@example.com", "team", "--data-dir", running.dataDir];
   const { told } = await runCommand(line, { cwd: running.dataDir, clock: running.clock, env: running.commandEnv });
-  expect(told).toContain("The card processor goes on billing it: end it there too.");
+  expect(told).toContain("The card processor continues to bill it: end it there too.");
 });

@@ -22,7 +22,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("grants access without an end, with its reason, and audits it without the reason", async () => {
     const { code, told } = await grant(ADA, "access:beta", "--reason", "ticket 81");
-    expect([code, told.trim()]).toEqual([0, `${ADA} has access:beta now, until it is ended: relay people end ${ADA} access:beta.`]);
+    expect([code, told.trim()]).toEqual([0, `${ADA} has access:beta now. The grant never expires. To end it: relay people end ${ADA} access:beta.`]);
     expect(await held()).toMatchObject([{ entitlement: "access:beta", source: "hand", reason: "ticket 81", expiresAt: null }]);
     const { items } = (await running.api("GET", "/audit?action=grant.created")).body;
     expect(items).toMatchObject([{ actor: expect.stringMatching(/^(command line|key:)/), after: { entitlement: "access:beta" } }]);
@@ -32,7 +32,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("counts a span from now, and a date from its first moment", async () => {
     const end = new Date(running.clock.now() + 30 * DAY_MS).toISOString();
     const { told } = await grant(ada, "access:beta", "--until", "30d");
-    expect(told.trim()).toBe(`${ada} has access:beta now, until ${end}.`);
+    expect(told.trim()).toBe(`${ada} has access:beta now. The grant expires at ${end}.`);
     await grant(ADA, "access:beta", "--until", "2040-01-31");
     expect((await held()).map(({ expiresAt }: { expiresAt: string }) => expiresAt)).toEqual(["2040-01-31T00:00:00.000Z", end]);
   });
@@ -49,9 +49,9 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   test.each([
-    ["soon", "write how long, such as 24h or 30d"],
-    ["2020-01-01", "which is past"],
-    ["999999w", "write how long, such as 24h or 30d"],
+    ["soon", "write a duration such as 24h or 30d"],
+    ["2020-01-01", "which is in the past"],
+    ["999999w", "write a duration such as 24h or 30d"],
   ])("--until %s is rejected as a usage error", async (until, words) => {
     const { code, told } = await grant(ADA, "access:beta", "--until", until);
     expect([code, told]).toEqual([2, expect.stringContaining(words)]);

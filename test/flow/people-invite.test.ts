@@ -33,10 +33,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("invites a person, and a repeat changes nothing", async () => {
     expect(await told(`people invite ${BOB}`)).toEqual([
       0,
-      `${BOB} is added. No mail was sent: they can hold access and credits at once, and sign in to your app.`,
+      `${BOB} is added, and no mail was sent. They can have access and credits now, and sign in to your app.`,
     ]);
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
-    expect(await told(`people invite ${ADA.toUpperCase()}`)).toEqual([0, `${ADA.toUpperCase()} was here already (suspended): nothing changed.`]);
+    expect(await told(`people invite ${ADA.toUpperCase()}`)).toEqual([0, `${ADA.toUpperCase()} exists already (suspended): nothing changed.`]);
     const { items } = (await running.api("GET", "/persons")).body;
     expect(items.map(({ email, status }: { email: string; status: string }) => [email, status])).toEqual([
       [BOB, "invited"],
@@ -52,16 +52,16 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   test("stores a token once, from the line or from standard input, shows it, and removes it", async () => {
-    const filed = `The token is filed for ${ADA}: an event that brings it finds them from now on.`;
+    const filed = `The token is added to ${ADA}. An event with this token now finds them.`;
     expect(await told(`people add-token ${ADA} tok-1`)).toEqual([0, filed]);
     expect(await told(`people add-token ${ADA}`, " tok-2\n")).toEqual([0, filed]);
-    expect(await told(`people add-token ${ada} tok-1`)).toEqual([0, `The token was filed for ${ada} already: nothing changed.`]);
+    expect(await told(`people add-token ${ada} tok-1`)).toEqual([0, `Nothing changed: ${ada} already has this token.`]);
     const { said } = await run(`people show ${ADA}`);
     expect(said).toMatch(/^ {2}token {5}tok-1 since \d/m);
     expect(said).toMatch(/^ {2}token {5}tok-2 since \d/m);
     expect(await told(`people remove-token ${ADA}`, "tok-2")).toEqual([
       0,
-      `The token is taken from ${ADA}: an event that brings it finds nobody from now on. What was bought under it stays theirs.`,
+      `The token is removed from ${ADA}. An event with this token now finds no person. They keep what was bought with it.`,
     ]);
     expect((await now()).tokens).toMatchObject([{ token: "tok-1" }]);
     const [taken] = await audited("person.token_removed");
@@ -84,7 +84,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
     expect(await told(`people remove-token ${ADA}`)).toEqual([
       2,
-      `<token> is not given and standard input was empty: write it behind the person, or relay people remove-token ${ADA} < file.`,
+      `<token> is missing and standard input was empty: write the token after the person, or run relay people remove-token ${ADA} < file.`,
     ]);
     expect(await told(`people add-token ${ADA} ${"x".repeat(1_000)}`)).toEqual([1, expect.stringContaining("`token` is not valid")]);
     expect(await told("people add-token eve@example.com tok-3")).toEqual([1, expect.stringContaining("exists in this environment")]);
@@ -101,21 +101,21 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("stops and allows event mail, lists it and shows it, and reports each change once", async () => {
     expect(await told(`people stop-mail ${ADA}`)).toEqual([
       0,
-      `${ADA} gets no more mail of kind event, until relay people allow-mail; mail about their account goes on.`,
+      `${ADA} no longer gets mail of kind event. Mail about their account continues. To allow it again: relay people allow-mail.`,
     ]);
     const { mailStoppedAt } = await now();
     expect(await told(`people stop-mail ${ADA}`)).toEqual([
       0,
-      `${ADA} gets no mail of kind event since ${mailStoppedAt}: nothing changed. To allow it again: relay people allow-mail.`,
+      `Nothing changed: ${ADA} has had no mail of kind event since ${mailStoppedAt}. To allow it again: relay people allow-mail.`,
     ]);
     expect((await run(`people show ${ADA}`)).said).toContain(
-      `\n  mail      none of kind event since ${mailStoppedAt}; where they ask for it again: relay people allow-mail ${ada}`,
+      `\n  mail      none of kind event since ${mailStoppedAt}; if they ask for it again: relay people allow-mail ${ada}`,
     );
     expect(JSON.parse((await run("emails stopped --json")).said).items).toEqual([{ person: ada, email: ADA, stoppedAt: mailStoppedAt }]);
     expect(JSON.parse((await run(`people allow-mail ${ADA} --json`)).said)).toEqual({ person: ada, stoppedAt: null, changed: true });
-    expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event already: nothing changed.`]);
+    expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `Nothing changed: ${ADA} already gets mail of kind event.`]);
     await run(`people stop-mail ${ADA}`);
-    expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event again; what was skipped meanwhile is not sent now.`]);
+    expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event again. Mail that was skipped before is not sent.`]);
     expect(await told("emails stopped")).toEqual([0, "No person stopped mail of kind event."]);
     const who = { actor: ACTOR, target: `person:${ada}` };
     expect(await audited("person.mail_stopped")).toMatchObject([who, who]);
@@ -143,6 +143,6 @@ test.each(COMMAND_PLACES)("%s the server's daily cap applies, and an invitation 
   expect((await invite(ADA)).code).toBe(0);
   const { code, told } = await invite(BOB);
   expect([code, told]).toEqual([1, expect.stringContaining("This environment created 1 people by address today, its limit")]);
-  expect((await invite(ADA)).told).toContain("was here already");
+  expect((await invite(ADA)).told).toContain("exists already");
   unnote();
 });

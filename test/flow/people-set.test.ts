@@ -76,7 +76,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("truncates a long value for a person, and says so", async () => {
     await set(`{"note":"${"x".repeat(500)}"}`);
     const { said } = await runAt(place, running, ["people", "show", ADA]);
-    expect(said).toContain("x… (--json shows them whole)");
+    expect(said).toContain("x… (--json shows all of them)");
     expect(said).not.toContain("x".repeat(400));
   });
 });

@@ -23,7 +23,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const suspended = await people("suspend", ADA);
     expect([suspended.code, suspended.told.trim(), await status()]).toEqual([
       0,
-      `${ADA} is suspended: they may use nothing of what they have, and no relay acts for them, until relay people activate.`,
+      `${ADA} is suspended. They cannot use what they have, and no relay acts for them. To undo this: relay people activate.`,
       "suspended",
     ]);
     const active = await people("activate", ada);
@@ -38,7 +38,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const invited = await people("activate", ADA);
     expect([invited.code, invited.told.trim(), await status()]).toEqual([0, `${ADA} is not suspended: nothing changed.`, "invited"]);
     await people("suspend", ADA);
-    expect((await people("suspend", ADA)).told.trim()).toBe(`${ADA} is suspended already: nothing changed.`);
+    expect((await people("suspend", ADA)).told.trim()).toBe(`${ADA} is already suspended: nothing changed.`);
     expect(await audited()).toHaveLength(1);
   });
 

@@ -41,7 +41,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([made.code, made.told]).toEqual([
       0,
       [
-        `pay_7: ${ADA} paid 42.00 EUR for the product lamp. They get access:light for good, and 5 credits. A receipt is written, and no money moves.`,
+        `pay_7: ${ADA} paid 42.00 EUR for the product lamp. They get access:light permanently, and 5 credits. Relay stores a receipt, and no money moves.`,
         `The payment pay_7 is recorded, and ${ADA} has access:light and 5 credits of it.`,
       ],
     ]);
@@ -50,7 +50,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const [receipt] = await receipts();
     expect([again.code, again.told]).toEqual([
       0,
-      [`The payment pay_7 was recorded before, at ${receipt.createdAt}, for lamp of ${ADA}: nothing changed.`],
+      [`Nothing changed: the payment pay_7 was already recorded at ${receipt.createdAt}, for lamp of ${ADA}.`],
     ]);
     expect(JSON.parse(again.said)).toMatchObject({ receipt: { id: receipt.id, amountMinor: 4200, currency: "EUR" }, created: false });
     expect(await receipts()).toHaveLength(1);
@@ -63,7 +63,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("leaves a refunded payment refunded", async () => {
     await run(PAID + SURE);
     await running.api("POST", "/receipts", { kind: "refund", ref: "pay_7", person: ada, product: "lamp" });
-    expect((await run(PAID)).told.join()).toEndWith("nothing changed. It was taken back since, and stays so.");
+    expect((await run(PAID)).told.join()).toEndWith(`of ${ADA}. It was refunded later, and stays refunded.`);
     expect(await has()).toEqual([[], 0, "free"]);
   });
 
@@ -72,7 +72,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([silent.code, silent.told.slice(1).join("\n")]).toEqual([
       1,
       expect.stringContaining(
-        "Nothing was recorded, because nobody is there to be asked: say --confirm pay_7 behind it to do it without being asked.",
+        "Nothing was recorded, because nobody is there to be asked: say relay receipts record pay_7 … --confirm pay_7 to do it without being asked.",
       ),
     ]);
     const other = await run(`${PAID} --confirm pay_8`);
@@ -88,18 +88,18 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     [
       "a plan after the default plan",
       "--plan pro",
-      "paid the plan pro. They are on the plan pro from now on, until it is ended by hand: no relay ends it. A receipt",
+      "paid the plan pro. They move to the plan pro and stay on it until you end it: no relay ends it. Relay stores",
       "is on the plan pro.",
       "pro",
     ],
     [
       "a plan that replaces another",
       "--plan team --customer cus_1",
-      "They are on the plan team from now on, until it is ended by hand: no relay ends it. Their plan pro ends.",
+      "They move to the plan team and stay on it until you end it: no relay ends it. Their plan pro ends.",
       "is on the plan team.",
       "team",
     ],
-    ["the same plan again", "--plan pro", "They stay on the plan pro, until it is ended by hand: no relay ends it.", "is on the plan pro.", "pro"],
+    ["the same plan again", "--plan pro", "They stay on the plan pro until you end it: no relay ends it.", "is on the plan pro.", "pro"],
   ];
   test.each(GIVES)("%s is described before and after", async (what, line, told, ends, plan) => {
     if (!what.includes("default")) await running.api("POST", "/receipts", { ref: "pay_1", person: ada, plan: "pro" });
@@ -116,22 +116,22 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([code, told.slice(1, 3)]).toEqual([
       0,
       [
-        `They are suspended, and may use nothing of it until they are active: relay people activate ${ada}.`,
-        "The relay orders sells it too: unless pay_7 is the ref that this relay gives the payment, it would give it once more when it hears of it.",
+        `They are suspended and cannot use it until you activate them: relay people activate ${ada}.`,
+        "The relay orders sells this product too. If the relay gets an event for this payment with a ref other than pay_7, it grants the product again.",
       ],
     ]);
   });
 
   const REFUSED: [what: string, line: string, code: number, words: string][] = [
-    ["no person", "--product lamp", 2, "--person is not given: write who paid"],
+    ["no person", "--product lamp", 2, "--person is missing: name who paid"],
     [
       "an unknown address",
       "--person bob@example.com --product lamp",
       1,
       'No person "bob@example.com" exists in this environment: relay people list shows who does.',
     ],
-    ["neither product nor plan", `--person ${ADA}`, 2, "What was paid is not clear: name either a product with --product or a plan with --plan"],
-    ["both", `--person ${ADA} --product lamp --plan pro`, 2, "What was paid is not clear"],
+    ["neither product nor plan", `--person ${ADA}`, 2, "Name what was paid: either a product with --product or a plan with --plan"],
+    ["both", `--person ${ADA} --product lamp --plan pro`, 2, "Name what was paid"],
     [
       "an unknown product",
       `--person ${ADA} --product lump`,
@@ -143,17 +143,22 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
       "an amount with a decimal point",
       `--person ${ADA} --product lamp --amount-minor 42.00 --currency EUR`,
       2,
-      '--amount-minor is "42.00": write a whole number of the currency\'s smallest unit, 4200 for 42.00 EUR.',
+      '--amount-minor is "42.00": write a whole number in the currency\'s smallest unit, such as 4200 for 42.00 EUR.',
     ],
-    ["an amount without a currency", `--person ${ADA} --product lamp --amount-minor 4200`, 2, "--amount-minor is given without its currency"],
-    ["a currency without an amount", `--person ${ADA} --product lamp --currency EUR`, 2, "--currency is given without an amount"],
+    ["an amount without a currency", `--person ${ADA} --product lamp --amount-minor 4200`, 2, "--amount-minor needs a currency"],
+    ["a currency without an amount", `--person ${ADA} --product lamp --currency EUR`, 2, "--currency needs an amount"],
     [
       "no currency",
       `--person ${ADA} --product lamp --amount-minor 1 --currency EUX`,
       2,
-      '--currency is "EUX", which is no currency: write its three capital letters, such as EUR.',
+      '--currency is "EUX", which is not a currency: write three capital letters, such as EUR.',
     ],
-    ["a currency in small letters", `--person ${ADA} --product lamp --amount-minor 1 --currency eur`, 2, '--currency is "eur", which is no currency'],
+    [
+      "a currency in small letters",
+      `--person ${ADA} --product lamp --amount-minor 1 --currency eur`,
+      2,
+      '--currency is "eur", which is not a currency',
+    ],
     ["a customer of a product", `--person ${ADA} --product lamp --customer cus_1`, 1, "`processorCustomerId` goes with a plan only"],
     ["invalid data", `--person ${ADA} --product lamp --data 1`, 2, "What is set is not a JSON object"],
   ];
@@ -169,7 +174,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([other.code, other.told.join("\n")]).toEqual([
       1,
       expect.stringContaining(
-        "The receipt of pay_7 says 42.00 EUR, and this line 43.00 EUR: a receipt never changes. Give another payment its own ref; a mistaken one of a product is taken back with relay receipts refund pay_7.",
+        "The receipt of pay_7 has 42.00 EUR, but this command has 43.00 EUR. A receipt never changes. Use another ref for another payment. To undo a mistaken payment for a product: relay receipts refund pay_7.",
       ),
     ]);
     await running.api("POST", "/persons", { email: "bob@example.com" });

@@ -25,7 +25,7 @@ const has = async () => {
   return [access.grants.length, credits];
 };
 const PLAN = `Takes back the purchase of lamp (ref pay_7) of ${ADA}. Its access to lamp ends. Of its credits, 5 are taken back. No money moves: refund the payment where it was paid.`;
-const TAKEN = `What lamp gave ${ADA} is taken back, and a refund is recorded next to its receipt.`;
+const TAKEN = `What lamp granted to ${ADA} is taken back, and a refund is stored next to the receipt.`;
 
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const run = (line: string, more = {}) => runAt(place, running, ["receipts", ...line.split(" ")], "", more);
@@ -36,7 +36,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([code, told.trim()]).toEqual([0, `${PLAN}\n${TAKEN}`]);
     expect(await has()).toEqual([0, 0]);
     const again = await run("refund pay_7 --json");
-    expect([again.code, again.told.trim()]).toEqual([0, `What lamp gave ${ADA} was taken back before: nothing changed.`]);
+    expect([again.code, again.told.trim()]).toEqual([0, `What lamp granted to ${ADA} was already taken back: nothing changed.`]);
     expect(JSON.parse(again.said)).toMatchObject({ receipt: { ref: "pay_7", kind: "purchase" }, created: false });
     const { said } = await run("list --ref pay_7");
     expect(said.split("\n").map((line) => line.split(/ {2,}/).slice(1))).toEqual([
@@ -60,7 +60,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const other = await run("refund pay_7 --confirm pay_8");
     expect([other.code, other.told]).toEqual([2, expect.stringContaining('--confirm is "pay_8", and the ref is pay_7')]);
     expect(await has()).toEqual([1, 5]);
-    const yes = { interactive: true, confirm: (question: string) => Promise.resolve(question === "Take back what lamp gave?") };
+    const yes = { interactive: true, confirm: (question: string) => Promise.resolve(question === "Take back what lamp granted?") };
     expect((await run("refund pay_7", yes)).code).toBe(0);
     expect(await has()).toEqual([0, 0]);
   });
@@ -74,7 +74,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("refunds a relay's payment and a plan's payment too, and lists the amount", async () => {
     const none = await run("refund pay_9 --confirm pay_9");
-    expect([none.code, none.told]).toEqual([1, expect.stringContaining('No payment is recorded under "pay_9": relay receipts list shows the refs.')]);
+    expect([none.code, none.told]).toEqual([
+      1,
+      expect.stringContaining('There is no payment with the ref "pay_9": relay receipts list shows the refs.'),
+    ]);
     await running.api("PUT", "/plans/free", {});
     await running.api("PUT", "/plans/pro", {});
     await running.api("POST", "/receipts", { ref: "pay_8", person: ada, plan: "pro" });
@@ -92,7 +95,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await sendEvent(running, "in_1", { email: ADA, paid: "42.00", in: "eur" });
     await running.drain();
     const mug = await run("refund in_1 --confirm in_1");
-    expect([mug.code, mug.told]).toEqual([0, expect.stringContaining(`What mug gave ${ADA} is taken back`)]);
+    expect([mug.code, mug.told]).toEqual([0, expect.stringContaining(`What mug granted to ${ADA} is taken back`)]);
     const { said } = await run("list --ref in_1");
     expect(said.split("\n").map((line) => line.split(/ {2,}/).slice(1))).toEqual([
       ["STATE", "ITEM", "AMOUNT", "ADDRESS", "FROM", "REF"],

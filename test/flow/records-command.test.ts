@@ -26,10 +26,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("writes, finds, shows, replaces and deletes a record, with a message each", async () => {
     const { code, told } = await run(["set", "orders", '{"order":"A-7"}']);
     const [record] = await stored("orders");
-    expect([code, told.trim()]).toEqual([0, `The record ${record.id} is written to orders. Relays that watch the collection hear of it.`]);
+    expect([code, told.trim()]).toEqual([
+      0,
+      `The record ${record.id} is written to orders. Relays with a data_change trigger on this collection get the change.`,
+    ]);
     const ending = record.id.slice(-8);
     expect((await run(["list", "orders", "--text", "a-7"])).said).toContain(`${record.id}  ${record.by}`);
-    expect((await run(["list", "orders", "--text", "b-7"])).told).toContain("No record matches.");
+    expect((await run(["list", "orders", "--text", "b-7"])).told).toContain("No records match.");
     expect(JSON.parse((await run(["show", "orders", ending, "--json"])).said)).toEqual({ record });
     expect((await run(["show", "orders", ending])).said).toBe(
       `orders  ${record.id}\n  written   ${record.createdAt}, last by ${record.by}\n{\n  "order": "A-7"\n}`,
@@ -37,12 +40,15 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const anew = await run(["set", "orders", "--id", ending, "--json"], '{"order":"A-8"}');
     expect([anew.code, anew.told.trim()]).toEqual([
       0,
-      `The record ${record.id} of orders says that now. Relays that watch the collection hear of it.`,
+      `The record ${record.id} of orders has the new data. Relays with a data_change trigger on this collection get the change.`,
     ]);
     expect(await stored("orders")).toEqual([JSON.parse(anew.said).record]);
     expect((await stored("orders"))[0].data).toEqual({ order: "A-8" });
     const gone = await run(["delete", "orders", ending, "--confirm", ending]);
-    expect([gone.code, gone.told.trim()]).toEqual([0, `The record ${record.id} of orders is deleted. Relays that watch the collection hear of it.`]);
+    expect([gone.code, gone.told.trim()]).toEqual([
+      0,
+      `The record ${record.id} of orders is deleted. Relays with a data_change trigger on this collection get the change.`,
+    ]);
     expect(await stored("orders")).toEqual([]);
     const audited = (await running.api("GET", "/audit")).body.items.filter(({ action }: { action: string }) => action.startsWith("record."));
     const owners = ["record.deleted", "record.changed", "record.created"].map((action) => ({ action, actor: "command line" }));
@@ -57,8 +63,8 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const [{ id }] = await stored("orders");
     const screen = { columns: 80, rows: 24, colour: false, clever: false };
     expect((await run(["show", "orders", id], "", { screen })).said).toEndWith(`\n\n${JSON.stringify(data, null, 2)}`);
-    const [says = ""] = (await run(["delete", "orders", id])).told.split("\n").filter((line) => line.includes(" says "));
-    expect(says).toMatch(/ says \{"order":"2026-01-15T12:00:00\.000Z lamp /);
+    const [says = ""] = (await run(["delete", "orders", id])).told.split("\n").filter((line) => line.startsWith("The data of "));
+    expect(says).toMatch(/: \{"order":"2026-01-15T12:00:00\.000Z lamp /);
     expect(says.length).toBeLessThan(360);
   });
 
@@ -100,7 +106,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await refusal(["delete", "orders", id])).toEqual([
       1,
       expect.stringContaining(
-        `${id} says {"order":"A-7"}\nNothing was deleted, because nobody is there to be asked: say relay records delete orders ${id} --confirm ${id} to do it without being asked.`,
+        `The data of ${id}: {"order":"A-7"}\nNothing was deleted, because nobody is there to be asked: say relay records delete orders ${id} --confirm ${id} to do it without being asked.`,
       ),
     ]);
     expect(await refusal(["delete", "orders", id, "--confirm", "x"])).toEqual([

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => running[Symbol.asyncDispose]());
 
 const GONE =
-  "its receiver URL answers 404, so its sender's calls are lost. What still waits ends failed. Its secrets are permanently removed; its events stay for 30 days.";
+  "its receiver URL answers 404, so its requests are lost. Waiting events become failed. Its secrets are permanently deleted. Its events stay for 30 days.";
 const names = async () => (await running.api("GET", "/relays")).body.items.map(({ name }: { name: string }) => name);
 
 describe.each(COMMAND_PLACES)("%s", (place) => {
@@ -28,7 +28,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const { code, told } = await remove("orders --confirm orders");
     expect([code, told]).toEqual([
       0,
-      expect.stringContaining(`orders is deleted: ${GONE.replace("ends failed.", "ends failed (1 of the last 24 hours).")}`),
+      expect.stringContaining(`orders is deleted: ${GONE.replace("become failed.", "become failed (1 in the last 24 hours).")}`),
     ]);
     expect(await names()).toEqual([]);
     expect((await running.api("GET", "/audit?action=relay.deleted")).body.items).toMatchObject([
@@ -45,7 +45,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([silent.code, silent.told]).toEqual([
       1,
       expect.stringContaining(
-        `orders would go: ${GONE}\nNothing was deleted, because nobody is there to be asked: say relay relays delete orders --confirm orders to do it without being asked.`,
+        `If you delete orders: ${GONE}\nNothing was deleted, because nobody is there to be asked: say relay relays delete orders --confirm orders to do it without being asked.`,
       ),
     ]);
     const asked: string[] = [];
@@ -57,7 +57,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([no.code, no.told]).toEqual([1, expect.stringContaining("\nNothing was deleted.")]);
     expect(await names()).toEqual(["orders"]);
     expect((await remove("orders", answer(true))).code).toBe(0);
-    expect([asked, await names()]).toEqual([["Delete orders for good?", "Delete orders for good?"], []]);
+    expect([asked, await names()]).toEqual([["Permanently delete orders?", "Permanently delete orders?"], []]);
   });
 
   test("rejects another name after --confirm as a usage error, and suggests the nearest name for an unknown relay", async () => {
@@ -72,8 +72,8 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   test.each([
-    ["a sync", null, "It came from a file: as long as that is there, the next relay sync makes it again."],
-    ["a promote", "development", "It was promoted from development: as long as it is there, the next relay promote makes it again."],
+    ["a sync", null, "It came from a file: the next relay sync creates it again unless you delete the file too."],
+    ["a promote", "development", "It was promoted from development: the next relay promote creates it again unless you delete it there too."],
   ])("says that %s would create the relay again, if one created it", async (_what, from, again) => {
     await running.service.store.write("app", (tx) =>
       tx.run("UPDATE relay SET origin_kind = 'file', promoted_from = ?1, promoted_version = version WHERE name = 'orders'", from),

@@ -80,15 +80,13 @@ describe("relay send", () => {
       expect((await relay("send", name, "--data", "event.json")).said).toContain("is done");
       return (await relay("send", name, "--data", "event.json")).said;
     };
-    expect(await twice("paid")).toContain("An event with this id was received before, so nothing runs; send another event_id.");
-    expect(await twice("bare")).toContain(
-      "The same body was received before on this day (UTC), so nothing runs; send another body, or name event_id",
-    );
+    expect(await twice("paid")).toContain("An event with this id was received before, so nothing runs. Send another event_id.");
+    expect(await twice("bare")).toContain("The same body was received before on this day (UTC), so nothing runs. Send another body, or add event_id");
   });
 
   test("on a record change writes a marked record that the relay watches", async () => {
     const { code, said } = await relay("send", "noted");
-    expect(said).toMatch(/Wrote the record rec_\w+ in notes, by relay send; it stays there until you delete it\./);
+    expect(said).toMatch(/Wrote the record rec_\w+ in notes, by relay send\. It stays there until you delete it\./);
     expect(said).toContain("is done");
     expect(code).toBe(0);
     const toNobody = await relay("send", "told");

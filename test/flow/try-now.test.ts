@@ -227,8 +227,8 @@ test("the commands retry one event and all of a relay, and print the result", as
   const run = (...line: string[]) =>
     runCommand([...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv, clock: running.clock });
   caller.reply = () => OK;
-  expect(await run("events", "retry", event)).toMatchObject({ code: 0, told: `${event} is tried now. See relay events show ${event}` });
-  expect(await run("relays", "retry", "orders")).toMatchObject({ code: 0, told: "1 of orders is tried now. See relay events list --relay orders" });
-  expect(await run("relays", "retry", "orders")).toMatchObject({ code: 0, told: "Nothing of orders waits for its retry." });
+  expect(await run("events", "retry", event)).toMatchObject({ code: 0, told: `${event} runs now. See relay events show ${event}` });
+  expect(await run("relays", "retry", "orders")).toMatchObject({ code: 0, told: "1 event of orders runs now. See relay events list --relay orders" });
+  expect(await run("relays", "retry", "orders")).toMatchObject({ code: 0, told: "No event of orders waits for a retry." });
   expect(await run("events", "retry", other)).toMatchObject({ code: 1 });
 });

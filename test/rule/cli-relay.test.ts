@@ -57,7 +57,7 @@ test("list shows state, trigger, last event, last day, next tick and problems, i
 });
 
 test("show lists what stops the relay: problems, missing parts, a pause and a hold, each with the command that fixes it", async () => {
-  expect((await run("relays pause orders")).told).toContain("orders is paused: what arrives waits until relay relays resume orders.");
+  expect((await run("relays pause orders")).told).toContain("orders is paused: new events wait until relay relays resume orders.");
   expect((await run("settings set held on")).code).toBe(0);
   const { said } = await run("relays show orders --base-url https://relay.example.com");
   for (const line of [
@@ -65,11 +65,11 @@ test("show lists what stops the relay: problems, missing parts, a pause and a ho
     /receiver +https:\/\/relay\.example\.com\/hooks\/app_test\/orders/,
     /last event +never/,
     /secret +minted, since 2030-.*, hmac:/,
-    /waits +The environment is on hold since .*relay settings set held off/,
+    /waits +The environment has been on hold since .*relay settings set held off/,
     /waits +The relay is paused: resume it with relay relays resume orders/,
     /problem +relay_refusing: orders has refused/,
     /warning +`actions\.0\.collection`: there is no collection named orders/,
-    /calls +None has come yet/,
+    /requests +No request has arrived yet/,
   ])
     expect(said).toMatch(line);
   expect(said).not.toContain("\u001b");
@@ -83,7 +83,7 @@ test("prints a secret to stdout once, and nowhere else", async () => {
   expect({ code, one: said.split("\n").length }).toEqual({ code: 0, one: 1 });
   expect(said).toMatch(/^rcv_\S{40,}$/);
   expect(told).not.toContain(said);
-  expect(told).toContain("the one before it verifies until 2030-01-01T00:01:00.000Z");
+  expect(told).toContain("The previous secret is valid until 2030-01-01T00:01:00.000Z");
   expect((await run("relays show orders --json")).said).not.toContain(said);
   const signing = await run("relays rotate-secret nightly --signing --json");
   expect(JSON.parse(signing.said)).toMatchObject({ relay: "nightly", signingSecret: expect.any(String) });
@@ -98,10 +98,10 @@ test("prints a secret to stdout once, and nowhere else", async () => {
 const refused: [string, string, number, string][] = [
   ["a relay that does not exist", "relays show order", 1, "relay relays list shows the ones there are"],
   ["an unknown word", "relays stop orders", 2, "list, show, funnel, pause, resume, retry, delete, history"],
-  ["nothing on standard input", "relays set-secret orders", 2, "which was empty"],
+  ["nothing on standard input", "relays set-secret orders", 2, "Standard input was empty"],
   ["a signing secret for a relay that signs nothing", "relays rotate-secret orders --signing", 1, "no call_url action"],
   ["an overlap of eight days", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],
-  ["an overlap of a signing secret", "relays rotate-secret nightly --signing --overlap 5", 2, "one secret alone"],
+  ["an overlap of a signing secret", "relays rotate-secret nightly --signing --overlap 5", 2, "one secret only"],
 ];
 test.each(refused)("refuses %s", async (_what, line, code, words) => {
   const done = await run(line);
@@ -117,11 +117,11 @@ const absent: [line: string, words: string][] = [
   ["keys revoke key_x", "There is no live key key_x in this environment: relay keys list shows"],
   ["alerts resolve alt_x", "There is no alert alt_x in this environment: relay alerts list shows"],
   ["replays stop bulk_x", "There is no bulk replay bulk_x in this environment: relay replays list shows"],
-  ["calls show call_x", 'There is no call "call_x" in this environment: relay requests list shows'],
+  ["calls show call_x", 'There is no request "call_x" in this environment: relay requests list shows'],
   ["emails resend eml_x", "There is no mail eml_x in this environment: relay emails list shows"],
   ["events list --person nobody", '--person is not valid: No person "nobody" exists in this environment: relay people list shows'],
   ["people show nobody", 'No person "nobody" exists in this environment: relay people list shows'],
-  ["replays start --yes", "No event matches, so nothing is replayed: relay events list --state dead shows"],
+  ["replays start --yes", "No events match, so nothing is replayed. relay events list --state dead shows"],
   ["backup copy.db --data-dir elsewhere", "elsewhere/relay.db: name the server's folder with --data-dir or RELAY_DATA_DIR."],
 ];
 test.each(absent)("reports what does not exist, and where to look: %s", async (line, words) => {
@@ -183,7 +183,7 @@ test("shows the limits of the running server, and whose limits they are", async 
   forget();
   expect((await run("settings set held off")).told).toBe("held is off.");
   expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");
-  expect((await run("relays resume orders")).told).toEndWith("nothing of the last 24 hours waits.");
+  expect((await run("relays resume orders")).told).toEndWith("no event of the last 24 hours waits.");
 });
 
 test("send with a server running uses the secret that a sync stored for it, and names where it looked", async () => {
@@ -199,7 +199,7 @@ test("send with a server running uses the secret that a sync stored for it, and 
   const url = server.url.origin;
   const forget = noteRunning(dataDir, { url, near: url, limits: {}, allowPrivate: [] });
   const place = `${url}/app_test/development`;
-  expect((await run("send orders")).told).toContain(`.secrets.json under ${place}: give it by RELAY_SECRET`);
+  expect((await run("send orders")).told).toContain(`.secrets.json under ${place}: set RELAY_SECRET`);
   await setServerSecrets(join(cwd, "service"), place, new Map([["orders", { receiverSecret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }]]));
   const { told } = await run("send orders");
   expect([heard, told]).toEqual([["/hooks/app_test/orders"], expect.stringContaining(`200 from ${url}/hooks/app_test/orders`)]);
@@ -219,8 +219,8 @@ test("a command next to a running server can reach the private addresses that th
 test("suggests the relay's name for a mistyped one, in a refusal and in a filter", async () => {
   expect((await run("relays show order")).told).toContain("Did you mean orders?");
   expect((await run("relays pause nightli --json")).said).toContain("Did you mean nightly?");
-  expect((await run("calls list --relay ordres")).told).toBe('No calls match.\nThere is no relay "ordres": did you mean orders?');
-  expect((await run("calls list --relay frobnicate")).told).toBe("No calls match.");
+  expect((await run("calls list --relay ordres")).told).toBe('No requests match.\nThere is no relay "ordres": did you mean orders?');
+  expect((await run("calls list --relay frobnicate")).told).toBe("No requests match.");
   for (const command of ["events list", "events tail", "replays start --plan"])
     expect(await run(`${command} --relay ordres`)).toMatchObject({ code: 1, told: expect.stringContaining("did you mean orders?") });
   expect((await run("events list --relay orders")).told).toBe("No events match.");

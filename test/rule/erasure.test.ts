@@ -246,7 +246,7 @@ describe("expunging an event manually", () => {
     const { code, told } = await command("events", "expunge", event);
     expect([code, told.includes(`${event} is expunged`)]).toEqual([0, true]);
     const { said } = await command("events", "show", event);
-    expect(said).toContain("(expunged by hand)");
+    expect(said).toContain("(expunged manually)");
     expect(said).not.toContain("secret-0815");
     const { items } = (await running.api("GET", `/audit?target=event:${event}`)).body;
     expect(items).toMatchObject([{ action: "event.expunged", actor: "command line" }]);

@@ -39,7 +39,7 @@ async function gather(kinds: readonly Kind[], list: (kind: Kind) => Promise<Page
 export const catalogList: Command = {
   words: ["catalog", "list"],
   summary: "list access, products, plans, collections",
-  details: "What relays write to and grant.",
+  details: "Lists what relays can grant, sell and write to.",
   arguments: [{ ...KIND_ARGUMENT, optional: true }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay catalog list", "relay catalog list product --json"],
@@ -60,20 +60,20 @@ export const catalogList: Command = {
           raw: true,
         },
       ],
-      none: "The catalog is empty: relay catalog set makes something, or service/catalog.json in local development.",
+      none: "The catalog is empty. Create the first item with relay catalog set, or in service/catalog.json in local development.",
     });
   },
 };
 
 export const catalogSet: Command = {
   words: ["catalog", "set"],
-  summary: "make or replace something of the catalog",
+  summary: "create or replace an item of the catalog",
   details:
-    "An access slug, a product, a plan or a collection. The JSON is what service/catalog.json holds under the name; without it, it is read from standard input. What is absent is as if it was never set.",
+    "An item is an access slug, a product, a plan or a collection. The JSON has the form of service/catalog.json: the value under the item's name. Without the JSON argument, the command reads standard input. The JSON replaces the whole item: a field that it leaves out gets its default.",
   arguments: [
     KIND_ARGUMENT,
     { name: "name", help: "the slug or name" },
-    { name: "json", help: "an object, {} for the least", optional: true },
+    { name: "json", help: "an object; {} sets every field to its default", optional: true },
   ],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: [
@@ -91,11 +91,11 @@ export const catalogSet: Command = {
 
 export const catalogDelete: Command = {
   words: ["catalog", "delete"],
-  summary: "delete something of the catalog",
-  details: "An access slug, a product, a plan or a collection.",
+  summary: "delete an item of the catalog",
+  details: "An item is an access slug, a product, a plan or a collection.",
   arguments: [KIND_ARGUMENT, { name: "name", help: "as relay catalog list shows it" }],
   options: [
-    { name: "force", help: "also a slug that people hold, or a collection with its records" },
+    { name: "force", help: "delete also an access slug that people have, or a collection with records" },
     JSON_OUTPUT,
     ...ANYWHERE,
   ],

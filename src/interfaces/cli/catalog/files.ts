@@ -13,16 +13,17 @@ import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
+import { count } from "../sync/plan-lines.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
 
-const FILE_ID = { name: "file id", help: "as relay files list shows it, or its ending" };
+const FILE_ID = { name: "file id", help: "the id (or its ending) as relay files list shows it" };
 
 export const filesList: Command = {
   words: ["files", "list"],
-  summary: "list the files that records may hold",
+  summary: "list stored files, newest first",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay files list --since 7d"],
   async run(input, world) {
@@ -30,32 +31,32 @@ export const filesList: Command = {
     const files = await listItems<FileView>(input, world, "/files", {}, time);
     await sayList(input, world, files, {
       columns: [
-        { heading: "KEPT", value: (one) => one.createdAt },
+        { heading: "STORED", value: (one) => one.createdAt },
         { heading: "ID", value: (one) => one.id },
         { heading: "BYTES", value: (one) => String(one.bytes), right: true },
         { heading: "TYPE", value: (one) => one.mediaType },
         { heading: "NAME", value: (one) => one.name, raw: true },
       ],
-      none: "No file is kept here.",
+      none: "No files are stored here.",
     });
   },
 };
 
 export const filesUpload: Command = {
   words: ["files", "upload"],
-  summary: "keep a file that a record may hold",
+  summary: "store a file for a field of a record",
   details:
-    "Each time it is written it keeps one more. The id that it tells is what a record's field of the type file takes: relay records set. Without a file it is read from standard input, and --name says what it is called.",
+    "Each run stores a new file and prints its id. Write the id into a record's field of type file with relay records set. Without a file argument, the command reads standard input, and --name gives the file its name.",
   arguments: [
-    { name: "file", help: "on this machine; standard input when absent", optional: true, of: "file" },
+    { name: "file", help: "a file on this machine; if absent, standard input", optional: true, of: "file" },
   ],
   options: [
-    { name: "name", value: "<name>", otherwise: "the file's own", help: "what it is called" },
+    { name: "name", value: "<name>", otherwise: "the file's own", help: "the name of the stored file" },
     {
       name: "type",
       value: "<media type>",
-      otherwise: "as the name's ending says",
-      help: "what it is, such as image/png",
+      otherwise: "from the extension of the name",
+      help: "the media type, such as image/png",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -66,7 +67,7 @@ export const filesUpload: Command = {
     const name = input.text("name") ?? (path === undefined ? null : basename(path));
     if (name === null)
       throw new UsageError(
-        "--name is not given, and standard input has none: write --name note.txt, or name a file.",
+        "--name is missing, and standard input has no name: add --name note.txt, or name a file.",
       );
     const content = await readBytes(world, path);
     const mediaType = input.text("type") ?? Bun.file(name).type;
@@ -75,14 +76,16 @@ export const filesUpload: Command = {
       const asked = api.request<{ file: FileView }>("POST", path, content, mediaType);
       const { file } = await asked.catch((error) => {
         if (error instanceof CommandFailure && !(error instanceof NothingSent))
-          world.tell("Whether it was kept is not known: relay files list shows whether it was.");
+          world.tell(
+            "The answer was lost, so the file may or may not be stored. Check with relay files list.",
+          );
         throw error;
       });
       return file;
     });
     if (input.on("json")) world.say(writeJson({ file }, 2));
     world.tell(
-      `${file.name} is kept as ${file.id} (${file.bytes} bytes, ${file.mediaType}): a record holds it once a field of the type file has this id.`,
+      `${file.name} is stored as ${file.id} (${count(file.bytes, "byte")}, ${file.mediaType}). To attach it to a record, write this id into a field of type file.`,
     );
   },
 };
@@ -91,7 +94,7 @@ async function readBytes(world: World, path: string | undefined): Promise<Uint8A
   if (path === undefined) {
     if (world.interactive)
       throw new UsageError(
-        "The file is read from standard input, which is the terminal: name a file, relay files upload invoice.pdf.",
+        "The command would read the file from standard input, which is the terminal. Name a file: relay files upload invoice.pdf.",
       );
     const bytes = await world.readInputBytes();
     requireFileSize(bytes.byteLength);
@@ -100,7 +103,7 @@ async function readBytes(world: World, path: string | undefined): Promise<Uint8A
   const whole = resolve(world.cwd, path);
   const found = await stat(whole).catch(() => null);
   if (found === null || !found.isFile())
-    throw new CommandFailure("not_found", `${path} is no file here: name one that can be read.`);
+    throw new CommandFailure("not_found", `There is no file ${path}: name a file that exists.`);
   requireFileSize(found.size);
   return await readFile(whole);
 }
@@ -114,15 +117,15 @@ interface Fetched {
 
 export const filesDownload: Command = {
   words: ["files", "download"],
-  summary: "write a kept file to a file here",
-  details: "It never takes the place of a file that is there already.",
+  summary: "download a stored file",
+  details: "The command never overwrites a file.",
   arguments: [FILE_ID],
   options: [
     {
       name: "to",
       value: "<file>",
-      otherwise: "its own name, in this folder",
-      help: "where it is written",
+      otherwise: "the name of the stored file, in this folder",
+      help: "the file to write",
       of: "file",
     },
     JSON_OUTPUT,
@@ -150,28 +153,28 @@ export const filesDownload: Command = {
     const { id, name, mediaType } = file;
     if (input.on("json"))
       world.say(writeJson({ file: { id, name, mediaType, bytes: content.byteLength }, to }, 2));
-    world.tell(`${name} is written to ${to}, ${content.byteLength} bytes.`);
+    world.tell(`${name} is written to ${to} (${count(content.byteLength, "byte")}).`);
   },
 };
 
 function sayUnwritten(to: string, { code }: NodeJS.ErrnoException): CommandFailure {
   return code === "EEXIST"
-    ? new CommandFailure("in_use", `${to} is there already, and nothing was written: name another with --to.`)
-    : new CommandFailure(
-        "invalid_input",
-        `${to} cannot be written (${code}): name a place that can with --to.`,
-      );
+    ? new CommandFailure(
+        "in_use",
+        `${to} exists already, so nothing was written: name another file with --to.`,
+      )
+    : new CommandFailure("invalid_input", `${to} cannot be written (${code}): name another file with --to.`);
 }
 
 export const filesDelete: Command = {
   words: ["files", "delete"],
-  summary: "delete a file that no record holds, for good",
+  summary: "permanently delete a file that no record uses",
   arguments: [FILE_ID],
   options: [
     {
       name: "confirm",
       value: "<file id>",
-      help: "the id once more, which deletes without asking; without it a terminal is asked",
+      help: "the file id again: deletes without a question",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -195,7 +198,7 @@ async function askFirst(input: Input, world: World, id: string): Promise<void> {
   if (input.given("confirm")) return;
   const text = input.first();
   await requireYes(world, {
-    question: `Delete the file ${id}, for good?`,
+    question: `Permanently delete the file ${id}?`,
     undone: "Nothing was deleted",
     line: `relay files delete ${text} --confirm ${text}`,
   });

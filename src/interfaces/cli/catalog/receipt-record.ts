@@ -46,22 +46,22 @@ type Payment = Omit<ReceiptInput, "person"> & { kind: "purchase" };
 
 export const receiptsRecord: Command = {
   words: ["receipts", "record"],
-  summary: "record a payment taken elsewhere, and give it",
+  summary: "record a payment and grant what was bought",
   details:
-    "The person gets what the product or plan gives, and a receipt that never changes. No money moves. What they get is said before, and asked for. One ref is one payment: written again it is the same receipt, and nothing is given twice. The amount is written in the currency's smallest unit, 4200 for 42.00 EUR.",
-  arguments: [{ name: "ref", help: "your processor's identifier of the payment, or the invoice's" }],
+    "Use this for a payment that was taken elsewhere: no money moves. The person gets what the product or plan grants, and a receipt that never changes. The command first shows what they get and asks. One ref is one payment: a second run with the same ref grants nothing again and returns the same receipt. Write the amount in the currency's smallest unit: 4200 for 42.00 EUR.",
+  arguments: [{ name: "ref", help: "your processor's id of the payment, or the invoice number" }],
   options: [
     { name: "person", value: "<address or id>", help: "who paid" },
-    { name: "product", value: "<name>", help: "what they paid, where it is a product" },
-    { name: "plan", value: "<name>", help: "what they paid, where it is a plan" },
-    { name: "amount-minor", value: "<number>", help: "how much, in the currency's smallest unit" },
-    { name: "currency", value: "<code>", help: "of the amount: three letters such as EUR" },
-    { name: "customer", value: "<id>", help: "of a plan: your processor's id of the customer" },
-    { name: "data", value: "<json>", help: "an object of your own that the receipt keeps" },
+    { name: "product", value: "<name>", help: "the product that they paid for" },
+    { name: "plan", value: "<name>", help: "the plan that they paid for" },
+    { name: "amount-minor", value: "<number>", help: "the amount, in the currency's smallest unit" },
+    { name: "currency", value: "<code>", help: "the currency of the amount: three letters such as EUR" },
+    { name: "customer", value: "<id>", help: "for a plan: your processor's id of the customer" },
+    { name: "data", value: "<json>", help: "any object to store with the receipt" },
     {
       name: "confirm",
       value: "<ref>",
-      help: "the ref once more, which records without asking; without it a terminal is asked",
+      help: "the ref again: records without a question",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -76,7 +76,7 @@ export const receiptsRecord: Command = {
     const who = input.text("person");
     if (who === null)
       throw new UsageError(
-        "--person is not given: write who paid, by their address or id as relay people list shows it.",
+        "--person is missing: name who paid, by their address or by their id as relay people list shows it.",
       );
     const made = await withApi<Recorded>("write", input, world, async (api) => {
       const bought = await readBought(api, who, payment);
@@ -85,7 +85,7 @@ export const receiptsRecord: Command = {
       return await api.request<Recorded>("POST", "/receipts", sent).catch((error) => {
         if (error instanceof CommandFailure && !(error instanceof NothingSent))
           world.tell(
-            "Whether it was recorded is not known: written again with the same ref it is recorded once.",
+            "The answer was lost, so the payment may or may not be recorded. Run the command again with the same ref: the payment is then recorded once.",
           );
         throw error;
       });
@@ -101,18 +101,18 @@ function readPayment(input: Input): Payment {
   const [product, plan, currency] = ["product", "plan", "currency"].map((name) => input.text(name));
   if ((product == null) === (plan == null))
     throw new UsageError(
-      "What was paid is not clear: name either a product with --product or a plan with --plan; relay catalog list shows them.",
+      "Name what was paid: either a product with --product or a plan with --plan. relay catalog list shows both.",
     );
   const amount = readAmount(input.text("amount-minor"));
   if ((amount === null) !== (currency == null))
     throw new UsageError(
       amount === null
-        ? "--currency is given without an amount: write --amount-minor beside it, or leave both out."
-        : "--amount-minor is given without its currency: write --currency beside it, such as --currency EUR.",
+        ? "--currency needs an amount: add --amount-minor, or leave both out."
+        : "--amount-minor needs a currency: add one, such as --currency EUR.",
     );
   if (currency != null && !isCurrency(currency))
     throw new UsageError(
-      `--currency is ${JSON.stringify(currency)}, which is no currency: write its three capital letters, such as EUR.`,
+      `--currency is ${JSON.stringify(currency)}, which is not a currency: write three capital letters, such as EUR.`,
     );
   const [customer, data] = [input.text("customer"), input.text("data")];
   return {
@@ -132,7 +132,7 @@ function readAmount(text: string | null): number | null {
   const amount = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
   if (amount <= MAX_AMOUNT) return amount;
   throw new UsageError(
-    `--amount-minor is ${JSON.stringify(text)}: write a whole number of the currency's smallest unit, 4200 for 42.00 EUR.`,
+    `--amount-minor is ${JSON.stringify(text)}: write a whole number in the currency's smallest unit, such as 4200 for 42.00 EUR.`,
   );
 }
 
@@ -186,18 +186,16 @@ async function askFirst(input: Input, world: World, payment: Payment, bought: Bo
   const { person, relay } = bought;
   const paid = formatAmount(amountMinor, currency);
   const lines = [
-    `${ref}: ${person.email} paid ${paid === null ? "" : `${paid} for `}the ${plan === undefined ? `product ${product}` : `plan ${plan}`}. ${sayGiven(bought, plan)} A receipt is written, and no money moves.`,
+    `${ref}: ${person.email} paid ${paid === null ? "" : `${paid} for `}the ${plan === undefined ? `product ${product}` : `plan ${plan}`}. ${sayGiven(bought, plan)} Relay stores a receipt, and no money moves.`,
     ...(person.isSuspended
-      ? [
-          `They are suspended, and may use nothing of it until they are active: relay people activate ${person.id}.`,
-        ]
+      ? [`They are suspended and cannot use it until you activate them: relay people activate ${person.id}.`]
       : []),
     ...(relay === null
       ? []
       : [
           plan === undefined
-            ? `The relay ${relay} sells it too: unless ${ref} is the ref that this relay gives the payment, it would give it once more when it hears of it.`
-            : `The relay ${relay} sells it too: from now on the plan is billed by you, and payments that this relay hears of wait and die (billed_by_processor) until relay people end ${person.id} ${plan}.`,
+            ? `The relay ${relay} sells this product too. If the relay gets an event for this payment with a ref other than ${ref}, it grants the product again.`
+            : `The relay ${relay} sells this plan too. From now on you bill the plan. Payment events of this relay wait and become dead (billed_by_processor) until you end the plan: relay people end ${person.id} ${plan}.`,
         ]),
   ];
   world.tell(lines.join("\n"));
@@ -205,17 +203,16 @@ async function askFirst(input: Input, world: World, payment: Payment, bought: Bo
   await requireYes(world, {
     question: "Record this payment?",
     undone: "Nothing was recorded",
-    line: `--confirm ${ref} behind it`,
+    line: `relay receipts record ${ref} … --confirm ${ref}`,
   });
 }
 
 function sayGiven({ person, key, credits }: Bought, plan: string | undefined): string {
   if (plan === undefined)
-    return `They get ${key} for good${credits === 0 ? "" : `, and ${count(credits, "credit")}`}.`;
-  if (person.plan === plan)
-    return `They stay on the plan ${plan}, until it is ended by hand: no relay ends it.`;
+    return `They get ${key} permanently${credits === 0 ? "" : `, and ${count(credits, "credit")}`}.`;
+  if (person.plan === plan) return `They stay on the plan ${plan} until you end it: no relay ends it.`;
   const before = person.plan === null ? "" : ` Their plan ${person.plan} ends.`;
-  return `They are on the plan ${plan} from now on, until it is ended by hand: no relay ends it.${before}`;
+  return `They move to the plan ${plan} and stay on it until you end it: no relay ends it.${before}`;
 }
 
 function whose({ personEmail, person }: PurchaseView): string {
@@ -235,17 +232,17 @@ function sayMade(receipt: PurchaseView): string {
 
 function sayBefore(receipt: PurchaseView): string {
   const { ref, item, createdAt, refundedBy } = receipt;
-  const back = refundedBy === null ? "" : " It was taken back since, and stays so.";
-  return `The payment ${ref} was recorded before, at ${createdAt}, for ${item} of ${whose(receipt)}: nothing changed.${back}`;
+  const back = refundedBy === null ? "" : " It was refunded later, and stays refunded.";
+  return `Nothing changed: the payment ${ref} was already recorded at ${createdAt}, for ${item} of ${whose(receipt)}.${back}`;
 }
 
 /** Fails if the command states another amount than the receipt with this ref, because it may be another payment. */
 function requireAlike({ ref, amountMinor, currency }: Payment, receipt: PurchaseView): void {
   const said = formatAmount(amountMinor ?? null, currency ?? null);
-  const stands = formatAmount(receipt.amountMinor, receipt.currency);
-  if (said === null || said === stands) return;
+  const stored = formatAmount(receipt.amountMinor, receipt.currency);
+  if (said === null || said === stored) return;
   throw new CommandFailure(
     "ref_used",
-    `The receipt of ${ref} says ${stands ?? "no amount"}, and this line ${said}: a receipt never changes. Give another payment its own ref; a mistaken one of a product is taken back with relay receipts refund ${ref}.`,
+    `The receipt of ${ref} has ${stored ?? "no amount"}, but this command has ${said}. A receipt never changes. Use another ref for another payment. To undo a mistaken payment for a product: relay receipts refund ${ref}.`,
   );
 }

@@ -21,9 +21,9 @@ export const receiptsList: Command = {
     {
       name: "person",
       value: "<address, id or token>",
-      help: "only this person's; somebody unknown is an error",
+      help: "only receipts of this person; an unknown person is an error",
     },
-    { name: "ref", value: "<ref>", help: "the receipt under this ref, with its refund" },
+    { name: "ref", value: "<ref>", help: "only the receipt with this ref, and its refund" },
     { name: "kind", value: "<kind>", help: "purchase, refund or confirmation", of: RECEIPT_KINDS },
     SINCE,
     LIMIT,
@@ -80,15 +80,15 @@ interface Refunded {
 
 export const receiptsRefund: Command = {
   words: ["receipts", "refund"],
-  summary: "take back what a purchase gave; moves no money",
+  summary: "take back what a purchase granted",
   details:
-    "Of any purchase: one that a relay fulfilled, one that your server told of, one that was recorded by hand. The command first says what is taken back: the access and the credits of a product, or the plan unless a later payment keeps it. A refund is written next to the receipt. The money is refunded where it was paid.",
-  arguments: [{ name: "ref", help: "the payment's, as relay receipts list shows it" }],
+    "No money moves: refund the payment where it was taken. The purchase can come from a relay, from your server or from relay receipts record. The command first shows what the person loses: the access and credits of a product, or the plan unless a later payment pays for it. Relay stores a refund next to the receipt.",
+  arguments: [{ name: "ref", help: "the ref of the payment, as relay receipts list shows it" }],
   options: [
     {
       name: "confirm",
       value: "<ref>",
-      help: "the ref once more, which takes back without asking; without it a terminal is asked",
+      help: "the ref again: takes back without a question",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -111,11 +111,11 @@ export const receiptsRefund: Command = {
     });
     if (input.on("json")) world.say(writeJson(made, 2));
     const { receipt, created } = made;
-    const what = `What ${receipt.item} gave ${receipt.personEmail ?? receipt.person}`;
+    const what = `What ${receipt.item} granted to ${receipt.personEmail ?? receipt.person}`;
     world.tell(
       created
-        ? `${what} is taken back, and a refund is recorded next to its receipt.`
-        : `${what} was taken back before: nothing changed.`,
+        ? `${what} is taken back, and a refund is stored next to the receipt.`
+        : `${what} was already taken back: nothing changed.`,
     );
   },
 };
@@ -124,7 +124,7 @@ function requireBought(ref: string, bought: PurchaseView | undefined): PurchaseV
   if (bought !== undefined) return bought;
   throw new Refusal(
     "not_found",
-    `No payment is recorded under ${JSON.stringify(ref)}: relay receipts list shows the refs.`,
+    `There is no payment with the ref ${JSON.stringify(ref)}: relay receipts list shows the refs.`,
   );
 }
 
@@ -139,7 +139,7 @@ async function askFirst(
   world.tell((await readPlan()).message);
   if (input.given("confirm")) return;
   await requireYes(world, {
-    question: `Take back what ${item} gave?`,
+    question: `Take back what ${item} granted?`,
     undone: "Nothing was taken back",
     line: `relay receipts refund ${ref} --confirm ${ref}`,
   });

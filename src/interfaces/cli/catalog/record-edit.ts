@@ -18,22 +18,29 @@ import { readJsonObject } from "../terminal/read-json.ts";
 import { COLLECTION, findRecordPath, RECORD_ID, recordsPath } from "./records.ts";
 
 type People = Partial<Record<"owner" | "to", string>>;
-const HEARD = "Relays that watch the collection hear of it.";
+const HEARD = "Relays with a data_change trigger on this collection get the change.";
 
 export const recordsSet: Command = {
   words: ["records", "set"],
-  summary: "write a record, or with --id another's data",
+  summary: "write a new record, or replace one with --id",
   details:
-    "Without --id each time it is written makes one more. With it the data is replaced whole, and owner and recipient stay unless given. Without the JSON it is read from standard input. Relays that watch the collection hear of it.",
-  arguments: [COLLECTION, { name: "json", help: "an object with the collection's fields", optional: true }],
+    "Without --id, each run creates a new record. With --id, the JSON replaces all data of the record; owner and recipient stay unless you give them. Without the JSON argument, the command reads standard input. Relays that watch the collection hear of it.",
+  arguments: [
+    COLLECTION,
+    { name: "json", help: "an object with the fields of the collection", optional: true },
+  ],
   options: [
-    { name: "id", value: "<record id>", help: "the record that is replaced, or its id's ending" },
+    { name: "id", value: "<record id>", help: "the id (or its ending) of the record to replace" },
     {
       name: "owner",
       value: "<address or id>",
-      help: "whose it is, where the collection's kind asks for one",
+      help: "the owner of the record, if the collection's kind needs one",
     },
-    { name: "to", value: "<address or id>", help: "to whom, where the collection's kind asks for one" },
+    {
+      name: "to",
+      value: "<address or id>",
+      help: "the recipient of the record, if the collection's kind needs one",
+    },
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
@@ -53,7 +60,7 @@ export const recordsSet: Command = {
     world.tell(
       replaced === null
         ? `The record ${record.id} is written to ${name}. ${HEARD}`
-        : `The record ${record.id} of ${name} says that now. ${HEARD}`,
+        : `The record ${record.id} of ${name} has the new data. ${HEARD}`,
     );
   },
 };
@@ -84,14 +91,15 @@ async function readPeople(input: Input, find: (who: string) => Promise<string>):
 
 export const recordsDelete: Command = {
   words: ["records", "delete"],
-  summary: "delete a record, for good",
-  details: "Its files stay until they are deleted themselves. Relays that watch the collection hear of it.",
+  summary: "permanently delete a record",
+  details:
+    "Its files stay: delete them with relay files delete. Relays that watch the collection hear of it.",
   arguments: [COLLECTION, RECORD_ID],
   options: [
     {
       name: "confirm",
       value: "<record id>",
-      help: "the id once more, which deletes without asking; without it a terminal is asked",
+      help: "the record id again: deletes without a question",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -118,9 +126,9 @@ const MAX_TOLD_CHARS = 300;
 async function askFirst(input: Input, world: World, { id, data }: RecordItem): Promise<void> {
   if (input.given("confirm")) return;
   const [name, text] = input.positionals;
-  world.tell(`${id} says ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
+  world.tell(`The data of ${id}: ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
   await requireYes(world, {
-    question: `Delete this record of ${name}, for good?`,
+    question: `Permanently delete this record of ${name}?`,
     undone: "Nothing was deleted",
     line: `relay records delete ${name} ${text} --confirm ${text}`,
   });

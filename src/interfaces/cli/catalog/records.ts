@@ -11,8 +11,8 @@ import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT } from "../terminal/listing.ts";
 import { sayList, saySheet } from "../terminal/terminal.ts";
 
-export const COLLECTION = { name: "collection", help: "as relay catalog list collection shows it" };
-export const RECORD_ID = { name: "record id", help: "as relay records list shows it, or its ending" };
+export const COLLECTION = { name: "collection", help: "the name, as relay catalog list collection shows it" };
+export const RECORD_ID = { name: "record id", help: "the id (or its ending) as relay records list shows it" };
 
 export function recordsPath(collection: string): string {
   return `/collections/${encodeURIComponent(collection)}/records`;
@@ -23,9 +23,9 @@ export const recordsList: Command = {
   summary: "list a collection's records, newest first",
   arguments: [COLLECTION],
   options: [
-    { name: "owner", value: "<address, id or token>", help: "only what is this person's" },
-    { name: "to", value: "<address, id or token>", help: "only what is addressed to this person" },
-    { name: "text", value: "<text>", help: "a text anywhere in the data" },
+    { name: "owner", value: "<address, id or token>", help: "only records of this owner" },
+    { name: "to", value: "<address, id or token>", help: "only records to this recipient" },
+    { name: "text", value: "<text>", help: "only records with this text in their data" },
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -44,14 +44,14 @@ export const recordsList: Command = {
         { heading: "TO", value: (one) => one.recipient ?? "" },
         { heading: "DATA", value: (one) => writeJson(one.data), raw: true },
       ],
-      none: "No record matches.",
+      none: "No records match.",
     });
   },
 };
 
 export const recordsShow: Command = {
   words: ["records", "show"],
-  summary: "one record, with who wrote it and for whom",
+  summary: "show one record: data, owner, recipient, writer",
   arguments: [COLLECTION, RECORD_ID],
   options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay records show orders 7c44d0b1"],

@@ -12,7 +12,7 @@ export function sayItem(kind: Kind, item: JsonObject): string {
   if (kind === "collection") return `${item.kind}, ${sayFields(fields as JsonObject)}`;
   const called = title === name ? [] : [`“${title}”`];
   if (kind === "plan") {
-    const everybody = item.default === true ? ["everybody's without another plan"] : [];
+    const everybody = item.default === true ? ["default plan"] : [];
     return [...called, ...everybody, saySold(soldThrough)].join(", ");
   }
   const granted = credits === 0 ? [] : [`${credits} credit${credits === 1 ? "" : "s"}`];

@@ -21,12 +21,12 @@ import { sayList } from "../terminal/terminal.ts";
 
 const FILTERS: readonly Option[] = [
   { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(", "), of: BULK_STATES },
-  { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
-  { name: "reason", value: "<code>", help: "only what failed with this last" },
+  { name: "relay", value: "<name>", help: "only events of this relay", of: "relay" },
+  { name: "reason", value: "<code>", help: "only events whose last attempt failed with this code" },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
-  { name: "person", value: "<address or id>", help: "only this person's" },
-  { ...SINCE, help: "that arrived not before this time, or so long ago: 24h, 7d" },
-  { ...UNTIL, help: "that arrived before this time, or so long ago" },
+  { name: "person", value: "<address or id>", help: "only events of this person" },
+  { ...SINCE, help: "only events since this time, or within this duration: 24h, 7d" },
+  { ...UNTIL, help: "only events before this time, or older than this duration" },
 ];
 
 /** Reads the filter. It names a person by address or id. Throws UsageError. */
@@ -61,41 +61,40 @@ async function plan(input: Input, world: World): Promise<BulkPlan> {
 
 const WILL_WORDS = {
   run: "run",
-  skip: "skipped, their work is done",
-  again: "sent again, with the same id",
-  edited: "skipped, edited after their work was done",
-  other_person: "skipped, their work was done for another person",
-  settle: "looked at first, whether they left",
+  skip: "skipped, because their work is done",
+  again: "sent again with the same id",
+  edited: "skipped, because the action was edited after their work was done",
+  other_person: "skipped, because their work was done for another person",
+  settle: "checked first: they may have been sent",
 } as const;
 
 const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
-  payload_expunged: "their payload is not there any more",
-  unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
+  payload_expunged: "their payload was deleted",
+  unsigned_event: "they arrived unsigned, and their relay now acts without trustUnsignedEvents",
   relay_deleted: "their relay was deleted",
-  trigger_changed: "their relay has another trigger now",
-  same_person: "their work was done for the person whom they are about",
-  action_unknown: "their relay holds an action that this version of the service does not know",
-  not_replayable: "they are under way",
-  not_found: "they are gone",
+  trigger_changed: "their relay now has another trigger",
+  same_person: "their work was done for the right person",
+  action_unknown: "their relay has an action that this version of Relay does not know",
+  not_replayable: "they are queued or running",
+  not_found: "they no longer exist",
 };
 
 const NONE_MATCHES =
-  "No event matches, so nothing is replayed: relay events list --state dead shows what is dead.";
+  "No events match, so nothing is replayed. relay events list --state dead shows the dead events.";
 
 function writePlan(
   { matched, planned, relays, actions, otherPerson, leftOut }: BulkPlan,
   move: boolean,
 ): string {
   if (matched === 0) return NONE_MATCHES;
-  const scope = planned < matched ? `, of which the oldest ${say(planned)} were looked at one by one` : "";
+  const scope = planned < matched ? `. The plan checked only the oldest ${say(planned)}` : "";
   return [
-    `${say(matched)} match${scope}.`,
+    `${say(matched)} ${matched === 1 ? "event matches" : "events match"}${scope}.`,
     ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${say(events)}`),
     ...actions.map(({ type, will, events }) => `  ${type}  ${say(events)} ${WILL_WORDS[will]}`),
     ...sayOther(otherPerson, move),
     ...Object.entries(leftOut).map(
-      ([code, count]) =>
-        `  ${say(count)} ${code === "same_person" ? "are left out" : "may not act any more"}: ${LEFT_OUT_WORDS[code] ?? code}`,
+      ([code, count]) => `  ${say(count)} left out: ${LEFT_OUT_WORDS[code] ?? code}`,
     ),
   ].join("\n");
 }
@@ -103,11 +102,11 @@ function writePlan(
 /** Describes events whose work was for another person than they are about now. */
 function sayOther(events: number, move: boolean): string[] {
   if (events === 0) return [];
-  const start = `${say(events)} did work for another person than they are about now`;
+  const start = `${say(events)} did their work for a person other than their person now`;
   return [
     move
-      ? `${start}: that work is done for the new person, and purchases move.`
-      : `${start}: that stays as it is. With --move, it is done for the new person, and purchases move.`,
+      ? `${start}: Relay does that work for the new person, and purchases move.`
+      : `${start}: that work stays unchanged. With --move, Relay does it for the new person, and purchases move.`,
   ];
 }
 
@@ -117,29 +116,29 @@ function say(count: number): string {
 
 function writeReplay({ id, state, matched, replayed, leftOut }: BulkReplayView): string {
   const left = Object.values(leftOut).reduce((sum, count) => sum + count, 0);
-  const beside = left === 0 ? "" : `, ${say(left)} left out (${Object.keys(leftOut).join(", ")})`;
-  return `${id} is ${state}: ${say(replayed)} of ${say(matched)} replayed${beside}.`;
+  const skipped = left === 0 ? "" : `, ${say(left)} left out (${Object.keys(leftOut).join(", ")})`;
+  return `${id} is ${state}: ${say(replayed)} of ${say(matched)} replayed${skipped}.`;
 }
 
 export const replaysStart: Command = {
   words: ["replays", "start"],
-  summary: "replay every dead event that a filter chooses",
+  summary: "replay all dead events that match a filter",
   details:
-    "Or every failed one, with --state failed. With --state done, those whose work was done for another person than they are about now: that work is done for the new person, and purchases move. --plan says first what it would do. It is a job of the service: it goes on without this command and over a restart, oldest first, and what an event did before is not done twice.",
+    "--state failed replays failed events instead. --state done replays events that did their work for a person other than their person now: Relay does that work for the new person, and purchases move. --plan shows what would happen. The replay is a job of the service, oldest event first. It continues after this command ends and after a restart. Work that an event has done is not done twice.",
   options: [
     ...FILTERS,
     {
       name: "per-second",
       value: "<number>",
       otherwise: String(DEFAULT_PER_SECOND),
-      help: "how many events a second at most",
+      help: "the most events to replay each second",
     },
     {
       name: "move",
-      help: "do also what was done for another person than the event is about now; purchases move",
+      help: "do work again that was done for a person other than the event's person now; purchases move",
     },
-    { name: "plan", help: "only say what it would do" },
-    { name: "yes", help: "ask nothing" },
+    { name: "plan", help: "show what would happen, and replay nothing" },
+    { name: "yes", help: "replay without a question" },
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
@@ -161,7 +160,9 @@ export const replaysStart: Command = {
       world.tell(writePlan(planned, move));
       if (planned.matched === 0) return 0;
       if (!(await world.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
-        const ask = world.interactive ? "" : " Where nobody can answer, --yes asks nothing.";
+        const ask = world.interactive
+          ? ""
+          : " There is no terminal to ask at: add --yes to replay without a question.";
         world.tell(`Nothing was replayed.${ask}`);
         return 1;
       }
@@ -181,7 +182,7 @@ export const replaysStart: Command = {
     );
     if (input.on("json")) world.say(writeJson({ replay }, 2));
     const { id, state, matched } = replay;
-    const next = ` See it with relay replays list, stop it with relay replays stop ${id}`;
+    const next = ` To follow it: relay replays list. To stop it: relay replays stop ${id}`;
     world.tell(matched === 0 ? NONE_MATCHES : `${writeReplay(replay)}${state === "running" ? next : ""}`);
     return 0;
   },
@@ -195,8 +196,8 @@ function sayLeftOut({ leftOut }: BulkReplayView): string {
 
 export const replaysList: Command = {
   words: ["replays", "list"],
-  summary: "the bulk replays, and how far each is",
-  details: "Those of the last 90 days, newest first.",
+  summary: "list bulk replays and their progress",
+  details: "The list has the bulk replays of the last 90 days, newest first.",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay replays list"],
   async run(input, world) {
@@ -204,7 +205,7 @@ export const replaysList: Command = {
     const replays = await listItems(input, world, "/bulk-replays", {}, time);
     await sayList(input, world, replays, {
       columns: [
-        { heading: "BEGAN", value: (one) => one.createdAt },
+        { heading: "STARTED", value: (one) => one.createdAt },
         { heading: "STATE", value: (one) => one.state, tone: true },
         { heading: "REPLAYED", value: (one) => `${one.replayed} of ${one.matched}` },
         { heading: "LEFT OUT", value: (one) => sayLeftOut(one) },
@@ -218,15 +219,15 @@ export const replaysList: Command = {
         { heading: "BY", value: (one) => one.by },
         { heading: "ID", value: (one) => one.id },
       ],
-      none: "There was no bulk replay.",
+      none: "There are no bulk replays.",
     });
   },
 };
 
 export const replaysStop: Command = {
   words: ["replays", "stop"],
-  summary: "stop a bulk replay; what it queued stays queued",
-  arguments: [{ name: "replay id", help: "as relay replays list shows it, or its ending" }],
+  summary: "stop a bulk replay; queued events stay queued",
+  arguments: [{ name: "replay id", help: "the id (or its ending) as relay replays list shows it" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay replays stop 5b1f00c2"],
   async run(input, world) {

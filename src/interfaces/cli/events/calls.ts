@@ -35,9 +35,9 @@ const MAX_TAILED = MAX_PAGE_SIZE;
 const UNKNOWN = "unknown_receiver";
 
 const CALL_FILTERS: readonly Option[] = [
-  { name: "relay", value: "<name>", help: "only calls to this name", of: "relay" },
+  { name: "relay", value: "<name>", help: "only requests to this relay name", of: "relay" },
   { name: "outcome", value: "<outcome>", help: REQUEST_OUTCOMES.join(", "), of: REQUEST_OUTCOMES },
-  { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
+  { name: "code", value: "<code>", help: "only requests rejected with this code, such as bad_signature" },
   SINCE,
 ];
 
@@ -54,9 +54,9 @@ function readCallFilter(input: Input, world: World): RequestFilter {
 export const requestsList: Command = {
   words: ["requests", "list"],
   aliases: [["calls", "list"]],
-  summary: "list calls that became no event, with the cause",
+  summary: "list requests that created no event",
   details:
-    "Newest first. Refused calls, those that a relay's when ignores, duplicates, handshakes that were answered, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
+    "The list has rejected requests, requests that a relay's when ignored, duplicates, answered handshakes, and requests to unknown receivers. Each has its cause. Newest first. Relay keeps the last 1,000 for 30 days.",
   options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: [
     "relay requests list --relay checkout-completed",
@@ -72,18 +72,18 @@ export const requestsList: Command = {
     const isCut = calls.length > limit;
     const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
     const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
-    await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No calls match." });
+    await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No requests match." });
   },
 };
 
 async function readCall(api: Api, text: string): Promise<RecentRequestView> {
   const calls = await listCalls(api, {}, MAX_RECENT_CALLS);
-  const id = await wholeId(text, "calls", async () => ({ items: calls, next: null }));
+  const id = await wholeId(text, "requests", async () => ({ items: calls, next: null }));
   const call = calls.find((one) => one.id === id);
   if (call !== undefined) return call;
   throw new CommandFailure(
     "not_found",
-    `There is no call ${JSON.stringify(id)} in this environment: relay requests list shows the last ones.`,
+    `There is no request ${JSON.stringify(id)} in this environment: relay requests list shows the latest ones.`,
   );
 }
 
@@ -95,8 +95,8 @@ function findPage({ relay, outcome, code }: RecentRequestView) {
 export const requestsShow: Command = {
   words: ["requests", "show"],
   aliases: [["calls", "show"]],
-  summary: "one call that became no event, and what to do",
-  arguments: [{ name: "call id", help: "as relay requests list shows it, or its ending" }],
+  summary: "show one request without an event: cause, fix",
+  arguments: [{ name: "request id", help: "the id (or its ending) as relay requests list shows it" }],
   options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay requests show u1"],
   async run(input, world) {
@@ -111,8 +111,8 @@ export const requestsShow: Command = {
 export const requestsTail: Command = {
   words: ["requests", "tail"],
   aliases: [["calls", "tail"]],
-  summary: "a line for each call that becomes no event",
-  details: "It goes on until it is stopped.",
+  summary: "print each new request that creates no event",
+  details: "The command runs until you stop it.",
   options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay requests tail --relay checkout-completed"],
   async run(input, world) {
@@ -179,7 +179,7 @@ function answerOf({ outcome, code }: RecentRequestView): string {
     : `200 ${outcome}`;
 }
 
-const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for calls that become no event" };
+const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for requests that create no event" };
 
 function writeCall(call: RecentRequestView): string[] {
   const { id, at, firstAt, relay, code, cause, source, eventId, count } = call;
@@ -189,7 +189,7 @@ function writeCall(call: RecentRequestView): string[] {
     relay,
     at,
     from: source,
-    times: count > 1 ? `${count}, the first at ${firstAt}, the last one then` : null,
+    times: count > 1 ? `${count}, the first at ${firstAt}, the last at the time above` : null,
     cause,
     ...Object.fromEntries(parts.map(({ label, text }) => [label, text])),
     event: eventId === null ? null : `${eventId}, see relay events show ${eventId}`,

@@ -30,14 +30,18 @@ import { sayList, saySheet } from "../terminal/terminal.ts";
 import { EVENT_COLUMNS, writeEvent, writePayload } from "./text.ts";
 
 const EVENT_FILTERS: readonly Option[] = [
-  { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
+  { name: "relay", value: "<name>", help: "only events of this relay", of: "relay" },
   { name: "state", value: "<state>", help: EVENT_STATES.join(", "), of: EVENT_STATES },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
-  { name: "reason", value: "<code>", help: "failed with this last; any: with whatever" },
+  {
+    name: "reason",
+    value: "<code>",
+    help: "only events whose last attempt failed with this code; any: with any code",
+  },
   {
     name: "person",
     value: "<address, id or token>",
-    help: "only this person's; somebody unknown is an error",
+    help: "only events of this person; an unknown person is an error",
   },
 ];
 
@@ -70,8 +74,12 @@ export const eventsList: Command = {
     ...EVENT_FILTERS,
     SINCE,
     UNTIL,
-    { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
-    { name: "mapped", value: "<name:value>", help: "a mapped value begins so: order:cs_live" },
+    { name: "text", value: "<text>", help: "only events with this id, or with this text in the payload" },
+    {
+      name: "mapped",
+      value: "<name:value>",
+      help: "only events whose mapped value starts with this: order:cs_live",
+    },
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -125,8 +133,8 @@ async function readEvent(api: Api, text: string): Promise<EventView> {
 
 export const eventsShow: Command = {
   words: ["events", "show"],
-  summary: "one event: its payload, and what each attempt did",
-  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  summary: "show one event: payload, attempts, results",
+  arguments: [{ name: "event id", help: "the id (or its ending) as relay events list shows it" }],
   options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events show 00001a2f", "relay events show 00001a2f --web"],
   async run(input, world) {
@@ -151,11 +159,11 @@ function withoutDocs(event: EventView): EventView {
 
 export const eventsExpunge: Command = {
   words: ["events", "expunge"],
-  summary: "take an event's payload out for good",
-  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  summary: "permanently delete the payload of an event",
+  arguments: [{ name: "event id", help: "the id (or its ending) as relay events list shows it" }],
   options: ANYWHERE,
   details:
-    "It is audited, and the event never runs again. What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
+    "The command also deletes what the results quote from the payload. The event never runs again, and a waiting event becomes failed. The audit log records the command. Mails that the event sent and earlier backups do not change.",
   examples: ["relay events expunge 00001a2f"],
   async run(input, world) {
     const { id, isLocal } = await withApi("write", input, world, async (api) => {
@@ -163,7 +171,7 @@ export const eventsExpunge: Command = {
       return { id: await postEvent(api, `${path}/expunge`), isLocal: api.isLocal };
     });
     if (isLocal) await vacuum(input, world);
-    world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);
+    world.tell(`${id} is expunged: its payload is permanently deleted. See relay events show ${id}`);
   },
 };
 
@@ -176,8 +184,8 @@ function vacuum(input: Input, world: World): Promise<void> {
 
 export const eventsTail: Command = {
   words: ["events", "tail"],
-  summary: "a line for each event as it arrives and ends",
-  details: "It goes on until it is stopped.",
+  summary: "print each event when it arrives and ends",
+  details: "The command runs until you stop it.",
   options: [...EVENT_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events tail --state dead"],
   async run(input, world) {

@@ -30,16 +30,16 @@ const MAX_TRIES = 10;
 
 export const importEvents: Command = {
   words: ["import-missed"],
-  summary: "enter events that the provider never delivered",
+  summary: "import events that the provider never delivered",
   details:
-    'Events that the provider lists and never delivered enter each once. One event a line: its body as the provider lists it (jq -c \'.data[]\' makes lines of a list), or the delivery as it was sent, as {"headers":{…},"body":"…"}. A delivery is verified with the relay\'s secret; its signature may be old, up to 30 days. What does not verify is unsigned, and a relay that acts on people takes none of that. What was received or imported before is known by its event_id and not done again, so the same file may be imported twice, and again after it was interrupted. The plan is shown first. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the others entered); 2 wrongly written.',
+    'Each line of the file is one event. It is the body as the provider lists it (jq -c \'.data[]\' makes lines from a list), or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the other lines were imported); 2 the command line is wrong.',
   arguments: [
-    { name: "name", help: "the relay's name", of: "relay" },
-    { name: "file", help: "the export; standard input when absent", optional: true, of: "file" },
+    { name: "name", help: "the name of the relay", of: "relay" },
+    { name: "file", help: "the export; if absent, standard input", optional: true, of: "file" },
   ],
   options: [
-    { name: "dry-run", help: "show the plan and store nothing" },
-    { name: "yes", help: "import without asking" },
+    { name: "dry-run", help: "show the plan, and import nothing" },
+    { name: "yes", help: "import without a question" },
     JSON_OUTPUT,
     BASE_URL,
     ...ANYWHERE,
@@ -61,13 +61,13 @@ async function readExport(input: Input, world: World): Promise<Uint8Array> {
   const file = input.positionals[1];
   if (file === undefined && world.interactive)
     throw new UsageError(
-      `The export is read from standard input, which is the terminal: relay import-missed ${input.first()} < export.jsonl.`,
+      `The command would read the export from standard input, which is the terminal. Name a file: relay import-missed ${input.first()} < export.jsonl.`,
     );
   const bytes = file === undefined ? await world.readInputBytes() : await readFile(resolve(world.cwd, file));
   if (bytes.byteLength <= MAX_FILE_MB * 2 ** 20) return bytes;
   throw new CommandFailure(
     "body_too_large",
-    `The export is larger than ${MAX_FILE_MB} MB: split it by lines and import the parts one after another.`,
+    `The export is larger than ${MAX_FILE_MB} MB: split it by lines, then import the parts one after another.`,
   );
 }
 
@@ -112,7 +112,7 @@ async function carry(send: Send, bytes: Uint8Array, input: Input, world: World):
   if (!input.on("json")) for (const words of [what, ...plan.words()]) world.say(words);
   if (dry || plan.counts.new === 0) {
     if (input.on("json")) world.say(writeJson(plan.view(input.first(), file, false), 2));
-    world.tell(dry ? "Nothing was imported: this is the plan." : "Nothing to import.");
+    world.tell(dry ? "This is only the plan: nothing was imported." : "Nothing to import.");
     return end(plan, input, world);
   }
   await requireYes(plan, input, world);
@@ -122,14 +122,14 @@ async function carry(send: Send, bytes: Uint8Array, input: Input, world: World):
   world.tell(
     `${made} new, ${known} already known, ${done.counts.ignored} ignored, ${done.counts.refused} refused.`,
   );
-  if (made > 0) world.tell(`relay events list --relay ${plain(input.first())} shows them as they run.`);
+  if (made > 0) world.tell(`To see the events run: relay events list --relay ${plain(input.first())}.`);
   return end(done, input, world);
 }
 
 function end({ counts, refusedCode }: Tally, input: Input, world: World): number {
   if (counts.refused === 0) return 0;
   const code = toRefusalCode(refusedCode);
-  world.tell(`${count(counts.refused, "line")} refused.`);
+  world.tell(`${count(counts.refused, "line")} ${counts.refused === 1 ? "was" : "were"} refused.`);
   world.tell(writeCodeLine(code, pointersOf(input), world));
   return 1;
 }
@@ -137,13 +137,13 @@ function end({ counts, refusedCode }: Tally, input: Input, world: World): number
 async function requireYes({ counts }: Tally, input: Input, world: World): Promise<void> {
   if (input.on("yes")) return;
   const answer = await world.confirmAside(
-    `Import ${count(counts.new, "event")}, which run as if they had been received now?`,
+    `Import ${count(counts.new, "event")}? Each runs as if it arrived now.`,
   );
   if (answer === true) return;
   throw new CommandFailure(
     "not_confirmed",
     answer === null
-      ? "Nothing was imported: there is no terminal to ask at, so say it with --yes."
+      ? "Nothing was imported: there is no terminal to ask at. Add --yes to import without a question."
       : "Nothing was imported.",
   );
 }
@@ -176,7 +176,7 @@ async function passOver(
   } catch (error) {
     if (!asked.dryRun)
       world.tell(
-        `${count(tally.counts.new, "event")} entered before this, up to line ${tally.lines} and perhaps some behind it; import the same file again, and what entered is known.`,
+        `The import stopped. ${count(tally.counts.new, "event")} up to line ${tally.lines} ${tally.counts.new === 1 ? "was" : "were"} imported, and later lines may be too. Import the same file again: Relay skips the events that it already has.`,
       );
     throw error;
   }

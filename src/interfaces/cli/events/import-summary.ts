@@ -53,7 +53,7 @@ export class MissedTally {
   }
 
   addTooLong(line: number): void {
-    const message = "it is too long to be sent.";
+    const message = "the line is too long to send.";
     const nothing = { eventId: null, key: null, verified: false, unsigned: false };
     this.add({ line, outcome: "refused", code: "body_too_large", message, ...nothing }, false);
   }
@@ -64,7 +64,7 @@ export class MissedTally {
     const of = (outcome: Cause["outcome"]) =>
       [...this.#causes.values()].filter((one) => one.outcome === outcome);
     return [
-      `${pad(made)}  new${made === 0 ? "" : `: ${this.verified} whose signature verified, ${this.unsigned} that count as unsigned`}`,
+      `${pad(made)}  new${made === 0 ? "" : `: ${this.verified} with a valid signature, ${this.unsigned} unsigned`}`,
       `${pad(known)}  already known`,
       `${pad(ignored)}  ignored by when`,
       ...sayCauses(of("ignored")),
@@ -88,7 +88,9 @@ function sayCauses(causes: readonly Cause[]): string[] {
       const more = many > lines.length ? ` and ${many - lines.length} more` : "";
       return `         line${many === 1 ? "" : "s"} ${lines.join(", ")}${more}: ${plain(message)}${code === null ? "" : `  ${plain(code)}`}`;
     }),
-    ...(left > 0 ? [`         and more, for other causes; --json lists ${LISTED_LINES} lines`] : []),
+    ...(left > 0
+      ? [`         and more lines with other causes; --json lists up to ${LISTED_LINES} lines`]
+      : []),
   ];
 }
 

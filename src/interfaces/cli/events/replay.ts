@@ -13,18 +13,18 @@ import { eventPath, findEventId, postEvent } from "./events.ts";
 
 export const eventsReplay: Command = {
   words: ["events", "replay"],
-  summary: "run an event again; done work is not done twice",
+  summary: "run an event again, without repeating done work",
   details:
-    "--plan says first what each action will do. An action that was edited after it had done its work, or did it for another person, is skipped unless --run names it. A purchase then moves to the new person.",
-  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+    "--plan shows what each action would do. An action is skipped if its work is done. Choose an action with --run if it was edited after its work was done, or did its work for another person. A purchase then moves to the new person.",
+  arguments: [{ name: "event id", help: "the id (or its ending) as relay events list shows it" }],
   options: [
-    { name: "plan", help: "only say what each action would do" },
+    { name: "plan", help: "show what each action would do, and replay nothing" },
     {
       name: "run",
       value: "<index>",
       list: true,
       otherwise: "none",
-      help: "an action that the plan lets you choose and that runs although its work was done, counted from 0",
+      help: "the index, from 0, of an action to run although its work is done; --plan shows which",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -39,7 +39,7 @@ export const eventsReplay: Command = {
     });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
     world.tell(
-      `${id} is queued again; calls are sent again, everything else only where it was not done. See relay events show ${id}`,
+      `${id} is queued again. Calls are sent again; other work only if it was not done. See relay events show ${id}`,
     );
   },
 };

@@ -6,15 +6,16 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
+import { count } from "../sync/plan-lines.ts";
 import { eventPath, findEventId, postEvent } from "./events.ts";
 
-const COUNTS = "The attempt counts as any other.";
+const COUNTS = "The attempt counts like any other.";
 
 export const eventsRetry: Command = {
   words: ["events", "retry"],
-  summary: "try an event that waits for its retry now",
-  details: `For once its cause was mended. ${COUNTS} One that has ended is replayed: relay events replay.`,
-  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  summary: "retry a waiting event now",
+  details: `Use this after you fixed the cause. ${COUNTS} To run an event that has ended: relay events replay.`,
+  arguments: [{ name: "event id", help: "the id (or its ending) as relay events list shows it" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events retry evt_…"],
   async run(input, world) {
@@ -23,15 +24,15 @@ export const eventsRetry: Command = {
       return await postEvent(api, `${eventPath(id)}/retry`);
     });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
-    world.tell(`${id} is tried now. See relay events show ${id}`);
+    world.tell(`${id} runs now. See relay events show ${id}`);
   },
 };
 
 export const relaysRetry: Command = {
   words: ["relays", "retry"],
-  summary: "try a relay's events that wait for their retry now",
-  details: `For once their cause was mended. ${COUNTS} What has ended is replayed: relay replays start.`,
-  arguments: [{ name: "name", help: "the relay's" }],
+  summary: "retry the waiting events of a relay now",
+  details: `Use this after you fixed the cause. ${COUNTS} To run events that have ended: relay replays start.`,
+  arguments: [{ name: "name", help: "the name of the relay" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays retry checkout-completed"],
   async run(input, world) {
@@ -45,9 +46,9 @@ export const relaysRetry: Command = {
     if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));
     world.tell(
       tried === 0
-        ? `Nothing of ${name} waits for its retry.`
-        : `${tried} of ${name} ${tried === 1 ? "is" : "are"} tried now. See relay events list --relay ${name}`,
+        ? `No event of ${name} waits for a retry.`
+        : `${count(tried, "event")} of ${name} ${tried === 1 ? "runs" : "run"} now. See relay events list --relay ${name}`,
     );
-    if (stopped !== null) world.tell(`Those behind them were left: ${stopped}`);
+    if (stopped !== null) world.tell(`The events after them still wait: ${stopped}`);
   },
 };

@@ -32,7 +32,7 @@ export async function makeHandshakeCall(
   if (handshake === null || scheme === null)
     throw new CommandFailure(
       "invalid_input",
-      `The definition of ${name} names no handshake: add verify.handshake, such as "handshake": "slack".`,
+      `The definition of ${name} has no handshake: add verify.handshake, such as "handshake": "slack".`,
     );
   const token = await findVerifyToken(name, handshake, input, world);
   const { method, search, body } = handshake.sample(randomBytes(16).toString("hex"), token);
@@ -54,7 +54,7 @@ async function findVerifyToken(
   if (!hasDatabase(input, world))
     throw new CommandFailure(
       "invalid_input",
-      "The relay's verify token is made with the server's own key: run this where its data directory is.",
+      "The server's own key creates the relay's verify token: run this command on the machine with its data directory.",
     );
   return await withEnvironment(input, world, async (store, { id }) => {
     const row = await store.read((tx) => requireRelay(tx, id, name));

@@ -65,7 +65,7 @@ const MARKS = { ok: "ok", stops: "STOP", unknown: "?" } as const;
 
 function writeExplanation({ steps, would, message, warnings }: Simulation): string {
   const lines = steps.flatMap(({ step, outcome, reached, message: said, detail }) => [
-    `${MARKS[outcome].padEnd(5)}${step.padEnd(12)}${plain(said)}${reached || outcome === "unknown" ? "" : " (it does not come to that)"}`,
+    `${MARKS[outcome].padEnd(5)}${step.padEnd(12)}${plain(said)}${reached || outcome === "unknown" ? "" : " (not reached)"}`,
     ...showDetail(step, detail).map((line) => `     ${" ".repeat(12)}${plain(line)}`),
   ]);
   const warned = warnings.map((warning) => `${"warn".padEnd(5)}${plain(warning)}`);
@@ -91,7 +91,7 @@ function showPart(one: Json): string {
   if (!isJsonObject(one)) return writeJson(one);
   const { name, path, found, value = null, part, ...place } = one;
   if (part === undefined)
-    return `${name} (${path}) ${found === true ? `is ${writeJson(value)}` : "names nothing"}`;
+    return `${name} (${path}) ${found === true ? `is ${writeJson(value)}` : "finds nothing"}`;
   const where = Object.entries(place).map(([key, said]) => `${key} ${said}`);
   return `${part}: ${where.join(", ")}`;
 }
@@ -108,12 +108,15 @@ export async function sendHere(
       (one) => one.environmentId === environment.id && one.name === name,
     );
     if (relay === undefined)
-      throw new CommandFailure("not_found", `There is no relay ${name} here: check the name.`);
+      throw new CommandFailure(
+        "not_found",
+        `There is no relay ${name} here: relay relays list shows the names.`,
+      );
     const { trigger } = relay.definition;
     if (!relay.local) {
       throw new CommandFailure(
         "invalid_input",
-        `The relay ${name} waits for a ${trigger.kind}, which is sent by hand in local development alone: ${programWord(world)} send ${name} --explain shows what it would do here.`,
+        `The relay ${name} has the trigger ${trigger.kind}, which can be sent in local development only. To see what the relay would do here: ${programWord(world)} send ${name} --explain.`,
       );
     }
     const environmentId = environment.id;
@@ -148,7 +151,7 @@ async function sendRecord(
   world.tell(
     change === "deleted"
       ? `Wrote a record in ${trigger.collection} and deleted it.`
-      : `Wrote the record ${recordId} in ${trigger.collection}, by ${BY}; it stays there until you delete it.`,
+      : `Wrote the record ${recordId} in ${trigger.collection}, by ${BY}. It stays there until you delete it.`,
   );
   return await awaitEvent(store, relay, recordId, world);
 }
@@ -171,7 +174,7 @@ async function awaitEvent(store: Store, relay: LiveRelay, recordId: string, worl
     if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
       throw new CommandFailure(
         "service_not_running",
-        `The record was written, and no event of ${name} came of it: see that the service runs (relay dev) and that the record matches where.`,
+        `The record was written, but it created no event of ${name}. Check that the service runs (relay dev), and that the record matches the trigger's where.`,
       );
     }
     await sleep(world.clock, LOOK_EVERY_MS);
@@ -189,7 +192,7 @@ function readRecord(text: string): JsonObject {
   if (isJsonObject(value)) return value;
   throw new CommandFailure(
     "invalid_input",
-    '--data is no JSON object: give the record\'s fields, such as { "status": "paid" }.',
+    '--data is not a JSON object: write the fields of the record, such as { "status": "paid" }.',
   );
 }
 
@@ -227,7 +230,7 @@ export async function waitForEvent(
       }
       if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
         world.tell(
-          `The event is recorded and has not ended yet. More: ${programWord(world)} events show ${id}`,
+          `The event is stored and has not ended yet. More: ${programWord(world)} events show ${id}`,
         );
         return 0;
       }

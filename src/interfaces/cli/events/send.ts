@@ -34,34 +34,34 @@ const TIMEOUT_MS = 15_000;
 /** The next step for each refusal code. */
 const NEXT: Readonly<Record<string, string>> = {
   bad_signature:
-    "The secret used is not the relay's: check service/.secrets.json, or give the current one by RELAY_SECRET.",
-  unknown_receiver: "The service has no receiver of this name on this app: relay apps list shows the apps.",
+    "The secret is not the secret of the relay: check service/.secrets.json, or set RELAY_SECRET to the current one.",
+  unknown_receiver: "This app has no receiver with this name: relay apps list shows the apps.",
   receiver_capped: "Wait a minute and send again.",
   source_capped: "Wait a minute and send again.",
 };
 
 export const send: Command = {
   words: ["send"],
-  summary: "post a signed example event, or explain it",
+  summary: "send a signed example event, or explain it",
   details:
-    "To a relay's receiver URL; with --explain it says what would happen. The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input. In local development a schedule gets one tick, marked as a test, and a record-change relay a record that it watches. With --explain each step is shown and nothing is written, mailed or called.",
-  arguments: [{ name: "name", help: "the relay's name", of: "relay" }],
+    "The command sends the event to the relay's receiver URL. It makes the body from the relay's map and when, or reads it with --data. It reads the secret from service/.secrets.json. For a server, set RELAY_SECRET or use standard input. In local development, a relay with a schedule gets one tick, marked as a test. A relay with a data_change trigger gets a record in its collection. With --explain, the command shows each step, and writes, mails and calls nothing.",
+  arguments: [{ name: "name", help: "the name of the relay", of: "relay" }],
   options: [
-    { name: "explain", help: "show each step with no effect, instead of sending" },
-    { name: "handshake", help: "ask what the sender asks when the URL is registered, instead of an event" },
-    { name: "event", value: "<id>", help: "with --explain: a stored event instead of a body" },
+    { name: "explain", help: "show each step without any effect, instead of sending" },
+    { name: "handshake", help: "send the handshake of the sender's URL registration, instead of an event" },
+    { name: "event", value: "<id>", help: "with --explain: use this stored event as the body" },
     {
       name: "data",
       value: "<file|->",
-      help: "the body (or the record) to send, from a file or standard input",
+      help: "the body or record to send, from a file or standard input",
       of: "file",
     },
     {
       name: "person",
       value: "<value>",
-      help: "what the map's person key holds in the made body, or whose the made record is",
+      help: "the person in the example body, or the owner of the example record",
     },
-    { name: "secret-stdin", help: "read the secret (or private key) from standard input" },
+    { name: "secret-stdin", help: "read the secret or private key from standard input" },
     { name: "url", value: "<url>", otherwise: "the running service's", help: "the receiver URL" },
     JSON_OUTPUT,
     APP,
@@ -83,7 +83,7 @@ export const send: Command = {
     if (input.text("event") !== null)
       throw new CommandFailure(
         "invalid_input",
-        "--event is for --explain: name a stored event and add --explain.",
+        "--event works only with --explain: add --explain, or leave --event out.",
       );
     const trigger = (await findStored(name, input, world))?.trigger ?? null;
     if (trigger !== null && trigger.kind !== "receiver") {
@@ -110,7 +110,7 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
   if (trigger.kind !== "receiver") {
     throw new CommandFailure(
       "invalid_input",
-      `The relay ${name} waits for a ${trigger.kind}, not for a call: there is nothing to send.`,
+      `The relay ${name} has the trigger ${trigger.kind}, and receives no requests: there is nothing to send.`,
     );
   }
   return {
@@ -139,12 +139,12 @@ async function readFileTrigger(name: string, input: Input, world: World): Promis
   if (!existsSync(path)) {
     throw new CommandFailure(
       "not_found",
-      `There is no relay ${name}, neither stored nor at ${path}: check the name.`,
+      `There is no relay ${name} in the database or at ${path}: check the name.`,
     );
   }
   const file = await readDefinitionFile(path);
   if (file.ok) return file.definition.trigger;
-  throw new CommandFailure("invalid_definition", `${path} is broken: relay validate shows where.`);
+  throw new CommandFailure("invalid_definition", `${path} is not valid: relay validate shows the problems.`);
 }
 
 function chooseUrl(name: string, appId: string | null, input: Input, world: World): string {
@@ -154,13 +154,13 @@ function chooseUrl(name: string, appId: string | null, input: Input, world: Worl
   if (baseUrl === null) {
     throw new CommandFailure(
       "service_not_running",
-      "No service runs here: start one with relay dev, or name the receiver URL with --url.",
+      "No service runs here: start it with relay dev, or name the receiver URL with --url.",
     );
   }
   if (appId === null)
     throw new CommandFailure(
       "invalid_input",
-      "The app is not known: name it with --app, or give the whole --url.",
+      "The app is unknown: name it with --app, or give the whole receiver URL with --url.",
     );
   return `${baseUrl}/hooks/${appId}/${name}`;
 }
@@ -186,7 +186,7 @@ async function readSecret(
   const where = isServer && places[0] !== undefined ? ` under ${places[0]}` : "";
   throw new CommandFailure(
     "invalid_input",
-    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: give it by RELAY_SECRET, or with --secret-stdin.`,
+    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: set RELAY_SECRET, or use --secret-stdin.`,
   );
 }
 
@@ -204,7 +204,7 @@ async function readEvent(target: SendTarget, input: Input, world: World): Promis
   if (data === "-" && input.on("secret-stdin")) {
     throw new CommandFailure(
       "invalid_input",
-      "--data - and --secret-stdin both read standard input: give the secret by RELAY_SECRET.",
+      "--data - and --secret-stdin both read standard input: set RELAY_SECRET instead of --secret-stdin.",
     );
   }
   return await readData(data, world);
@@ -221,7 +221,7 @@ async function readDataFile(file: string): Promise<Buffer> {
   return await readFile(file).catch((error: Error) => {
     throw new CommandFailure(
       "file_unusable",
-      `--data ${file} cannot be read (${error.message}): name a file that is there.`,
+      `--data ${file} cannot be read (${error.message}): name a file that exists.`,
     );
   });
 }
@@ -235,11 +235,11 @@ async function askHere(name: string, input: Input, world: World): Promise<number
   world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(text) }, 2) : text);
   world.tell(`${response.status} from ${target.url}`);
   if (response.ok) {
-    world.tell("The handshake was answered; relay requests list shows it.");
+    world.tell("The handshake was answered. relay requests list shows it.");
     return 0;
   }
   const { code } = readRefusal(readBody(text), input, world);
-  world.tell(NEXT[code] ?? "The handshake was not answered; relay requests list says why.");
+  world.tell(NEXT[code] ?? "The handshake was not answered. relay requests list shows the cause.");
   world.tell(writeCodeLine(code, pointersOf(input), world));
   return 1;
 }
@@ -250,7 +250,7 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
   if (scheme === null)
     throw new CommandFailure(
       "invalid_input",
-      `The scheme ${trigger.verify.scheme} is not known: save the relay again.`,
+      `The scheme ${trigger.verify.scheme} is unknown: save the relay again.`,
     );
   const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
   const signed = scheme.sign(secret, draft);
@@ -267,7 +267,7 @@ async function call(url: string, init: RequestInit): Promise<Response> {
   } catch (error) {
     throw new CommandFailure(
       "service_not_running",
-      `Nothing answered at ${url} (${errorCode(error)}): start the service with relay dev, or name the address with --url.`,
+      `Nothing answered at ${url} (${errorCode(error)}): start the service with relay dev, or name the receiver URL with --url.`,
     );
   }
 }
@@ -294,25 +294,25 @@ async function explain(
   const answer = isJsonObject(body) ? body : {};
   if (!response.ok) {
     const code = toRefusalCode(answer.code);
-    world.tell(NEXT[code] ?? "The event was not taken; the answer says why.");
+    world.tell(NEXT[code] ?? "The event was rejected. The response above says why.");
     world.tell(writeCodeLine(code, pointersOf(input), world));
     return 1;
   }
   if (answer.ignored === "when") {
-    world.tell("The relay's `when` does not match this body, so nothing was recorded.");
+    world.tell("The relay's `when` does not match this body, so no event was stored.");
     return 0;
   }
   if (answer.duplicate === true) {
     world.tell(
       Object.hasOwn(target.trigger.map, "event_id")
-        ? "An event with this id was received before, so nothing runs; send another event_id."
-        : "The same body was received before on this day (UTC), so nothing runs; send another body, or name event_id in the relay's map.",
+        ? "An event with this id was received before, so nothing runs. Send another event_id."
+        : "The same body was received before on this day (UTC), so nothing runs. Send another body, or add event_id to the relay's map.",
     );
     return 0;
   }
   const id = typeof answer.eventId === "string" ? answer.eventId : "";
   if (target.environmentId === null || !hasDatabase(input, world)) {
-    world.tell(`The event is recorded as ${id}; the dashboard shows what it did.`);
+    world.tell(`The event is stored as ${id}. The dashboard shows what it did.`);
     return 0;
   }
   return await waitForEvent(id, target.environmentId, input, world);

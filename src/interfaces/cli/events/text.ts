@@ -28,7 +28,7 @@ function sayReason({ cameBy, reason, waits }: EventItem): string {
 
 /** Describes in a few words what the event waits for. */
 function sayWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>): string {
-  if (what === "retry") return `next try ${until}`;
+  if (what === "retry") return `next attempt ${until}`;
   if (what === "hold") return "waits: on hold";
   if (what === "pause") return "waits: paused";
   return ahead === 0 ? "next" : `waits: behind ${ahead}`;
@@ -46,7 +46,7 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
     `  relay     ${plain(event.relay.name)} (${event.trigger})`,
     `  arrived   ${event.createdAt}${event.cameBy === null ? "" : `, ${WAY_WORDS[event.cameBy]}`}`,
     ...(event.person === null ? [] : [`  person    ${event.person.id} ${plain(event.person.email ?? "")}`]),
-    ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
+    ...(event.nextAttemptAt === null ? [] : [`  retry     ${event.nextAttemptAt}`]),
     ...(event.waits === null || event.waits.for === "retry"
       ? []
       : [`  waits     ${plain(event.waits.message)}`]),
@@ -55,7 +55,7 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
       : [
           `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : plain(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
         ]),
-    ...(event.mappedAgain ? [`  mapped    again with version ${event.mapVersion ?? "?"} of the relay`] : []),
+    ...(event.mappedAgain ? [`  mapped    again, with version ${event.mapVersion ?? "?"} of the relay`] : []),
     ...event.warnings.map((warning) => `  warning   ${cut(warning)}`),
     ...event.runs.flatMap(writeRun),
   ];
@@ -65,7 +65,7 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
 const WAY_WORDS = { import: "imported", test: "a test" } as const;
 
 function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
-  return why === "person_erased" ? "expunged: its person was erased" : "expunged by hand";
+  return why === "person_erased" ? "expunged: its person was erased" : "expunged manually";
 }
 
 /** Formats, in one line without a period, how the event ended and the result of each action in the last attempt. */

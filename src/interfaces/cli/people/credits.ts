@@ -23,22 +23,26 @@ interface Changed {
   applied: boolean;
 }
 
-const SPEND_IT = "write how many, and --spend behind it";
+const SPEND_IT = "write a positive number and add --spend";
 
 export const peopleCredits: Command = {
   words: ["people", "credits"],
-  summary: "add credits to somebody by hand, or spend them",
+  summary: "add or spend credits of a person",
   details:
-    "Each time it is written it applies once more, unless --key says that it is the same change as before. The balance never falls below zero.",
+    "Each run changes the balance again. To make a repeat safe, use --key: a change with the same key applies once. The balance never falls below zero.",
   arguments: [PERSON, { name: "how many", help: "a whole number" }],
   options: [
-    { name: "spend", help: "spend them; otherwise they are added" },
-    { name: "reason", value: "<text>", help: "why; stands in their ledger for good" },
+    { name: "spend", help: "spend credits instead of adding them" },
+    {
+      name: "reason",
+      value: "<text>",
+      help: "required: why you make this change; the ledger keeps it permanently",
+    },
     {
       name: "key",
       value: "<text>",
       otherwise: "a new one",
-      help: "your own key for this change, so that a repeat applies once",
+      help: "your own key for this change; a repeat with the same key applies once",
     },
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -54,7 +58,9 @@ export const peopleCredits: Command = {
     const amount = readAmount(input);
     const reason = input.text("reason");
     if (reason === null)
-      throw new UsageError("--reason is not given: say why, for it stands in their ledger for good.");
+      throw new UsageError(
+        "--reason is missing: say why you make this change. The ledger keeps the reason permanently.",
+      );
     const key = input.text("key") ?? `command-${crypto.randomUUID()}`;
     const made = await withApi<{ person: string } & Changed>("write", input, world, async (api) => {
       const { id } = await findPerson(api, name);
@@ -62,7 +68,9 @@ export const peopleCredits: Command = {
       const asked = api.request<Changed>("POST", path, { amount, reason, key });
       const answer = await asked.catch((error) => {
         if (error instanceof CommandFailure && !(error instanceof NothingSent))
-          world.tell(`Whether that was done is not known: written again with --key ${key} it applies once.`);
+          world.tell(
+            `The answer was lost, so the change may or may not have happened. Run the command again with --key ${key}: the change then applies once.`,
+          );
         throw error;
       });
       return { person: id, ...answer };
@@ -72,7 +80,7 @@ export const peopleCredits: Command = {
     world.tell(
       made.applied
         ? `${name} has ${left} now.`
-        : `Nothing changed: the key ${key} was used before, and left ${left} then.`,
+        : `Nothing changed: the key ${key} was used before. The balance after that change was ${left}.`,
     );
   },
 };
@@ -83,7 +91,7 @@ function readAmount(input: Input): number {
   const count = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (count < 1 || count > MAX_CREDIT_LINE)
     throw new UsageError(
-      `<how many> is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_CREDIT_LINE}; to spend, ${SPEND_IT}.`,
+      `<how many> is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_CREDIT_LINE}. To spend, ${SPEND_IT}.`,
     );
   return input.on("spend") ? -count : count;
 }

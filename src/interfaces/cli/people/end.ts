@@ -21,12 +21,12 @@ interface Ended {
 
 export const peopleEnd: Command = {
   words: ["people", "end"],
-  summary: "end a plan or an access that somebody has",
+  summary: "end a plan or an access of a person",
   details:
-    "Whatever gave it: a relay, a payment, a hand. A plan ends with its own grants, and they land on the default plan; of access every live grant ends. Receipts, credits and the ledger stay; a payment is refunded where it was taken.",
+    "It does not matter what gave it: a relay, a payment or a manual grant. If you end a plan, its grants end too, and the person moves to the default plan. If you end an access, every active grant of it ends. Receipts, credits and the ledger stay. To refund a payment, use the payment provider.",
   arguments: [
     PERSON,
-    { name: "what", help: "a plan, a product or access:<slug>, or what relay people show tells" },
+    { name: "what", help: "a plan, a product or access:<slug>, as relay people show lists it" },
   ],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people end ada@example.com access:members", "relay people end ada@example.com pro"],
@@ -36,12 +36,12 @@ export const peopleEnd: Command = {
     const { subscription, grants } = ended;
     if (subscription === null && grants.length === 0) throw refuseNothing(name, what);
     if (input.on("json")) world.say(writeJson({ ...ended, what }, 2));
-    if (subscription !== null) world.tell(`The plan ${what} of ${name} is ended.`);
+    if (subscription !== null) world.tell(`The plan ${what} of ${name} has ended.`);
     if (subscription?.billedBy === "processor")
-      world.tell("The card processor goes on billing it: end it there too.");
+      world.tell("The card processor continues to bill it: end it there too.");
     if (grants.length > 0)
       world.tell(
-        `The access of ${name} to ${what} is ended${grants.length === 1 ? "" : `, of ${grants.length} grants`}.`,
+        `The access of ${name} to ${what} has ended${grants.length === 1 ? "" : ` (${grants.length} grants)`}.`,
       );
   },
 };
@@ -69,6 +69,6 @@ async function endHolding(api: Api, name: string, what: string): Promise<Ended> 
 function refuseNothing(name: string, what: string): Refusal {
   return new Refusal(
     "not_found",
-    `${JSON.stringify(name)} has no ${JSON.stringify(what)} now, so there is nothing to end: relay people show tells what they have.`,
+    `${JSON.stringify(name)} does not have ${JSON.stringify(what)} now, so there is nothing to end: relay people show lists what they have.`,
   );
 }

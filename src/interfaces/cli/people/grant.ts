@@ -13,21 +13,21 @@ import { findPerson, PERSON } from "./people.ts";
 
 export const peopleGrant: Command = {
   words: ["people", "grant"],
-  summary: "give somebody an access by hand",
+  summary: "grant access to a person",
   details:
-    "It is the owner's: no relay takes it back but revoke_access, and relay people end does. Each time it is written it gives one more. A plan's name gives what the plan opens, and starts no subscription.",
+    "Only the action revoke_access and relay people end can end this grant. Each run adds another grant. The name of a plan grants what the plan includes, and starts no subscription.",
   arguments: [
     PERSON,
-    { name: "what", help: "a product or plan, or access:<slug>, as relay catalog list shows them" },
+    { name: "what", help: "a product, a plan or access:<slug>, as relay catalog list shows it" },
   ],
   options: [
     {
       name: "until",
       value: "<time>",
-      otherwise: "until it is ended",
-      help: "when it ends: so long from now (24h, 30d), or a time",
+      otherwise: "never",
+      help: "when the grant expires: a duration from now (24h, 30d), or a time",
     },
-    { name: "reason", value: "<text>", help: "stands beside the grant, for whoever looks next" },
+    { name: "reason", value: "<text>", help: "why you grant it; shown next to the grant" },
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
@@ -48,11 +48,11 @@ export const peopleGrant: Command = {
       },
     );
     if (input.on("json")) world.say(writeJson({ person, grant }, 2));
-    const held = `${name} has ${grant.entitlement} now, until`;
+    const held = `${name} has ${grant.entitlement} now.`;
     world.tell(
       grant.expiresAt === null
-        ? `${held} it is ended: relay people end ${name} ${grant.entitlement}.`
-        : `${held} ${grant.expiresAt}.`,
+        ? `${held} The grant never expires. To end it: relay people end ${name} ${grant.entitlement}.`
+        : `${held} The grant expires at ${grant.expiresAt}.`,
     );
   },
 };
@@ -66,8 +66,8 @@ function readUntil(input: Input, world: World): number | null {
   const given = `--until is ${JSON.stringify(text)}`;
   if (moment === null)
     throw new UsageError(
-      `${given}: write how long, such as 24h or 30d, a date, or a time with its zone, such as 2030-01-31T12:00:00Z.`,
+      `${given}: write a duration such as 24h or 30d, a date, or a time with its zone, such as 2030-01-31T12:00:00Z.`,
     );
   if (moment > nowMs) return moment;
-  throw new UsageError(`${given}, which is past: write a later moment, or leave it out.`);
+  throw new UsageError(`${given}, which is in the past: write a future time, or leave --until out.`);
 }

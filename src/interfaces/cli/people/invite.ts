@@ -15,10 +15,10 @@ interface Invited {
 
 export const peopleInvite: Command = {
   words: ["people", "invite"],
-  summary: "make a person by their address; no mail is sent",
+  summary: "add a person by email address, without a mail",
   details:
-    "They can hold access and credits at once, and are active once they sign in to your app. Whoever is here already stays as they are.",
-  arguments: [{ name: "address", help: "an e-mail address" }],
+    "The person can have access and credits at once, and becomes active when they sign in to your app. A person who exists already does not change.",
+  arguments: [{ name: "address", help: "an email address" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people invite ada@example.com"],
   async run(input, world) {
@@ -30,8 +30,8 @@ export const peopleInvite: Command = {
     const { person, created } = made;
     world.tell(
       created
-        ? `${email} is added. No mail was sent: they can hold access and credits at once, and sign in to your app.`
-        : `${email} was here already (${person.status}): nothing changed.`,
+        ? `${email} is added, and no mail was sent. They can have access and credits now, and sign in to your app.`
+        : `${email} exists already (${person.status}): nothing changed.`,
     );
   },
 };

@@ -23,9 +23,9 @@ const SHAPE = {
 export const peopleStopMail: Command = {
   ...SHAPE,
   words: ["people", "stop-mail"],
-  summary: "send somebody no more mail of kind event",
+  summary: "stop mail of kind event to a person",
   details:
-    "As the link in such a mail does it. Mail of kind account goes on: it is about the account itself. A relay's email_person of that kind is skipped for them (mail_unsubscribed). relay emails stopped lists who wants none.",
+    "The unsubscribe link in such a mail does the same. Mail of kind account continues, because it is about the account itself. An email_person action of kind event skips this person (mail_unsubscribed). relay emails stopped lists everyone who unsubscribed.",
   examples: ["relay people stop-mail ada@example.com"],
   run: (input, world) => turn(input, world, true),
 };
@@ -33,8 +33,8 @@ export const peopleStopMail: Command = {
 export const peopleAllowMail: Command = {
   ...SHAPE,
   words: ["people", "allow-mail"],
-  summary: "send somebody mail of kind event again",
-  details: "Only where they ask for it: who stopped it with the link in a mail wants none.",
+  summary: "allow mail of kind event to a person again",
+  details: "Do this only if the person asks for it. They may have unsubscribed with the link in a mail.",
   examples: ["relay people allow-mail ada@example.com"],
   run: (input, world) => turn(input, world, false),
 };
@@ -52,13 +52,13 @@ async function turn(input: Input, world: World, stopped: boolean): Promise<void>
   if (input.on("json")) world.say(writeJson(made, 2));
   if (stopped && made.changed)
     world.tell(
-      `${name} gets no more mail of kind event, until relay people allow-mail; mail about their account goes on.`,
+      `${name} no longer gets mail of kind event. Mail about their account continues. To allow it again: relay people allow-mail.`,
     );
   else if (stopped)
     world.tell(
-      `${name} gets no mail of kind event since ${made.stoppedAt}: nothing changed. To allow it again: relay people allow-mail.`,
+      `Nothing changed: ${name} has had no mail of kind event since ${made.stoppedAt}. To allow it again: relay people allow-mail.`,
     );
   else if (made.changed)
-    world.tell(`${name} gets mail of kind event again; what was skipped meanwhile is not sent now.`);
-  else world.tell(`${name} gets mail of kind event already: nothing changed.`);
+    world.tell(`${name} gets mail of kind event again. Mail that was skipped before is not sent.`);
+  else world.tell(`Nothing changed: ${name} already gets mail of kind event.`);
 }

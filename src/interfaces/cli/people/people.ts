@@ -24,7 +24,7 @@ const LATELY = { limit: 10, after: null };
 /** The argument that names a person. */
 export const PERSON = {
   name: "address or id",
-  help: "an e-mail address, or an id as relay people list shows it, or its ending",
+  help: "an email address, or an id (or its ending) as relay people list shows it",
 };
 /** The most characters of a person's attributes. --json shows all of them. */
 const MAX_TOLD_CHARS = 300;
@@ -34,9 +34,9 @@ export const peopleList: Command = {
   words: ["people", "list"],
   summary: "list people, newest first",
   options: [
-    { name: "text", value: "<text>", help: "a part of the address" },
+    { name: "text", value: "<text>", help: "only people whose address contains this text" },
     { name: "status", value: "<status>", help: STATUSES.join(", "), of: STATUSES },
-    { ...SINCE, help: "who came not before this time, or so long ago: 24h, 7d" },
+    { ...SINCE, help: "only people added since this time, or within this duration: 24h, 7d" },
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -55,24 +55,24 @@ export const peopleList: Command = {
         { heading: "STATUS", value: (one) => one.status, tone: true },
         {
           heading: "HAS ACCESS",
-          value: (one) => (one.access.granted ? `until ${one.access.until ?? "revoked"}` : "no"),
+          value: (one) => sayAccess(one.access),
           tone: (one) => (one.access.granted ? null : "quiet"),
         },
         { heading: "CREDITS", value: (one) => String(one.credits), right: true },
         { heading: "ADDRESS", value: (one) => one.email, raw: true },
         { heading: "ID", value: (one) => one.id },
       ],
-      none: "Nobody matches.",
+      none: "No people match.",
     });
   },
 };
 
 export const peopleShow: Command = {
   words: ["people", "show"],
-  summary: "one person: what they have now, and their story",
-  details: "What they have now, why and since when, and their story, newest first.",
+  summary: "show one person: access, plan, credits, timeline",
+  details: "What the person has now, why and since when. Then the timeline, newest first.",
   arguments: [PERSON],
-  options: [WEB, { ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
+  options: [WEB, { ...LIMIT, help: "how many entries of the timeline" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com", "relay people show ada@example.com --web"],
   async run(input, world) {
     if (input.on("web"))
@@ -86,17 +86,22 @@ export const peopleShow: Command = {
     const { goesOn, ...told } = shown;
     if (input.on("json")) world.say(writeJson(told, 2));
     else await saySheet(input, world, writePerson(shown));
-    if (goesOn) world.tell(`The story goes on. ${sayMore(shown.story.length)}`);
+    if (goesOn) world.tell(`The timeline has more entries. ${sayMore(shown.story.length)}`);
     if (input.on("json")) return;
     const ill = shown.story.find(
       ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
     );
     if (ill !== undefined)
       world.tell(
-        `relay events show ${ill.thing.id} tells why; relay events replay ${ill.thing.id} runs it again.`,
+        `To see why the event ${ill.look === "dead" ? "is dead" : "failed"}: relay events show ${ill.thing.id}. To run it again: relay events replay ${ill.thing.id}.`,
       );
   },
 };
+
+function sayAccess({ granted, until }: PersonItem["access"]): string {
+  if (!granted) return "no";
+  return until === null ? "never expires" : `until ${until}`;
+}
 
 interface Held {
   person: PersonView;
@@ -187,24 +192,24 @@ function writePerson({
   const lines = [
     `${person.email ?? "(no address)"}  ${person.status}  ${person.id}  since ${person.createdAt}`,
     ...(person.status === "suspended"
-      ? ["  suspended: may use nothing of what follows, and no relay acts for them"]
+      ? ["  suspended: cannot use anything listed here, and no relay acts for them"]
       : []),
     ...(namesake === null
       ? []
-      : [`  also      ${namesake} has the same address in the other spelling of its domain`]),
+      : [`  also      ${namesake} has the same address with another spelling of its domain`]),
     `  plan      ${plan.name ?? "none"}${plan.since === null ? "" : ` since ${plan.since}`}`,
     `  credits   ${credits.balance}`,
     ...(access.length === 0 ? ["  access    none"] : []),
     ...access.map(
       (grant) =>
-        `  access    ${grant.entitlement} since ${grant.grantedAt}, until ${grant.expiresAt ?? "revoked"}, ${because(grant)}`,
+        `  access    ${grant.entitlement} since ${grant.grantedAt}, ${grant.expiresAt === null ? "never expires" : `expires ${grant.expiresAt}`}, ${because(grant)}`,
     ),
     ...(Object.keys(person.attributes).length === 0 ? [] : [`  attributes ${cutAttributes(person)}`]),
     ...tokens.map(({ token, createdAt }) => `  token     ${token} since ${createdAt}`),
     ...(mailStoppedAt === null
       ? []
       : [
-          `  mail      none of kind event since ${mailStoppedAt}; where they ask for it again: relay people allow-mail ${person.id}`,
+          `  mail      none of kind event since ${mailStoppedAt}; if they ask for it again: relay people allow-mail ${person.id}`,
         ]),
     ...story.map(
       ({ at, kind, look, sentence, detail, thing }) =>
@@ -217,7 +222,7 @@ function writePerson({
 function cutAttributes({ attributes }: PersonView): string {
   const whole = plain(writeJson(attributes));
   const told = cutToLine(whole, MAX_TOLD_CHARS);
-  return told === whole ? told : `${told}… (--json shows them whole)`;
+  return told === whole ? told : `${told}… (--json shows all of them)`;
 }
 
 /** Makes a line safe for a terminal, and preserves its columns. */

@@ -17,10 +17,10 @@ interface Noted {
 
 export const peopleSet: Command = {
   words: ["people", "set"],
-  summary: "set or remove attributes of somebody",
+  summary: "set or remove attributes of a person",
   details:
-    "Attributes are what your app notes of a person, any JSON by name. What is named is set, what is named with null is removed, and all others stay. Without the JSON it is read from standard input. relay people show shows them.",
-  arguments: [PERSON, { name: "json", help: "an object of names and their values", optional: true }],
+    "Attributes are data of your app about a person: a name with any JSON value. Each name in the JSON is set, and a name with null is removed. All other attributes stay. Without the JSON argument, the command reads standard input. relay people show shows the attributes.",
+  arguments: [PERSON, { name: "json", help: "an object with names and values", optional: true }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: [
     `relay people set ada@example.com '{"company":"Lamps","trial":null}'`,

@@ -19,9 +19,9 @@ const SHAPE = {
 export const peopleSuspend: Command = {
   ...SHAPE,
   words: ["people", "suspend"],
-  summary: "let somebody use nothing until activate",
+  summary: "suspend a person until you activate them",
   details:
-    "They keep what they have and may use nothing of it; no relay acts for them: such an event dies, and can be replayed once they are active.",
+    "The person keeps what they have, but cannot use it. No relay acts for them: their events become dead. Replay those events after you activate the person.",
   examples: ["relay people suspend ada@example.com"],
   run: (input, world) => setStatus(input, world, "suspended"),
 };
@@ -29,7 +29,7 @@ export const peopleSuspend: Command = {
 export const peopleActivate: Command = {
   ...SHAPE,
   words: ["people", "activate"],
-  summary: "make somebody active again who is suspended",
+  summary: "activate a suspended person again",
   examples: ["relay people activate ada@example.com"],
   run: (input, world) => setStatus(input, world, "active"),
 };
@@ -59,8 +59,8 @@ function isSo(now: PersonStatus, wanted: Wanted): boolean {
 const SAID: Readonly<Record<Wanted, { changed: string; same: string }>> = {
   suspended: {
     changed:
-      "suspended: they may use nothing of what they have, and no relay acts for them, until relay people activate.",
-    same: "suspended already: nothing changed.",
+      "suspended. They cannot use what they have, and no relay acts for them. To undo this: relay people activate.",
+    same: "already suspended: nothing changed.",
   },
   active: { changed: "active again.", same: "not suspended: nothing changed." },
 };

@@ -14,7 +14,7 @@ import { findPerson, PERSON } from "./people.ts";
 
 const ARGUMENTS = [
   PERSON,
-  { name: "token", help: "as the store gives it back; else read from standard input", optional: true },
+  { name: "token", help: "as the app store sends it; if absent, read from standard input", optional: true },
 ];
 const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
 
@@ -28,9 +28,9 @@ interface Filed {
 export const peopleAddToken: Command = {
   words: ["people", "add-token"],
   aliases: [["people", "file-token"]],
-  summary: "file a store account token for somebody",
+  summary: "add a store account token to a person",
   details:
-    "An app store's event finds its person by it, where the relay's map names person_token. A token names one person, and never moves to another by itself. Standard input keeps it out of the shell's history.",
+    "An event of an app store finds its person by this token, if the relay maps person_token. A token belongs to one person and never moves to another one by itself. Standard input keeps the token out of the shell's history.",
   arguments: ARGUMENTS,
   options: OPTIONS,
   examples: [
@@ -51,17 +51,17 @@ export const peopleAddToken: Command = {
     if (input.on("json")) world.say(writeJson(made, 2));
     world.tell(
       made.filed
-        ? `The token is filed for ${name}: an event that brings it finds them from now on.`
-        : `The token was filed for ${name} already: nothing changed.`,
+        ? `The token is added to ${name}. An event with this token now finds them.`
+        : `Nothing changed: ${name} already has this token.`,
     );
   },
 };
 
 export const peopleRemoveToken: Command = {
   words: ["people", "remove-token"],
-  summary: "take a store account token from somebody",
+  summary: "remove a store account token from a person",
   details:
-    "An event that brings it finds nobody from then on. What was bought under it stays theirs. relay people show lists their tokens.",
+    "An event with this token then finds no person. The person keeps what was bought with it. relay people show lists their tokens.",
   arguments: ARGUMENTS,
   options: OPTIONS,
   examples: ["relay people remove-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a"],
@@ -74,7 +74,7 @@ export const peopleRemoveToken: Command = {
     });
     if (input.on("json")) world.say(writeJson({ person, removed: true }, 2));
     world.tell(
-      `The token is taken from ${name}: an event that brings it finds nobody from now on. What was bought under it stays theirs.`,
+      `The token is removed from ${name}. An event with this token now finds no person. They keep what was bought with it.`,
     );
   },
 };
@@ -85,6 +85,6 @@ async function readToken(input: Input, world: World, word: string): Promise<stri
   const token = (written ?? (await world.readInput())).trim();
   if (token !== "") return token;
   throw new UsageError(
-    `<token> is not given and standard input was empty: write it behind the person, or relay people ${word} ${input.first()} < file.`,
+    `<token> is missing and standard input was empty: write the token after the person, or run relay people ${word} ${input.first()} < file.`,
   );
 }

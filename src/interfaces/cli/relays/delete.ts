@@ -18,15 +18,15 @@ interface Deleted {
 
 export const relaysDelete: Command = {
   words: ["relays", "delete"],
-  summary: "delete a relay with its secrets, for good",
+  summary: "permanently delete a relay and its secrets",
   details:
-    "A receiver's URL answers 404 at once, so its sender's calls are lost; to let them wait instead, relay relays pause. What still waits ends failed; its events stay for 30 days. A relay that a sync or a promote brought comes back with the next one as long as it stands where it came from; in local development the file goes too.",
+    "A receiver URL answers 404 at once, so its requests are lost. To let them wait instead, use relay relays pause. Waiting events become failed, and the relay's events stay for 30 days. If the relay came from relay sync or relay promote, the next one creates it again. To prevent that, delete it at its source too. In local development, the command also deletes the file.",
   arguments: [NAME],
   options: [
     {
       name: "confirm",
       value: "<name>",
-      help: "the relay's name once more, which deletes without asking; without it a terminal is asked",
+      help: "the relay's name again: deletes without a question",
     },
     ...OF_RELAY,
   ],
@@ -51,27 +51,27 @@ export const relaysDelete: Command = {
 async function askFirst(input: Input, world: World, relay: RelayView, isLocal: boolean): Promise<void> {
   if (input.given("confirm")) return;
   const { name } = relay;
-  world.tell(`${name} would go: ${sayConsequence(relay, isLocal)}`);
+  world.tell(`If you delete ${name}: ${sayConsequence(relay, isLocal)}`);
   const line = `relay relays delete ${name} --confirm ${name}`;
-  await requireYes(world, { question: `Delete ${name} for good?`, undone: "Nothing was deleted", line });
+  await requireYes(world, { question: `Permanently delete ${name}?`, undone: "Nothing was deleted", line });
 }
 
 function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: boolean): string {
   const stops =
     trigger === "receiver"
-      ? "its receiver URL answers 404, so its sender's calls are lost."
+      ? "its receiver URL answers 404, so its requests are lost."
       : "it never runs again.";
   const { waiting } = last24h;
-  const waits = `What still waits ends failed${waiting === 0 ? "" : ` (${waiting} of the last 24 hours)`}.`;
-  const again = isLocal ? ` Its file relays/${name}.json goes with it.` : sayAgain(origin);
-  return `${stops} ${waits} Its secrets are permanently removed; its events stay for 30 days.${again}`;
+  const waits = `Waiting events become failed${waiting === 0 ? "" : ` (${waiting} in the last 24 hours)`}.`;
+  const again = isLocal ? ` Its file relays/${name}.json is deleted too.` : sayAgain(origin);
+  return `${stops} ${waits} Its secrets are permanently deleted. Its events stay for 30 days.${again}`;
 }
 
 /** Describes what would create the relay again. */
 function sayAgain({ kind, promotedFrom }: RelayView["origin"]): string {
   if (promotedFrom !== undefined)
-    return ` It was promoted from ${promotedFrom}: as long as it is there, the next relay promote makes it again.`;
+    return ` It was promoted from ${promotedFrom}: the next relay promote creates it again unless you delete it there too.`;
   return kind === "file"
-    ? " It came from a file: as long as that is there, the next relay sync makes it again."
+    ? " It came from a file: the next relay sync creates it again unless you delete the file too."
     : "";
 }

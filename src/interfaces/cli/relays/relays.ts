@@ -28,15 +28,16 @@ import {
 const DEFAULT_LIMIT = 50;
 export const NAME = {
   name: "name",
-  help: "the relay's name, as relay relays list shows it",
+  help: "the name, as relay relays list shows it",
   of: "relay",
 } as const;
 export const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
 
 export const relaysList: Command = {
   words: ["relays", "list"],
-  summary: "list relays: how each is, and its last 24 hours",
-  details: "State, health, last event, the last 24 hours, next tick, problems.",
+  summary: "list relays with health and the last 24 hours",
+  details:
+    "The list has state, health, trigger, last event, event counts of the last 24 hours, next tick and problems.",
   options: [{ ...LIMIT, otherwise: String(DEFAULT_LIMIT) }, ...OF_RELAY],
   examples: ["relay relays list", "relay relays list --environment production --json"],
   async run(input, world) {
@@ -58,15 +59,16 @@ export const relaysList: Command = {
           tone: () => "bad",
         },
       ],
-      none: "No relays yet: relay init writes a first one for local development, and the dashboard makes them from templates.",
+      none: "There are no relays yet. relay init writes a first one for local development. The dashboard creates relays from templates.",
     });
   },
 };
 
 export const relaysShow: Command = {
   words: ["relays", "show"],
-  summary: "one relay: how it is, and what it waits for",
-  details: "How it stands, what it waits for, its last calls, and what keeps it from acting.",
+  summary: "show one relay: health, queue, last 24 hours",
+  details:
+    "The page has the health of the relay, what it waits for, and its latest rejected, ignored and duplicate requests. It also lists the problems that prevent a run.",
   arguments: [NAME],
   options: [WEB, ...OF_RELAY],
   examples: ["relay relays show checkout-completed", "relay relays show checkout-completed --web"],
@@ -84,8 +86,9 @@ export const relaysShow: Command = {
 
 export const relaysFunnel: Command = {
   words: ["relays", "funnel"],
-  summary: "why nothing happened: where its calls stopped",
-  details: "How far a relay's calls of 24 hours came, and what stopped the others.",
+  summary: "show where a relay's requests stopped, and why",
+  details:
+    "Use this to find out why nothing happened. It counts the requests of the last 24 hours at each step, and names what stopped the others.",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays funnel checkout-completed"],
@@ -99,8 +102,9 @@ export const relaysFunnel: Command = {
 
 export const relaysPause: Command = {
   words: ["relays", "pause"],
-  summary: "pause a relay: what arrives waits",
-  details: "What arrives is recorded and waits; ticks are not recorded.",
+  summary: "pause a relay: new events wait",
+  details:
+    "Relay stores new events, and they wait until relay relays resume. Ticks of a schedule are not stored.",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays pause checkout-completed"],
@@ -109,7 +113,7 @@ export const relaysPause: Command = {
 
 export const relaysResume: Command = {
   words: ["relays", "resume"],
-  summary: "resume a relay: what waited runs in order",
+  summary: "resume a relay: waiting events run in order",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays resume checkout-completed"],
@@ -126,11 +130,11 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
   const { waiting } = relay.last24h;
   const next =
     to === "paused"
-      ? `what arrives waits until relay relays resume ${relay.name}.`
+      ? `new events wait until relay relays resume ${relay.name}.`
       : held
         ? "the environment is on hold, so nothing runs until relay settings set held off."
         : waiting === 0
-          ? "nothing of the last 24 hours waits."
-          : `what waits (${waiting} of the last 24 hours) runs now, in order.`;
+          ? "no event of the last 24 hours waits."
+          : `the waiting events (${waiting} in the last 24 hours) run now, in order.`;
   world.tell(`${relay.name} is ${to}: ${next}${foundSoon}`);
 }

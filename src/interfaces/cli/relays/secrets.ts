@@ -15,18 +15,18 @@ const OVERLAP = {
   name: "overlap",
   value: "<seconds>",
   otherwise: "0",
-  help: `for how long the secret before it verifies too, at most ${MAX_SECRET_OVERLAP_SECONDS}`,
+  help: `how long the previous secret stays valid, at most ${MAX_SECRET_OVERLAP_SECONDS}`,
 } as const;
 
 export const relaysRotateSecret: Command = {
   words: ["relays", "rotate-secret"],
-  summary: "mint a new secret for a relay, shown once",
+  summary: "create a new secret for a relay, shown once",
   details:
-    "It is written to standard output once. The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
+    "The command prints the secret to standard output once. Give it to the sender. The previous secret stops working at once, or after the overlap period if you use --overlap. If the sender creates the secret, store it with relay relays set-secret.",
   arguments: [NAME],
   options: [
     OVERLAP,
-    { name: "signing", help: "the secret that the relay's own calls are signed with, instead" },
+    { name: "signing", help: "rotate the secret that signs the relay's own outbound calls instead" },
     ...OF_RELAY,
   ],
   examples: [
@@ -36,19 +36,23 @@ export const relaysRotateSecret: Command = {
   async run(input, world) {
     if (!input.on("signing")) return await changeSecret(input, world, null);
     if (input.given("overlap")) {
-      throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
+      throw new UsageError(
+        "--overlap and --signing cannot be combined: Relay signs each outbound call with one secret only. Leave --overlap out.",
+      );
     }
     const name = input.first();
     const { signingSecret } = await withApi("write", input, world, (api) => rotateSigning(api, name));
     world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
-    world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
+    world.tell(
+      `Copy the new signing secret of ${name} now: it is shown once. It signs the next outbound call.`,
+    );
   },
 };
 
 export const relaysSetSecret: Command = {
   words: ["relays", "set-secret"],
-  summary: "store the secret that the sender shows",
-  details: "The secret or public key is read from standard input.",
+  summary: "store the secret that the sender created",
+  details: "The command reads the secret or public key from standard input.",
   arguments: [NAME],
   options: [OVERLAP, ...OF_RELAY],
   examples: ["relay relays set-secret orders < secret.txt"],
@@ -56,15 +60,15 @@ export const relaysSetSecret: Command = {
     const value = (await world.readInput()).trim();
     if (value !== "") return await changeSecret(input, world, value);
     throw new UsageError(
-      `The secret is read from standard input, which was empty: relay relays set-secret ${input.first()} < file.`,
+      `Standard input was empty, and the command reads the secret from it: relay relays set-secret ${input.first()} < file.`,
     );
   },
 };
 
 export const relaysEndOverlap: Command = {
   words: ["relays", "end-overlap"],
-  summary: "end a rotation's overlap now",
-  details: "The secret before the present one verifies no more.",
+  summary: "end the overlap period of a rotation now",
+  details: "The previous secret stops working at once.",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays end-overlap orders"],
@@ -75,7 +79,7 @@ export const relaysEndOverlap: Command = {
       return formatPickupDelay(api, input, world);
     });
     if (input.on("json")) world.say(writeJson({ relay: name }, 2));
-    world.tell(`From now on only the present secret of ${name} verifies.${foundSoon}`);
+    world.tell(`Only the current secret of ${name} is valid now.${foundSoon}`);
   },
 };
 
@@ -89,10 +93,10 @@ async function changeSecret(input: Input, world: World, value: string | null): P
   const { receiverSecret, previousUntil } = done;
   if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
   else if (receiverSecret !== undefined) world.say(receiverSecret);
-  const shown = receiverSecret === undefined ? "is stored" : "is shown once: give it to the sender";
+  const shown = receiverSecret === undefined ? "is stored." : "is shown once: give it to the sender.";
   const before =
     previousUntil === undefined
-      ? "the one before it verifies no more"
-      : `the one before it verifies until ${previousUntil}`;
-  world.tell(`The new secret of ${name} ${shown}; ${before}.${foundSoon}`);
+      ? "The previous secret is no longer valid."
+      : `The previous secret is valid until ${previousUntil}.`;
+  world.tell(`The new secret of ${name} ${shown} ${before}${foundSoon}`);
 }

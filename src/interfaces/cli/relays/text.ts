@@ -47,16 +47,19 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
       ? []
       : entry(
           "waits",
-          `The environment is on hold since ${heldAt}: release it with relay settings set held off.`,
+          `The environment has been on hold since ${heldAt}: release it with relay settings set held off.`,
         )),
     ...(relay.state === "active"
       ? []
       : entry("waits", `The relay is paused: resume it with relay relays resume ${name}.`)),
     ...relay.problems.flatMap(({ code, message }) => entry("problem", `${code}: ${message}`)),
     ...warnings.flatMap(({ message }) => entry("warning", message)),
-    ...calls.flatMap((call) => entry("call", sayCall(call))),
+    ...calls.flatMap((call) => entry("request", sayCall(call))),
     ...(receiverUrl !== undefined && lastEventAt === null && calls.length === 0
-      ? entry("calls", `None has come yet: give its sender the address above, or try relay send ${name}.`)
+      ? entry(
+          "requests",
+          `No request has arrived yet: give the URL above to the sender, or try relay send ${name}.`,
+        )
       : []),
     [
       "more",
@@ -98,7 +101,9 @@ export function writeFunnel({ relay, boxes, approximate, callsSince, message }: 
   const kept =
     callsSince === null
       ? []
-      : [`Calls that became no event are known since ${callsSince}: there were at least as many.`];
+      : [
+          `Relay knows the requests without an event since ${callsSince} only, so there were at least as many.`,
+        ];
   return [`${plain(relay)}, last 24 hours`, ...lines, plain(message), ...kept];
 }
 
@@ -154,9 +159,9 @@ export function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): str
 function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
   const words = [
     kind.replace("_", " "),
-    setAt === null ? "none is stored yet" : `since ${setAt}`,
+    setAt === null ? "no secret is stored yet" : `since ${setAt}`,
     fingerprint ?? null,
-    previousUntil === undefined ? null : `the one before it verifies until ${previousUntil}`,
+    previousUntil === undefined ? null : `the previous secret is valid until ${previousUntil}`,
   ];
   return words.filter((word) => word !== null).join(", ");
 }

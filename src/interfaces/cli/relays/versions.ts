@@ -15,9 +15,9 @@ import { pathOf } from "./request.ts";
 
 export const relaysHistory: Command = {
   words: ["relays", "history"],
-  summary: "the versions of its definition, and what changed",
+  summary: "list the versions of a relay, and what changed",
   details:
-    "When, by whom, and what differs from the version before. With --json each version has its whole definition, and the one before it.",
+    "For each version: when it was saved, by whom, and what it changed. With --json, each version has its whole definition and the previous one.",
   arguments: [NAME],
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays history orders"],
@@ -39,21 +39,21 @@ export const relaysHistory: Command = {
         },
         {
           heading: "CHANGED",
-          value: ({ before, changed }) => (before === null ? "made" : changed.join(", ")),
+          value: ({ before, changed }) => (before === null ? "created" : changed.join(", ")),
         },
       ],
-      none: "There is no version of it in the audit.",
+      none: "The audit log has no version of this relay.",
     });
   },
 };
 
 export const relaysRestore: Command = {
   words: ["relays", "restore"],
-  summary: "save an earlier version again, as a new one",
-  details: "It is checked like any other save: what it names must exist here.",
+  summary: "restore an earlier version as a new version",
+  details: "Relay checks it like any other save: everything that it names must exist in this environment.",
   arguments: [NAME],
   options: [
-    { name: "to", value: "<version>", help: "the version, as relay relays history lists it" },
+    { name: "to", value: "<version>", help: "the number of the version, as relay relays history lists it" },
     JSON_OUTPUT,
     BASE_URL,
     ...ANYWHERE,
@@ -63,7 +63,9 @@ export const relaysRestore: Command = {
     const name = input.first();
     const restores = input.number("to", { from: 1, to: Number.MAX_SAFE_INTEGER });
     if (restores === null)
-      throw new UsageError("Name the version with --to: relay relays history lists them.");
+      throw new UsageError(
+        "--to is missing: name the version to restore. relay relays history lists the versions.",
+      );
     const saved = await withApi<SavedRelay>("write", input, world, async (api) => {
       const path = pathOf(name);
       const { relay } = await api.request<{ relay: RelayView }>("GET", path);
@@ -73,7 +75,9 @@ export const relaysRestore: Command = {
       });
     });
     if (input.on("json")) world.say(writeJson(saved, 2));
-    world.tell(`${name} is at version ${saved.relay.version} now, which says what version ${restores} said.`);
+    world.tell(
+      `${name} is now at version ${saved.relay.version}, with the definition of version ${restores}.`,
+    );
     for (const warning of tellWarnings(saved.warnings)) world.tell(`Warning: ${warning}`);
   },
 };
