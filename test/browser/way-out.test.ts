@@ -73,7 +73,7 @@ test("Home counts the items like the navigation, with the server's items next to
 test("an old problem says when its count was taken", async () => {
   await visit.page.goto(visit.at("relays/refused"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  await health.getByText(/has refused every call since .+, 5 by .+, one of them because/).waitFor();
+  await health.getByText(/has rejected every request since .+, 5 by .+ \(one of them because/).waitFor();
   expect(await text()).not.toContain("so far");
   await health.getByRole("link", { name: "Paste its secret…" }).click();
   await visit.page.getByRole("region", { name: "Secrets" }).waitFor();

@@ -53,7 +53,7 @@ test("a rejected mail for one person stays a problem after another person's mail
       "None of this person's events ran since. Check the person's address and the mail server's reply, and fix the cause. Then replay the event.",
   });
   expect(await need("relay_failed")).toMatchObject({
-    todo: expect.stringMatching(/^Mend the cause/),
+    todo: expect.stringMatching(/^Fix the cause/),
     dead: { cause: { stands: "unknown" }, person: expect.stringMatching(/^per_/) },
     newest: { event: dead, reason: "mail_refused", person: expect.stringMatching(/^per_/), status: null },
   });
@@ -131,7 +131,7 @@ test("missed ticks are offered for replay only if they are still wanted", async 
   expect(dead).toMatchObject({ failure: { code: "missed" }, cause: { stands: "no" } });
   expect([dead.cause.message, todo]).toEqual([
     expect.stringMatching(/^Ticks run again since .*Z: replay those that are still wanted\.$/),
-    expect.stringMatching(/^Replay those that are still wanted/),
+    expect.stringMatching(/^Replay the events that you still want/),
   ]);
 });
 

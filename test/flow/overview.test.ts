@@ -135,7 +135,7 @@ const ROWS: readonly Row[] = [
     needs: [
       {
         code: "relay_failed",
-        todo: expect.stringMatching(/^Replay them/),
+        todo: expect.stringMatching(/^Replay the events/),
         dead: {
           events: 2,
           cause: { stands: "no", message: expect.stringMatching(/^Since .* its last 3 runs were done: replaying will probably work\.$/) },

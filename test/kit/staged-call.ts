@@ -188,7 +188,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       }
     },
     where: ["problem", "alert", "log"],
-    cause: /orders has ignored every call since .*when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+    cause: /orders has ignored every request since .*when\.event_type must be "order\.piad" and the call says "order\.paid"/,
   },
   {
     name: "capped",

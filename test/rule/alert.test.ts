@@ -120,7 +120,7 @@ describe("the mail", () => {
         to: "ada@example.com",
         subject: "Test (development): relay_failed of orders, 40 times",
         text: expect.stringContaining(
-          "orders · relay_failed · 40 times, first 2026-01-15T12:00:00.000Z, last 2026-01-15T12:00:39.000Z\nAn event of orders is dead.\nhttps://relay.example.com/apps/app_test/development/relays/orders\n",
+          "orders · relay_failed · 40 times, first 2026-01-15T12:00:00.000Z, last 2026-01-15T12:00:39.000Z\nWhat happened: An event of orders is dead.\nWhat to do: Read why (`relay events show`), fix the cause and replay the event (`relay events replay`).\nWhat happens next: The alert resolves when no event of the relay is dead any more.\nhttps://relay.example.com/apps/app_test/development/relays/orders\n",
         ),
       },
     ]);
@@ -203,7 +203,7 @@ describe("the mail", () => {
     await raise();
     await fresh.clock.advance(2 * MINUTE_MS);
     expect(left).toHaveLength(2);
-    expect(left[1]?.text).toContain("The burst before it, from 2026-01-15T12:00:00.000Z to 2026-01-15T12:05:00.000Z, came to 501.");
+    expect(left[1]?.text).toContain("The same happened 501 times from 2026-01-15T12:00:00.000Z to 2026-01-15T12:05:00.000Z.");
   });
 
   test("is sent at most once an hour for six hours of failures every minute", async () => {

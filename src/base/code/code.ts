@@ -47,6 +47,17 @@ export function findMeaning(code: string, kinds: readonly CodeKind[] = []): Mean
   return wanted ?? meanings[0] ?? null;
 }
 
+interface Advice {
+  todo: string | null;
+  next: string | null;
+}
+
+/** Returns what to do about a problem or an alert, and when it resolves. Both are null for a code of another release. */
+export function adviseOn(code: string): Advice {
+  const meaning = findMeaning(code, ["problem", "alert"]);
+  return { todo: meaning?.todo ?? null, next: meaning?.next ?? null };
+}
+
 /** Lists every code of the service in alphabetical order. */
 export function listCodes(): string[] {
   const codes = REGISTRIES.flatMap(([, registry]) => Object.keys(registry));
@@ -59,18 +70,9 @@ interface MeaningPart {
 }
 
 /** Lists the parts of a meaning in the order in which every page, command and mail shows them. */
-export function listParts({
-  what,
-  why,
-  todo,
-  next,
-}: Pick<Meaning, "what" | "why" | "todo" | "next">): MeaningPart[] {
-  return [
-    { label: "What happened", text: what },
-    ...(why === null ? [] : [{ label: "Why", text: why }]),
-    { label: "What to do", text: todo },
-    ...(next === null ? [] : [{ label: "What happens next", text: next }]),
-  ];
+export function listParts({ what, why, todo, next }: Advice & Pick<Meaning, "what" | "why">): MeaningPart[] {
+  const texts = { "What happened": what, Why: why, "What to do": todo, "What happens next": next };
+  return Object.entries(texts).flatMap(([label, text]) => (text === null ? [] : [{ label, text }]));
 }
 
 /** Formats the kinds of a meaning, such as `refusal, HTTP status 404` or `problem, alert`. */

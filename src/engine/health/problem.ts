@@ -97,23 +97,19 @@ function formatStreak(
   const from = count === 1 ? `since ${toIso(since)}` : `since ${toIso(since)}, ${count} by ${toIso(at)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
-    return `${name} has ignored every call ${from}${last}: compare the relay's when with what the sender sends (relay requests list --relay ${name}), and correct it or take it out.`;
+    return `${name} has ignored every request ${from}${last}.`;
   }
-  if (code === "relay_nobody") {
-    return `Every event of ${name} ${from}, found nobody and did nothing: see which person each was for with relay events list --relay ${name} --state failed, correct the relay's map or make the person, then replay them.`;
-  }
-  if (code === "relay_capped") {
-    return `${name} has refused good events ${from}, because its app receives more than ${limit} a minute: their senders have to send them again. Raise RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE and start the server again, or have the sender send less.`;
-  }
+  if (code === "relay_nobody") return `No event of ${name} has found its person ${from}, so no action ran.`;
+  if (code === "relay_capped")
+    return `${name} has rejected verified events ${from}, because its app receives more than ${limit} a minute. Their senders must send them again.`;
   if (code === "relay_refusing") {
     const because =
       found === null ? `the last one because ${why ?? ""}` : `one of them because ${found.cause}`;
-    // A cause can end as a question.
-    const then = because.endsWith("?") ? " Compare" : ": compare";
-    return `${name} has refused every call ${from}, ${because}${then} the relay's secret and recipe with the sender's, and see its calls with relay requests list --relay ${name}.`;
+    // The parentheses also fit a cause that ends as a question.
+    return `${name} has rejected every request ${from} (${because}).`;
   }
-  const last = why === null ? "." : `, the last one because: ${why}`;
-  return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name} --reason any, mend the cause, and replay those that are dead.`;
+  const last = why === null ? "" : ` Last failure: ${why}`;
+  return `Every attempt of an event of ${name} has failed ${from}.${last}`;
 }
 
 /** The time after the last rejected event at which a cap is over. */

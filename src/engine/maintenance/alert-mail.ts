@@ -5,6 +5,7 @@
  */
 
 import { BackgroundJob, type Clock, toIso, waitAtMost } from "../../base/clock.ts";
+import { adviseOn, listParts } from "../../base/code/code.ts";
 import { formatMailFailure } from "../../base/code/mail-code.ts";
 import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
@@ -290,7 +291,7 @@ function writeAlertMail(
       : `${told.length} alerts`;
   const parts = [
     ...told.map((one) => formatAlert(one, words.placeUrl)),
-    `All of them: ${words.placeUrl}/alerts\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
+    `All of them: ${words.placeUrl}/alerts\nTo choose which alerts Relay raises and mails, run relay settings set. To mark an alert as resolved, run relay alerts resolve <id>.`,
   ];
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
 }
@@ -298,10 +299,15 @@ function writeAlertMail(
 function formatAlert({ alert, before }: MailedAlert, placeUrl: string): string {
   const { code, target, message, count, at, lastAt } = alert;
   const when = count === 1 ? toIso(at) : `${count} times, first ${toIso(at)}, last ${toIso(lastAt)}`;
-  const lines = [`${nameOf(alert)} · ${code} · ${when}`, message];
+  const { todo, next } = adviseOn(code);
+  const parts = listParts({ what: message, why: null, todo, next });
+  const lines = [
+    `${nameOf(alert)} · ${code} · ${when}`,
+    ...parts.map(({ label, text }) => `${label}: ${text}`),
+  ];
   if (before !== null && before.count > 1)
     lines.push(
-      `The burst before it, from ${toIso(before.at)} to ${toIso(before.lastAt)}, came to ${before.count}.`,
+      `The same happened ${before.count} times from ${toIso(before.at)} to ${toIso(before.lastAt)}.`,
     );
   if (target.startsWith("relay:")) lines.push(`${placeUrl}/relays/${encodeURIComponent(nameOf(alert))}`);
   return lines.join("\n");

@@ -16,6 +16,8 @@ export const attentionItemView = Type.Object({
   message: Type.String(),
   /** The next step for the owner, in a sentence. */
   todo: Type.String(),
+  /** What Relay does next by itself, such as when the item resolves; null where the code says nothing. */
+  next: textOrNull,
   /** The documentation page of the code, for callers that ask for it. */
   docs: Type.Optional(Type.String()),
   /** The id of the alert that an owner can resolve; null where there is none. */
@@ -32,7 +34,8 @@ type ItemDraft = Pick<AttentionItem, "code" | "target" | "since" | "message"> & 
 /** Completes an item. The advice comes from the code, unless the draft has its own. */
 export function makeItem(draft: ItemDraft): AttentionItem {
   const relay = relayOf(draft.target);
-  return { relay, todo: explain(draft.code).todo, alert: null, dead: null, newest: null, ...draft };
+  const { todo, next } = explain(draft.code);
+  return { relay, todo, next, alert: null, dead: null, newest: null, ...draft };
 }
 
 /** Returns the relay that a target names; null where it names no relay. */

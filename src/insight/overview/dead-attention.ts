@@ -78,12 +78,12 @@ async function makeDeadItem(
 }
 
 function formatReplay(dead: DeadView | null, count: number): string {
-  if (dead?.expunged === true && count === 1) return "The event never runs again. Resolve its alert.";
+  if (dead?.expunged === true && count === 1) return "Resolve the alert: the event cannot run again.";
   if (dead?.failure.code === "missed")
-    return "Replay those that are still wanted, one at a time from their list or all of them; or say that it is seen to.";
+    return "Replay the events that you still want, one by one from their list or all of them, or resolve the alert.";
   return dead?.cause.stands === "no"
-    ? "Replay them; what was done before is not done twice."
-    : "Mend the cause, then replay them; what was done before is not done twice.";
+    ? "Replay the events. Relay does nothing twice."
+    : "Fix the cause, then replay the events. Relay does nothing twice.";
 }
 
 function newestOf({ newestEvent, person, failure: { code, status } }: DeadView): AttentionItem["newest"] {

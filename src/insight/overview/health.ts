@@ -38,6 +38,8 @@ export const healthView = Type.Object({
   message: Type.String(),
   /** The next step, in a sentence; null where nothing is wrong. */
   todo: textOrNull,
+  /** What Relay does next by itself; null where nothing is known. */
+  next: textOrNull,
   since: timeOrNull,
   /** The code of the attention item; null where there is none. */
   code: textOrNull,
@@ -110,10 +112,10 @@ function addPause(trouble: HealthView, pause: HealthView): HealthView {
 
 const healthOfItem =
   (facts: RelayFacts) =>
-  ({ code, message, todo, since, dead, newest }: AttentionItem): HealthView => {
+  ({ code, message, todo, next, since, dead, newest }: AttentionItem): HealthView => {
     const state = STATE_OF[code] ?? "attention";
     const word = code === "relay_failed" ? formatFailing(facts, dead?.events ?? null) : WORDS[state];
-    return { state, word, message, todo, since, code, newest, cause: dead?.cause ?? null };
+    return { state, word, message, todo, next, since, code, newest, cause: dead?.cause ?? null };
   };
 
 /** Formats the share of events that died in the last day, or else the number of dead events. */
@@ -140,6 +142,7 @@ function untroubledHealth({
       word: WORDS[to],
       message,
       todo: null,
+      next: null,
       since: null,
       code: null,
       newest: null,

@@ -91,13 +91,13 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/problems",
     "list_problems",
     "List problems",
-    "Lists the problems that stand now, newest first, each with what to do.",
+    "Lists the open problems, newest first, each with what happened (message), what to do (todo) and when it resolves (next).",
   ),
   tool(
     "GET {E}/alerts",
     "list_alerts",
     "List alerts",
-    "Lists the alerts that the owner was told of, newest first; open=true leaves out those that are resolved.",
+    "Lists the alerts to the owner, newest first, each with what happened (message), what to do (todo) and when it resolves (next). open=true leaves out resolved alerts.",
   ),
   tool(
     "GET {E}/persons",

@@ -3,6 +3,7 @@
  * one mail. The mail module sends the mail.
  */
 import { type Static, Type } from "typebox";
+import { adviseOn } from "../../base/code/code.ts";
 import type { ProblemCode } from "../../base/code/problem-code.ts";
 import type { ResultCode } from "../../base/code/result-code.ts";
 import { newId } from "../../base/id.ts";
@@ -77,6 +78,10 @@ export const alertView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
+  /** What to do about it; null for a code of another release. */
+  todo: textOrNull,
+  /** When it resolves by itself, where the code says it. */
+  next: textOrNull,
   /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
   count: Type.Integer(),
@@ -282,5 +287,5 @@ export function listOpenAlerts(tx: Reader, codes: readonly AlertCode[], limit: n
 }
 
 function viewAlert(row: AlertRow): AlertView {
-  return show(alertView, row);
+  return show(alertView, { ...row, ...adviseOn(row.code) });
 }

@@ -3,10 +3,11 @@
  * modules that detect problems call this file.
  */
 import { type Static, Type } from "typebox";
+import { adviseOn } from "../../base/code/code.ts";
 import type { ProblemCode } from "../../base/code/problem-code.ts";
 import { newId } from "../../base/id.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import { show, time, timeOrNull } from "../../base/schema.ts";
+import { show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
@@ -35,6 +36,10 @@ export const problemView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
+  /** What to do about it; null for a code of another release. */
+  todo: textOrNull,
+  /** When it resolves by itself, where the code says it. */
+  next: textOrNull,
   /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
   raisedAt: time,
@@ -176,5 +181,5 @@ export async function listProblems(
 }
 
 function viewProblem(row: ProblemRow): ProblemView {
-  return show(problemView, row);
+  return show(problemView, { ...row, ...adviseOn(row.code) });
 }

@@ -12,6 +12,11 @@ import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
 
+/** Formats what happened and what to do. */
+function formatWhat({ message, todo }: Pick<AlertView, "message" | "todo">): string {
+  return todo === null ? message : `${message} ${todo}`;
+}
+
 export const problemsList: Command = {
   words: ["problems", "list"],
   summary: "list what is wrong now, and what to do about it",
@@ -39,7 +44,7 @@ export const problemsList: Command = {
           tone: (one) => (one.clearedAt === null ? "bad" : "quiet"),
         },
         { heading: "OF", value: (one) => one.target },
-        { heading: "WHAT", value: (one) => one.message, wrap: true },
+        { heading: "WHAT", value: (one) => formatWhat(one), wrap: true },
       ],
       none: "There is no problem now.",
     });
@@ -68,7 +73,7 @@ export const alertsList: Command = {
           value: (one) => (one.resolvedAt === null ? "open" : `resolved by ${one.resolvedBy}`),
           tone: (one) => (one.resolvedAt === null ? "bad" : "quiet"),
         },
-        { heading: "WHAT", value: (one) => one.message, wrap: true },
+        { heading: "WHAT", value: (one) => formatWhat(one), wrap: true },
       ],
       none: open ? "No alert is open." : "There is no alert.",
     });
