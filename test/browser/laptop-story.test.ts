@@ -146,6 +146,6 @@ test("a pull restores a laptop without its folder: the files validate, and there
   await page.goto(`${base}/login`);
   await signIn("production");
   const status = await relay("status", "--profile", "shop-development");
-  expect([status.code, status.text]).toEqual([0, expect.stringContaining("All the same: 2 things in files, development, production.")]);
+  expect([status.code, status.text]).toEqual([0, expect.stringContaining("All the same: 2 items in files, development, production.")]);
   expect(complaints).toEqual([]);
 });

@@ -101,7 +101,7 @@ describe("relay sync --live", () => {
     expect(await run.exited).toBe(0);
     expect(run.lines().slice(-3)).toEqual([
       `Approved by ${EMAIL}.`,
-      `The secrets made for orders are in .secrets.json of the service directory, under ${base}/${app}/production.`,
+      `The new secrets of orders are in .secrets.json of the service directory, under ${base}/${app}/production.`,
       `2 changes made in ${base}/${app}/production.`,
     ]);
     const held = JSON.parse(readFileSync(join(laptop, "service", ".secrets.json"), "utf8"));
@@ -127,7 +127,7 @@ describe("relay sync --live", () => {
     const url = urlIn(await run.line("/approvals/"));
     write(receiver("orders", "changed"));
     expect(await run.exited).toBe(5);
-    expect(run.lines().join("\n")).toContain("The files changed since the plan was shown");
+    expect(run.lines().join("\n")).toContain("The files changed after the plan was shown");
     expect((await decide(url, "approve")).code).toBe("approval_void");
     expect(await live()).toEqual([]);
   });
@@ -171,7 +171,7 @@ describe("relay promote", () => {
     const url = urlIn(await run.line("/approvals/"));
     run.kill("SIGINT");
     expect(await run.exited).toBe(1);
-    expect(run.lines().at(-1)).toBe("Stopped: what was asked for is withdrawn, and nothing was changed.");
+    expect(run.lines().at(-1)).toBe("Stopped: the request is withdrawn, and nothing was changed.");
     expect((await owner("GET", `/api/apps/${app}/production/approvals`)).approvals).toEqual([]);
     expect((await decide(url, "approve")).code).toBe("approval_void");
     expect(await live()).toEqual([]);
@@ -198,7 +198,7 @@ describe("relay promote", () => {
     const url = urlIn(await run.line("/approvals/"));
     server.kill("SIGKILL");
     await server.exited;
-    await run.line("still waiting");
+    await run.line("the command waits for it");
     server = await serve(new URL(base).port);
     expect((await decide(url, "approve")).approval.state).toBe("approved");
     expect(await run.exited).toBe(0);
@@ -226,7 +226,7 @@ test("a lost response with the secrets makes the command name the secrets to rot
     await decide(urlIn(await run.line("/approvals/")), "approve");
     expect(await run.exited).toBe(1);
     const said = run.lines().join("\n");
-    expect(said).toContain("the server's answer was lost on the way; with it the secrets made for orders: rotate them on their pages");
+    expect(said).toContain("the server's answer was lost. The answer had the new secrets of orders: rotate them on their pages");
     expect([lost, await live()]).toEqual([2, ["orders"]]);
   } finally {
     between.closeAllConnections();

@@ -100,7 +100,7 @@ describe("relay pull", () => {
     await api("PUT", "/plans/pro", { title: "Pro" });
     rmSync(at(), { recursive: true });
     const pulled = await pull();
-    expect([pulled.code, pulled.told]).toEqual([0, `7 things written to ${at()}.`]);
+    expect([pulled.code, pulled.told]).toEqual([0, `7 items written to ${at()}.`]);
     expect(json(file("sells"))).toEqual(sells);
     expect(Object.keys(json(file("sells")))).toEqual(["name", "trigger", "actions"]);
     expect(json(at("catalog.json"))).toEqual(catalogue);
@@ -212,7 +212,7 @@ describe("relay pull", () => {
     write(receiver("two", "mine"));
     const kept = await pull();
     expect([kept.code, existsSync(file("one")), existsSync(file("two"))]).toEqual([3, true, true]);
-    expect(kept.said).toContain("- relay one  gone on the server, kept without --prune");
+    expect(kept.said).toContain("- relay one  gone on the server, deleted only with --prune");
     expect(await pull("--prune")).toMatchObject({ code: 3 });
     expect([existsSync(file("one")), existsSync(file("two"))]).toEqual([false, true]);
     expect(json(at("catalog.json"))).toEqual({ ...NOTES, access: { gamma: {} } });

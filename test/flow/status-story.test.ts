@@ -73,8 +73,8 @@ test("says in one line that all targets are equal, and names them", async () => 
   write(relay("one"), relay("two"));
   expect((await run("sync")).code).toBe(0);
   const same = await alone("development");
-  expect([same.code, same.said]).toEqual([0, "All the same: 3 things in files, development."]);
-  expect(same.told).toContain("production was not looked at: no profile here is signed in to it");
+  expect([same.code, same.said]).toEqual([0, "All the same: 3 items in files, development."]);
+  expect(same.told).toContain("production was not compared, because there is no profile of it");
 });
 
 test("shows differences between files, development and production, one line each with time and author, and exits with 3", async () => {
@@ -86,25 +86,25 @@ test("shows differences between files, development and production, one line each
   expect(drift.code).toBe(3);
   expect(drift.told).not.toContain("was not looked at");
   const rows = drift.said.split("\n").map((line) => line.split(/ {2,}/));
-  expect(rows[0]).toEqual(["THING", "FILES", "DEVELOPMENT", "PRODUCTION", "DIFFERS"]);
+  expect(rows[0]).toEqual(["ITEM", "FILES", "DEVELOPMENT", "PRODUCTION", "DIFFERS"]);
   const since = String.raw`since \d{4}-\d\d-\d\d \d\d:\d\d by (key:\w+)`;
   const wanted: [string, string, string, string, RegExp][] = [
     [
       "relay one",
       "edited",
       "as synced",
-      "made there",
+      "created there",
       new RegExp(`^files/development: actions\\.0\\.data\\.text; development ${since}; production ${since}$`),
     ],
     [
       "relay two",
       "as synced",
       "edited there",
-      "made there",
+      "created there",
       /^files\/development: actions\.0\.data\.text; development\/production: actions\.0\.data\.text; /,
     ],
-    ["relay hotfix", "-", "-", "made there", /^development\/production; production since /],
-    ["relay three", "there", "-", "-", /^files\/development$/],
+    ["relay hotfix", "-", "-", "created there", /^development\/production; production since /],
+    ["relay three", "exists", "-", "-", /^files\/development$/],
     ["access beta", "same", "as synced", "-", /^development\/production; development since /],
   ];
   expect(rows).toHaveLength(wanted.length + 1);
@@ -131,10 +131,10 @@ test("prints the same as JSON, with the targets", async () => {
 
 test("compares files with only production, and two environments without files", async () => {
   const live = await alone("production");
-  expect([live.code, live.said.split("\n")[0]?.split(/ {2,}/)]).toEqual([3, ["THING", "FILES", "PRODUCTION", "DIFFERS"]]);
+  expect([live.code, live.said.split("\n")[0]?.split(/ {2,}/)]).toEqual([3, ["ITEM", "FILES", "PRODUCTION", "DIFFERS"]]);
   rmSync(join(laptop, "service"), { recursive: true });
   const both = await run("status");
-  expect([both.code, both.said.split("\n")[0]?.split(/ {2,}/)]).toEqual([3, ["THING", "DEVELOPMENT", "PRODUCTION", "DIFFERS"]]);
+  expect([both.code, both.said.split("\n")[0]?.split(/ {2,}/)]).toEqual([3, ["ITEM", "DEVELOPMENT", "PRODUCTION", "DIFFERS"]]);
   const nothing = await alone("production");
   expect([nothing.code, nothing.said]).toEqual([1, ""]);
   expect(nothing.told).toContain("nothing to compare");

@@ -121,7 +121,7 @@ describe("relay sync", () => {
       "~ relay two  changed",
       '    - actions.0.data.text: "x"',
       '    + actions.0.data.text: "y"',
-      "= 2 things unchanged",
+      "= 2 items unchanged",
     ]);
   });
 
@@ -188,7 +188,7 @@ describe("relay sync", () => {
     expect(await names()).toEqual(["one", "two"]);
     const pruned = await sync("--prune");
     expect([pruned.code, await names()]).toEqual([0, ["one"]]);
-    expect(pruned.said).toContain("- relay two  deleted, its file is gone");
+    expect(pruned.said).toContain("- relay two  deleted, because its file is gone");
     write(schedule("two"));
     expect((await sync()).code).toBe(0);
     rmSync(join(laptop, "service", "relays"), { recursive: true });

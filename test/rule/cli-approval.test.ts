@@ -49,5 +49,5 @@ test.each([
   const input = { on: (name: string) => name === "open" } as unknown as Input;
   expect(await carryLive(remote, change, input, world)).toBe(3);
   expect(opened).toEqual(isOpened ? [url] : []);
-  expect(told.some((line) => line.includes("no web address"))).toBe(!isOpened);
+  expect(told.some((line) => line.includes("not a web address"))).toBe(!isOpened);
 });

@@ -199,7 +199,7 @@ describe("relay presets and relay init --from", () => {
     expect(told).toContain("relay init --from stripe");
     expect(JSON.parse((await runCommand(["presets", "stripe", "--json"], { cwd })).said)).toMatchObject({ name: "stripe", signsEvent: true });
     const unknown = await runCommand(["presets", "strpie"], { cwd });
-    expect([unknown.code, unknown.told.split("\n")[0]]).toEqual([1, 'There is no preset of a sender called "strpie": did you mean stripe?']);
+    expect([unknown.code, unknown.told.split("\n")[0]]).toEqual([1, 'There is no known sender "strpie": did you mean stripe?']);
   });
 
   test("write a relay and its collection into an existing project, once, and print where things are", () =>
@@ -220,7 +220,7 @@ describe("relay presets and relay init --from", () => {
     within(async (cwd) => {
       expect((await runCommand(["init", "--from", "githb"], { cwd })).told).toContain("did you mean github?");
       expect((await runCommand(["init", "--from", "github", "--name", "Git Hub"], { cwd })).code).toBe(2);
-      expect((await runCommand(["init", "--name", "orders"], { cwd })).told).toContain("--name is for --from");
+      expect((await runCommand(["init", "--name", "orders"], { cwd })).told).toContain("--name needs --from");
       await runCommand(["init"], { cwd });
       writeFileSync(join(cwd, "service/catalog.json"), "{ broken");
       const refused = await runCommand(["init", "--from", "github"], { cwd });

@@ -65,10 +65,18 @@ function writeCommand(command: DocumentedCommand, shared: readonly DocumentedOpt
   return [
     `## relay ${words.join(" ")}`,
     `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
-    ...(details === undefined ? [] : [details]),
+    ...(details === undefined ? [] : [writeDetails(details)]),
     ...(rows.length === 0 ? [] : [writeTable(["", "meaning"], rows)]),
     ...(examples.length === 0 ? [] : [writeBlock("sh command", examples.join("\n"))]),
   ].join("\n\n");
+}
+
+/** Formats each line as a paragraph, and indented lines as a list. */
+function writeDetails(details: string): string {
+  return details
+    .replace(/\n(?! )/g, "\n\n")
+    .replace(/(^|\n)(?! )([^\n]*)\n {2}/g, "$1$2\n\n  ")
+    .replace(/^ {2}/gm, "- ");
 }
 
 function tell({ help, env, otherwise }: DocumentedOption): string {

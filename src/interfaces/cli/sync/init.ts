@@ -83,17 +83,17 @@ export async function writeExample(serviceDir: string): Promise<string[]> {
 
 export const init: Command = {
   words: ["init"],
-  summary: "write service/ with one working example",
+  summary: "write a first relay into service/",
   details:
-    "It writes one working example relay, and editor settings. Files that exist are left as they are; the schemas are always this version's. With --from the relay is of a known sender: its recipe, its map, one action that keeps what was mapped, and where its secret and its webhooks are; relay presets lists them.",
+    "The command writes one working example relay, schemas and editor settings. It changes no existing file except the schemas. With --from, the relay has the recipe and map of a known sender, and one action that stores the mapped values. The command then says where to find the sender's secret. relay presets lists the known senders.",
   options: [
     {
       name: "from",
       value: "<sender>",
-      help: "begin with this sender's recipe, such as stripe or github",
+      help: "start from this sender's recipe, such as stripe or github",
       of: SENDERS.map(({ name }) => name),
     },
-    { name: "name", value: "<name>", otherwise: "the sender's", help: "with --from: the relay's name" },
+    { name: "name", value: "<name>", otherwise: "the sender's", help: "the relay's name, with --from" },
     SERVICE_DIR,
   ],
   examples: ["relay init", "relay init --from github", "relay init --from stripe --name checkout"],
@@ -101,7 +101,7 @@ export const init: Command = {
     const serviceDir = readServiceDir(input, world);
     const sender = input.text("from");
     if (sender === null && input.given("name"))
-      throw new UsageError("--name is for --from: name the sender that the relay is of, as --from github.");
+      throw new UsageError("--name needs --from: name the sender of the relay, such as --from github.");
     const from = sender === null ? null : readFrom(sender, input.text("name"), world);
     const written = from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, world);
     await mkdir(serviceDir, { recursive: true });
@@ -117,12 +117,12 @@ export const init: Command = {
     if (from !== null) return tellFrom(from, world);
     world.tell("");
     const relay = programWord(world);
-    world.tell(`Next: ${relay} dev receives, runs, and watches these files;`);
+    world.tell(`Next: run ${relay} dev, which receives webhooks and watches these files.`);
     world.tell(
-      `then, from another terminal: ${relay} send ${EXAMPLE_NAME} posts a signed example event to it.`,
+      `Then run ${relay} send ${EXAMPLE_NAME} in another terminal, which sends a signed example event.`,
     );
     world.tell(
-      `A page that you put into ${relative(world.cwd, serviceDir)}/public/ is served too, at /public/, to be tried with the client library.`,
+      `To try the client library, put a page into ${relative(world.cwd, serviceDir)}/public/. Relay serves it at /public/.`,
     );
   },
 };
@@ -142,7 +142,7 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
     const settings = await readFile(file, "utf8");
     if (binding["json.schemas"].every(({ url }) => settings.includes(JSON.stringify(url)))) return null;
     world.tell(
-      `.vscode/settings.json exists; to have definitions checked in the editor, add ${JSON.stringify(binding)}`,
+      `.vscode/settings.json exists already. To check definitions in the editor, add ${JSON.stringify(binding)}`,
     );
     return null;
   }
@@ -153,12 +153,12 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
 
 export const schema: Command = {
   words: ["schema"],
-  summary: "the JSON Schema of a definition, for editors",
-  details: "Of a relay definition, or of catalog.json.",
+  summary: "print the JSON Schema of definitions",
+  details: "Editors and other programs can check definition files with the schema.",
   arguments: [
     {
       name: "what",
-      help: "relay, which it is when absent, or catalog",
+      help: "relay (the default) or catalog",
       optional: true,
       of: ["relay", "catalog"],
     },

@@ -21,19 +21,27 @@ import { writeCodeLine } from "../refusal-text.ts";
 import { type Decided, keepSecrets } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
 
-export const OPEN: Option = { name: "open", help: "open the approval's page in the browser" };
+export const OPEN: Option = { name: "open", help: "open the page of the approval in the browser" };
 
 /** The exit codes in the help of commands that ask for approval. */
-export const LIVE_EXIT_CODES =
-  "Exit codes: 0 done, nothing to do, or a plan that could be carried out (--dry-run); 1 refused or failed; 2 wrongly written; 3 an owner refused it; 4 nobody approved it within 10 minutes; 5 it is void, because a side changed meanwhile. With --json one line tells the approval with its url, and a last one what came of it.";
+export const LIVE_EXIT_CODES = [
+  "Exit codes:",
+  "  0: done, nothing to do, or a valid plan (--dry-run)",
+  "  1: refused or failed",
+  "  2: the command line is wrong",
+  "  3: an owner refused the approval",
+  "  4: no owner approved within 10 minutes",
+  "  5: the approval is void, because a side changed meanwhile",
+  "With --json, the first line has the approval with its URL, and the last line has the result.",
+].join("\n");
 
 type State = ApprovalView["state"];
 
 const ENDS: Readonly<Partial<Record<State, { code: number; refusal: RefusalCode; says: string }>>> = {
-  denied: { code: 3, refusal: "approval_denied", says: "An owner refused it" },
-  expired: { code: 4, refusal: "approval_expired", says: "Nobody approved it within 10 minutes" },
+  denied: { code: 3, refusal: "approval_denied", says: "An owner refused the approval" },
+  expired: { code: 4, refusal: "approval_expired", says: "No owner approved within 10 minutes" },
   void: { code: 5, refusal: "approval_void", says: "The approval is void" },
-  withdrawn: { code: 5, refusal: "approval_void", says: "What was asked for was withdrawn" },
+  withdrawn: { code: 5, refusal: "approval_void", says: "The request was withdrawn" },
 };
 
 const LOOK_EVERY_MS = 1_000;
@@ -69,10 +77,10 @@ export async function carryLive(
   };
   say(approval, false);
   world.tell(
-    `This changes PRODUCTION of ${plain(approval.app)}. An owner approves it here, within 10 minutes:`,
+    `This changes PRODUCTION of ${plain(approval.app)}. An owner must approve it within 10 minutes:`,
   );
   world.tell(`  ${plain(approval.url)}`);
-  world.tell("Waiting for the approval of exactly this plan; Ctrl+C withdraws it.");
+  world.tell("Waiting for the approval of this plan; Ctrl+C withdraws the request.");
   const page = input.on("open") ? await openApproval(approval.url, world) : null;
   try {
     const { approval: now, done } = await waiting.wait();
@@ -107,7 +115,7 @@ async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<
   if (!mayMake || existsSync(serviceDir)) return;
   throw new CommandFailure(
     "not_found",
-    `There is no folder ${serviceDir} for the secrets that production makes on the way: name the service directory with --service-dir.`,
+    `There is no folder ${serviceDir} for the new secrets of production: name the service directory with --service-dir.`,
   );
 }
 
@@ -117,12 +125,14 @@ async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<
  */
 async function openApproval(url: string, world: World): Promise<string | null> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
-    world.tell("That is no web address, so it is not opened: find the approval in the server's dashboard.");
+    world.tell(
+      "The command does not open this text, because it is not a web address: find the approval in the server's dashboard.",
+    );
     return null;
   }
   const folder = mkdtempSync(join(tmpdir(), "relay-approval-"));
   if (!(await world.openBrowser(url, folder)))
-    world.tell("No browser could be opened here: open the address yourself.");
+    world.tell("No browser is available here: open the address yourself.");
   return folder;
 }
 
@@ -175,7 +185,7 @@ class Waiting {
         await Promise.race([this.#stop.stopped, sleep(this.#world.clock, LOOK_EVERY_MS)]);
         if (this.#stop.isStopped) {
           const withdrawn = await this.#withdraw("The command was stopped.");
-          this.#world.tell("Stopped: what was asked for is withdrawn, and nothing was changed.");
+          this.#world.tell("Stopped: the request is withdrawn, and nothing was changed.");
           return withdrawn;
         }
         const moved = await this.#findMoved();
@@ -199,7 +209,7 @@ class Waiting {
       this.#isAway = false;
     } catch (error) {
       if (!isAway(error)) throw error;
-      if (!this.#isAway) this.#world.tell("The server does not answer now; still waiting for it.");
+      if (!this.#isAway) this.#world.tell("The server does not answer now; the command waits for it.");
       this.#isAway = true;
       return;
     }
@@ -230,7 +240,7 @@ class Waiting {
           if (this.#now.state === "void") return { approval: this.#now, done: null };
           throw error;
         }
-        this.#world.tell("The server does not answer now; trying again.");
+        this.#world.tell("The server does not answer now; the command asks again.");
         await sleep(this.#world.clock, LOOK_EVERY_MS);
       }
     }
@@ -244,11 +254,11 @@ class Waiting {
       secretsOf === undefined ? "relays that are new in production" : secretsOf.map(plain).join(", ");
     const todo =
       made === ""
-        ? "it made no secrets, so nothing is left to do"
-        : `with it the secrets made for ${made}: rotate them on their pages in production's dashboard`;
+        ? "The plan created no secrets, so you need to do nothing"
+        : `The answer had the new secrets of ${made}: rotate them on their pages in production's dashboard`;
     return new CommandFailure(
       "service_not_running",
-      `The plan was carried out, and the server's answer was lost on the way; ${todo}.`,
+      `The plan was applied, but the server's answer was lost. ${todo}.`,
     );
   }
 
@@ -273,7 +283,7 @@ class Waiting {
       sent,
     ).catch((error: unknown) => {
       this.#world.tell(
-        "It could not be withdrawn: it ends by itself within 10 minutes, and nobody but this command carries it out.",
+        "The request could not be withdrawn. It expires within 10 minutes, and only this command can apply it.",
       );
       throw error;
     });

@@ -17,7 +17,7 @@ import { nameThing, type Sign, sayDiff, sayThing, sayUnchanged } from "./plan-li
 export const DRY_RUN: Option = { name: "dry-run", help: "show the plan and change nothing" };
 export const REPLACE: Option = {
   name: "yes",
-  help: "replace what was edited in the dashboard without asking; deletes nothing",
+  help: "replace dashboard edits without asking; deletes nothing",
 };
 
 /** Returns the name of a key's environment in files and output, such as `https://relay.example.com/shop/development`. */
@@ -78,10 +78,10 @@ async function asksToReplace(
   if (edited.length === 0) return false;
   const names = edited.map(nameThing).join(", ");
   if (world.interactive)
-    return await world.confirm(`Replace with ${source} what was edited in the dashboard${into} (${names})?`);
+    return await world.confirm(`Replace the dashboard edits${into} (${names}) with ${source}?`);
   throw new CommandFailure(
     "edited_in_dashboard",
-    `Edited or made in the dashboard${into} since the last sync: ${names}. Nothing was changed: bring the edits into ${source}, or replace them with --yes.`,
+    `Edited or created in the dashboard${into} since the last sync: ${names}. Nothing was changed: bring the edits into ${source}, or replace them with --yes.`,
   );
 }
 
@@ -98,8 +98,8 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
   created: "created",
   changed: "changed",
   edited: "edited in the dashboard since the last sync",
-  deleted: "deleted, its file is gone",
-  only_there: "only there, kept",
+  deleted: "deleted, because its file is gone",
+  only_there: "only on the server, not changed",
   unchanged: "unchanged",
   not_carried: "not carried",
 };
@@ -137,10 +137,10 @@ export async function keepSecrets(
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(
       "file_unusable",
-      `The plan was applied, and the secrets that the server made for ${names} could not be written (${why}): rotate them in the dashboard.`,
+      `The plan was applied, but the new secrets of ${names} could not be written (${why}): rotate them in the dashboard.`,
     );
   }
   world.tell(
-    `The secrets made for ${names} are in ${SECRETS_FILE} of the service directory, under ${plain(place)}.`,
+    `The new secrets of ${names} are in ${SECRETS_FILE} of the service directory, under ${plain(place)}.`,
   );
 }

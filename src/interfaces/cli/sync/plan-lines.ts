@@ -23,7 +23,7 @@ export function sayThing(world: World, sign: Sign, words: string): void {
 }
 
 export function sayUnchanged(world: World, things: number): void {
-  if (things > 0) sayThing(world, "=", `${count(things, "thing")} unchanged`);
+  if (things > 0) sayThing(world, "=", `${count(things, "item")} unchanged`);
 }
 
 /** Prints a line for each field's value before, and one for the value after. */

@@ -13,8 +13,9 @@ import { sayList, show } from "../terminal/terminal.ts";
 
 export const presets: Command = {
   words: ["presets"],
-  summary: "the senders whose recipe is known, or one of them",
-  details: "A name shows the sender; any other word searches the list.",
+  summary: "list the known senders, or show one",
+  details:
+    "A sender's name shows its recipe, the place of its secret and an example. Any other word searches the list.",
   arguments: [
     {
       name: "name",
@@ -58,7 +59,7 @@ export function tellUnknown(word: string, relay: string): string {
   const names = SENDERS.map(({ name }) => name);
   const near = findNearestName(word.toLowerCase(), names);
   const hint = near === null ? `${relay} presets lists them` : `did you mean ${near}?`;
-  return `There is no preset of a sender called ${JSON.stringify(word)}: ${hint}.`.replace("?.", "?");
+  return `There is no known sender ${JSON.stringify(word)}: ${hint}.`.replace("?.", "?");
 }
 
 function writeSender(sender: SenderView): string {

@@ -10,14 +10,14 @@ import { DRY_RUN, decidePlan, REPLACE } from "./plan-decision.ts";
 
 export const promote: Command = {
   words: ["promote"],
-  summary: "carry development into production, once approved",
-  details: `What stands in a server's development environment goes into production, with an owner's approval. The plan is shown first: relays and the catalog, each difference by its field. An owner then approves exactly that plan in the browser, once, within 10 minutes; the command waits and carries it out in one transaction, and a change of either environment meanwhile voids it. Nothing is deleted; data and secrets stay where they are, and secrets that production makes are written to .secrets.json of the service directory. A relay that breaks the unsigned-event rule is named and not carried; one that takes unsigned events by trustUnsignedEvents is carried with its warning. What was edited in production since the last time is replaced when you say so in the terminal, or with --yes. A key of either environment asks. ${LIVE_EXIT_CODES}`,
+  summary: "promote development to production",
+  details: `The command shows the plan first: relays and the catalog, with each field that differs. An owner must approve exactly this plan in the browser within 10 minutes. The command waits, then applies the plan in one transaction. A change of either environment meanwhile voids the approval.\nThe command deletes nothing and copies no data and no secrets. It writes new secrets of production to .secrets.json of the service directory. It does not promote a relay that breaks the unsigned-event rule. A relay with trustUnsignedEvents is promoted with a warning. Edits of production since the last promotion are replaced if you confirm, or with --yes. A key of either environment works.\n${LIVE_EXIT_CODES}`,
   options: [DRY_RUN, REPLACE, OPEN, JSON_OUTPUT, ...TARGET, SERVICE_DIR],
   examples: ["relay promote --dry-run", "relay promote --profile shop --open", "relay promote --yes --json"],
   async run(input, world) {
     const remote = await requireServer(input, world);
     const sent = { from: "development", to: "production" };
-    const sides = { source: "what stands in development", into: " of production" };
+    const sides = { source: "the content of development", into: " of production" };
     const decided = await decidePlan(remote, sent, sides, input, world);
     if (typeof decided === "number") return decided;
     const serviceDir = readServiceDir(input, world);

@@ -28,13 +28,23 @@ const UNDECIDED = 3;
 
 export const pull: Command = {
   words: ["pull"],
-  summary: "bring dashboard edits back to the files",
-  details:
-    "What was edited in a server's dashboard comes back to the definition files and the catalog. The plan is shown first. A file is written where the server's side alone moved since both were the same, as this folder remembers (.synced.json) or the server's last sync says; what changed in the file alone stays. What changed on both sides is shown with what it was, and left alone unless you say --theirs (the server's goes into the files) or --ours (the files stay, and the next sync replaces the server's). Files are written whole or not at all, in their own indentation, and never over what changed since the plan was made. Nothing is deleted without --prune, and secrets are never pulled. Exit codes: 0 done or nothing to do (with --dry-run: nothing would be left to decide); 1 refused or failed; 2 wrongly written; 3 something changed on both sides and was left alone.",
+  summary: "write dashboard edits to the files",
+  details: [
+    "The command writes dashboard edits of a server into the definition files and the catalog. It shows the plan first. It compares both sides with the last common state, from .synced.json or from the server's last sync.",
+    "An item that changed only on the server is written to its file. An item that changed only in the file stays. An item that changed on both sides is shown and not written, unless you choose a side.",
+    "  --theirs: write the server's version to the file",
+    "  --ours: keep the file, and let the next sync replace the server's version",
+    "Each file is replaced atomically with its own indentation, and only if it did not change since the plan. Nothing is deleted without --prune, and secrets are never pulled.",
+    "Exit codes:",
+    "  0: done or nothing to do",
+    "  1: refused or failed",
+    "  2: the command line is wrong",
+    "  3: an item changed on both sides and was not written",
+  ].join("\n"),
   arguments: [
     {
       name: "names",
-      help: "what to pull: checkout, product:book, collection:orders; all when absent",
+      help: "the items to pull, such as checkout or product:book; by default all",
       many: true,
       optional: true,
     },
@@ -42,14 +52,17 @@ export const pull: Command = {
   options: [
     { name: "dry-run", help: "show the plan and write nothing" },
     { name: "yes", help: "write without asking" },
-    { name: "theirs", help: "take the server's side of what changed on both sides, or whose file is gone" },
+    {
+      name: "theirs",
+      help: "write the server's version of items that changed on both sides or lost their file",
+    },
     {
       name: "ours",
-      help: "keep the files' side of what changed on both sides; the next sync replaces the server's",
+      help: "keep the files of items that changed on both sides; the next sync replaces the server's",
     },
     {
       name: "prune",
-      help: "delete the files, and items of the catalog, of what is gone on the server and was not changed here",
+      help: "delete the files and catalog items that are gone on the server and unchanged here",
     },
     JSON_OUTPUT,
     ...TARGET,
@@ -87,7 +100,7 @@ export const pull: Command = {
       files > 0 &&
       world.interactive &&
       !input.on("yes") &&
-      !(await world.confirm(`Write ${count(files, "thing")} to ${serviceDir}?`))
+      !(await world.confirm(`Write ${count(files, "item")} to ${serviceDir}?`))
     ) {
       say(false);
       world.tell("Nothing was written.");
@@ -102,16 +115,16 @@ export const pull: Command = {
     if (failed.size > 0)
       throw new CommandFailure(
         "file_unusable",
-        `${count(failed.size, "thing")} could not be written; all others were: run relay pull again.`,
+        `${count(failed.size, "item")} could not be written, and all others were: run relay pull again.`,
       );
     world.tell(
       files === 0 && left === 0
         ? "Nothing to do."
-        : `${count(files, "thing")} written to ${plain(serviceDir)}.`,
+        : `${count(files, "item")} written to ${plain(serviceDir)}.`,
     );
     if (left > 0)
       world.tell(
-        `${count(left, "thing")} changed on both sides and left alone: --theirs takes the server's, --ours keeps the files'.`,
+        `${count(left, "item")} changed on both sides and not written: --theirs takes the server's version, --ours keeps the file.`,
       );
     return left > 0 ? UNDECIDED : 0;
   },
@@ -119,9 +132,7 @@ export const pull: Command = {
 
 function readWish(input: Input): PullOptions {
   if (input.on("theirs") && input.on("ours"))
-    throw new UsageError(
-      "--theirs and --ours say two things of what changed on both sides: give one of them.",
-    );
+    throw new UsageError("--theirs and --ours contradict each other: write one of them.");
   const side: PullSide = input.on("theirs") ? "theirs" : input.on("ours") ? "ours" : "neither";
   return { side, prune: input.on("prune") };
 }
@@ -145,7 +156,7 @@ function refuseStanding(one: Partial<DeployedState> | null): CommandFailure {
   const name = plain(writeJson(one?.name ?? null).slice(0, 80));
   return new CommandFailure(
     "invalid_input",
-    `The server names a ${plain(String(one?.kind))} ${name}, which is no name of one: nothing was written.`,
+    `The server names a ${plain(String(one?.kind))} ${name}, which is not a valid name: nothing was written.`,
   );
 }
 
@@ -159,7 +170,7 @@ function selectEntries(entries: readonly PullEntry[], names: readonly string[]):
     if (found.length === 0)
       throw new CommandFailure(
         "not_found",
-        `Neither the files nor the server have ${plain(name)}: relay pull --dry-run shows what there is.`,
+        `Neither the files nor the server have ${plain(name)}: relay pull --dry-run lists the items.`,
       );
     for (const entry of found) chosen.add(entry);
   }
@@ -204,7 +215,7 @@ async function tellServer(
       await remote.request("POST", "/sync/pulled", { items: items.slice(at, at + MAX_TOLD) });
   } catch (error) {
     world.tell(
-      "The files are written, and the server could not be told so: the next sync may ask about what was pulled.",
+      "The files are written, but the server does not know it: the next sync may ask about the pulled edits.",
     );
     throw error;
   }
@@ -230,9 +241,9 @@ function printPlan(entries: readonly PullEntry[], wish: PullOptions, world: Worl
     if (state === "changed") sayDiff(world, diff);
     for (const { field, was, here, there } of threeWay) {
       world.say(`    ${plain(field) || "all of it"}`);
-      world.say(`      was     ${was === undefined ? "(not there, or not known)" : showValue(was)}`);
-      world.say(`      file    ${here === undefined ? "(not there)" : showValue(here)}`);
-      world.say(`      server  ${there === undefined ? "(not there)" : showValue(there)}`);
+      world.say(`      was     ${was === undefined ? "(absent or unknown)" : showValue(was)}`);
+      world.say(`      file    ${here === undefined ? "(absent)" : showValue(here)}`);
+      world.say(`      server  ${there === undefined ? "(absent)" : showValue(there)}`);
     }
   }
   sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
@@ -247,22 +258,24 @@ function tellState(entry: PullEntry, wish: PullOptions): string {
     case "changed":
       return "changed on the server";
     case "changed_here":
-      return "changed in the file alone, kept";
+      return "changed only in the file, not written";
     case "only_here":
-      return "only in the files, kept";
+      return "only in the files, not changed";
     case "deleted_here":
       return deed === "write"
-        ? "its file is gone, and comes back"
-        : "its file is gone, and stays so without --theirs";
+        ? "its file is gone, written again"
+        : "its file is gone, written only with --theirs";
     case "deleted_there":
-      return deed === "remove" ? "gone on the server, deleted" : "gone on the server, kept without --prune";
+      return deed === "remove"
+        ? "gone on the server, deleted"
+        : "gone on the server, deleted only with --prune";
     case "changed_both":
-      if (deed === "write") return "changed on both sides, the server's is taken";
-      if (deed === "settle") return "changed on both sides, the file's is kept";
+      if (deed === "write") return "changed on both sides, the server's version is written";
+      if (deed === "settle") return "changed on both sides, the file stays";
       if (deed === "remove") return "gone on the server and changed in the file, deleted";
       return entry.there === null
-        ? "gone on the server and changed in the file, left alone"
-        : "changed on both sides, left alone";
+        ? "gone on the server and changed in the file, not deleted"
+        : "changed on both sides, not written";
     default:
       return "unchanged";
   }

@@ -25,9 +25,9 @@ const DRIFT = 3;
 
 export const status: Command = {
   words: ["status"],
-  summary: "what differs: files, development, production",
+  summary: "compare files, development and production",
   details:
-    "One line a thing that differs, with the fields, who changed it last and when; one line in all where nothing does. It works with what it reaches: the files of the service directory, the environment that --profile, --url or the default profile names, and the other environment of the same app where a profile is signed in to it (or --and names one). What a file leaves out is no difference. Exit codes: 0 all the same; 1 refused or failed; 2 wrongly written; 3 something differs.",
+    "The command prints a line for each item that differs, with its fields, who changed it last and when. It compares the files of the service directory with the environment that --profile, --url or the default profile names. If a profile of the app's other environment exists, or --and names one, it compares that too. A field that a file leaves out is no difference.\nExit codes:\n  0: all the same\n  1: refused or failed\n  2: the command line is wrong\n  3: something differs",
   options: [
     JSON_OUTPUT,
     ...TARGET,
@@ -57,7 +57,7 @@ export const status: Command = {
     if (names.length < 2)
       throw new CommandFailure(
         "not_found",
-        `There is nothing to compare with: ${serviceDir} is not there, and only ${names.join()} is reached.`,
+        `There is nothing to compare with: ${serviceDir} does not exist, and ${names.join()} is the only environment.`,
       );
     if (input.on("json")) {
       const environments = sides.map(({ remote }) => ({
@@ -110,7 +110,7 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
   if (environment === first.environment && app === first.app && url === first.url)
     throw new CommandFailure(
       "invalid_input",
-      `--and names ${plain(app)}/${environment} at ${url}, which is the environment that is looked at already: name the profile of another.`,
+      `--and names ${plain(app)}/${environment} at ${url}, which is the first environment already: name the profile of another.`,
     );
   return remoteOfProfile(profile);
 }
@@ -118,10 +118,9 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
 /** Reports the environment that was not compared, because "all the same" does not include it. */
 function tellUnseen({ url, environment }: Remote, world: World): void {
   const other = environment === "production" ? "development" : "production";
-  const dry =
-    other === "production" ? "; relay promote --dry-run shows what differs from it all the same" : "";
+  const dry = other === "production" ? "; relay promote --dry-run shows its differences too" : "";
   world.tell(
-    `${other} was not looked at: no profile here is signed in to it (relay login --url ${url}, and choose it there)${dry}.`,
+    `${other} was not compared, because there is no profile of it: run relay login --url ${url} and choose ${other}${dry}.`,
   );
 }
 
@@ -179,14 +178,14 @@ const FILE_WORDS: Readonly<Record<string, string>> = {
   changed: "as synced",
   changed_here: "edited",
   changed_both: "edited",
-  only_here: "there",
+  only_here: "exists",
   deleted_there: "as synced",
   unchanged: "same",
 };
 
 /** Describes an item by the environment's own record: `as synced`, or edited there since. */
 function tellStanding({ content, brought }: DeployedState): string {
-  if (brought === null) return "made there";
+  if (brought === null) return "created there";
   return writeJson(brought.content) === writeJson(content) ? "as synced" : "edited there";
 }
 
@@ -200,12 +199,12 @@ async function sayTable(
   world: World,
 ): Promise<void> {
   if (differing.length === 0) {
-    world.say(`All the same: ${count(all, "thing")} in ${names.join(", ")}.`);
+    world.say(`All the same: ${count(all, "item")} in ${names.join(", ")}.`);
     return;
   }
   await sayList(input, world, differing, {
     columns: [
-      { heading: "THING", value: ({ kind, name }) => `${kind} ${name}` },
+      { heading: "ITEM", value: ({ kind, name }) => `${kind} ${name}` },
       ...names.map((name) => ({
         heading: name.toUpperCase(),
         value: ({ places }: Line) => places[name] ?? "-",
@@ -220,7 +219,7 @@ async function sayTable(
   });
   const same = all - differing.length;
   world.tell(
-    `${count(differing.length, "thing")} differ${differing.length === 1 ? "s" : ""}${same > 0 ? `, ${same} the same` : ""}.`,
+    `${count(differing.length, "item")} differ${differing.length === 1 ? "s" : ""}${same > 0 ? `, ${same} the same` : ""}.`,
   );
 }
 

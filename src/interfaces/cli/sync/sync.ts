@@ -27,17 +27,17 @@ import { count } from "./plan-lines.ts";
 
 export const sync: Command = {
   words: ["sync"],
-  summary: "carry the files to a server's development",
-  details: `The definition files and the catalog are carried to a server's development environment, or with --live to production. The plan is shown first, and exactly that is carried out, in one transaction: where a file or the environment moved meanwhile, nothing is. Definitions alone are carried, never data or secrets, and nothing is deleted without --prune. What was edited in the dashboard since the last sync is replaced when you say so in the terminal, or with --yes; elsewhere the command refuses and changes nothing. Secrets that the server makes are written to .secrets.json of the service directory. With --live the files are carried into production: an owner approves exactly the plan in the browser, once, within 10 minutes, while the command waits; a change of the files or of production meanwhile voids it, and the secrets made stand under production in the same file. ${LIVE_EXIT_CODES}`,
+  summary: "deploy the definition files to a server",
+  details: `The command deploys the definition files and the catalog to development, or with --live to production. It shows the plan first, then applies exactly this plan in one transaction. If a file or the environment changed meanwhile, it applies nothing.\nIt deploys only definitions, never data or secrets, and deletes nothing without --prune. Dashboard edits since the last sync are replaced if you confirm, or with --yes. Without a terminal the command refuses them. New secrets of the server are written to .secrets.json of the service directory.\nWith --live, an owner must approve exactly the plan in the browser within 10 minutes, while the command waits. A change of the files or of production meanwhile voids the approval.\n${LIVE_EXIT_CODES}`,
   options: [
-    { name: "live", help: "carry them into production instead, when an owner approved it in the browser" },
+    { name: "live", help: "deploy to production, after an owner approves in the browser" },
     DRY_RUN,
     REPLACE,
     {
       name: "prune",
-      help: "delete relays that a sync brought, that nobody edited since, and whose file is gone; not with --live",
+      help: "delete synced relays whose file is gone, unless they were edited; not with --live",
     },
-    { ...OPEN, help: "with --live: open the approval's page in the browser" },
+    { ...OPEN, help: "open the page of the approval in the browser, with --live" },
     JSON_OUTPUT,
     ...TARGET,
     SERVICE_DIR,
@@ -55,7 +55,7 @@ export const sync: Command = {
     const isLive = input.on("live");
     if (isLive && input.on("prune"))
       throw new UsageError(
-        "--prune is for development alone: nothing is deleted in production from files; delete a relay there in its dashboard.",
+        "--prune works only for development: delete a relay of production in its dashboard.",
       );
     // An approval protects production better than the name of a profile.
     const remote = await requireServer(input, world, { writes: !isLive && !input.on("dry-run") });
@@ -77,7 +77,7 @@ export const sync: Command = {
       .catch((error: unknown) => {
         if (error instanceof CommandFailure)
           world.tell(
-            "Whether the plan was carried out is not known: relay sync --dry-run shows what is left; secrets that were made can be rotated in the dashboard.",
+            "It is unknown if the plan was applied: relay sync --dry-run shows what is left. Rotate new secrets in the dashboard.",
           );
         throw error;
       });
@@ -124,7 +124,7 @@ async function readFiles(serviceDir: string, remote: Remote, input: Input, world
   if (all.length === 0 || (input.on("prune") && !existsSync(relaysFolder(serviceDir)))) {
     throw new CommandFailure(
       "not_found",
-      `There is nothing to sync in ${serviceDir}: name the folder that holds relays/ with --service-dir, or make it first.`,
+      `There is nothing to sync in ${serviceDir}: name the folder that contains relays/ with --service-dir, or create it with relay init.`,
     );
   }
   const checked = await checkFiles(all, { nowMs: world.clock.now(), baseUrl: remote.url });
@@ -133,13 +133,9 @@ async function readFiles(serviceDir: string, remote: Remote, input: Input, world
     world.tell(`${plain(path)}${place === null ? "" : `:${place.line}:${place.column}`}  ${plain(message)}`);
   }
   if (problems.length > 0) {
-    throw new Refusal(
-      "invalid_definition",
-      "The files have problems, so nothing was sent: mend them first.",
-      {
-        problems: problems.map(({ field, message }) => ({ field, message })),
-      },
-    );
+    throw new Refusal("invalid_definition", "The files have problems, so nothing was sent: fix them first.", {
+      problems: problems.map(({ field, message }) => ({ field, message })),
+    });
   }
   return await readSent(serviceDir);
 }
@@ -148,7 +144,10 @@ async function readSent(serviceDir: string): Promise<Sent> {
   const read = async (path: string): Promise<Json> => {
     const file = await readJsonFile(path);
     if (file.ok) return file.value;
-    throw new CommandFailure("version_conflict", `${path} changed while it was read: run the command again.`);
+    throw new CommandFailure(
+      "version_conflict",
+      `${path} changed while the command read it: run the command again.`,
+    );
   };
   const relays: Json[] = [];
   for (const path of await listDefinitionFiles(serviceDir)) relays.push(await read(path));
@@ -161,7 +160,7 @@ async function requireSameFiles(sent: Sent, serviceDir: string): Promise<void> {
   if (writeJson(await readSent(serviceDir)) === writeJson(sent)) return;
   throw new CommandFailure(
     "version_conflict",
-    "The files changed since the plan was shown, and nothing was applied: run relay sync again.",
+    "The files changed after the plan was shown, so nothing was applied: run relay sync again.",
   );
 }
 

@@ -13,26 +13,26 @@ import { count } from "./plan-lines.ts";
 
 export const validate: Command = {
   words: ["validate"],
-  summary: "every problem and warning of the files",
+  summary: "check the definition files",
   details:
-    "Of the definition files and the catalog. The files are judged as one whole, without a data directory: each definition against the catalog and the other definitions beside it. A problem is refused by a save; a warning is taken as it is and probably not meant.",
+    "The command checks the definition files and the catalog together, without a data directory. A save refuses a file with a problem. A save accepts a warning, but the text is probably not what you want.",
   arguments: [
     {
       name: "files",
-      help: "files to check; all of the service directory's when absent",
+      help: "the files to check; by default all files of the service directory",
       many: true,
       optional: true,
       of: "file",
     },
   ],
   options: [
-    { name: "strict", help: "exit with 1 on warnings too" },
+    { name: "strict", help: "also exit with 1 for warnings" },
     JSON_OUTPUT,
     SERVICE_DIR,
     {
       ...BASE_URL,
       otherwise: `http://localhost:${DEFAULT_PORT}`,
-      help: "the service's own origin, which no relay may call",
+      help: "the service's own origin, which no relay can call",
     },
   ],
   examples: ["relay validate", "relay validate --strict", "relay validate service/relays/checkout.json"],
@@ -69,7 +69,7 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   if (files.length > 0) return files;
   throw new CommandFailure(
     "not_found",
-    `There is nothing to check in ${serviceDir}: relay init writes an example there, or name the folder with --service-dir.`,
+    `There is nothing to check in ${serviceDir}: write an example with relay init, or name the folder with --service-dir.`,
   );
 }
 
