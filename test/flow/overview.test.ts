@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { clearProblem, raiseProblem } from "../../src/platform/audit/problem.ts";
+import { findSender } from "../../src/rules/senders/registry.ts";
+import { startDefinition } from "../../src/rules/senders/sender-start.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { CALL, editRelay, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -218,6 +220,7 @@ const ROWS: readonly Row[] = [
     name: "a relay that rejects every request, since the first rejection and not as silent too",
     async stage() {
       await saveRelay(running, define([WRITE]));
+      await sendEvent(running, "verified");
       for (let call = 0; call < 5; call++) {
         await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
         await running.clock.advance(5 * 60_000);
@@ -226,6 +229,28 @@ const ROWS: readonly Row[] = [
       await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, code: "relay_silent", message: "It is silent." }));
     },
     needs: [{ code: "relay_refusing", since: "2026-01-15T12:00:00.000Z" }],
+  },
+  {
+    name: "a relay that never verified a request, since the first rejection",
+    async stage() {
+      await saveRelay(running, define([WRITE]));
+      await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
+      await running.clock.advance(2_000);
+    },
+    needs: [{ code: "never_verified", since: "2026-01-15T12:00:00.000Z" }],
+  },
+  {
+    name: "a relay whose sender's secret is not stored, once",
+    async stage() {
+      const sender = findSender("stripe");
+      if (sender === null) throw new Error("There is no sender stripe.");
+      const saved = await running.api("POST", "/relays", { definition: startDefinition(sender, "orders") });
+      expect(saved).toMatchObject({ status: 201, body: { relay: { secret: { kind: "none" } } } });
+      expect(saved.body).not.toHaveProperty("receiverSecret");
+      await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
+      await running.clock.advance(2_000);
+    },
+    needs: [{ code: "secret_missing", message: expect.stringContaining("Find it at Stripe: ") }],
   },
   {
     name: "a silent relay, since its last event",

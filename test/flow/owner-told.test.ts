@@ -110,9 +110,21 @@ describe("an environment on hold", () => {
   });
 });
 
-describe("a relay that rejects every request", () => {
+describe("a relay that never verified a request", () => {
   test("is a problem with one alert, and the first verified request ends both with a notice", async () => {
     await using running = await start();
+    await refuseForLong(running);
+    expect(await told(running)).toEqual({ alerts: ["never_verified"], problems: ["never_verified"] });
+    expect(await send(running)).toBe(200);
+    await running.clock.advance(MINUTE_MS);
+    expect(await told(running)).toEqual({ alerts: ["never_verified", "relay_recovered"], problems: [] });
+  });
+});
+
+describe("a relay that rejects every request after a verified one", () => {
+  test("is a problem with one alert, and the next verified request ends both with a notice", async () => {
+    await using running = await start();
+    expect(await send(running)).toBe(200);
     await refuseForLong(running);
     expect(await told(running)).toEqual({ alerts: ["relay_refusing"], problems: ["relay_refusing"] });
     expect(await send(running)).toBe(200);
@@ -123,6 +135,7 @@ describe("a relay that rejects every request", () => {
   test("with its alert switched off is only a problem, and its end sends no notice", async () => {
     await using running = await start();
     await set(running, { alerts: { relay_refusing: false } });
+    expect(await send(running)).toBe(200);
     await refuseForLong(running);
     expect(await told(running)).toEqual({ alerts: [], problems: ["relay_refusing"] });
     expect(await send(running)).toBe(200);

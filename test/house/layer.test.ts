@@ -13,7 +13,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["people", "records"],
     ["selling", "portal"],
   ],
-  rules: [["verify"], ["trigger", "action"], ["relay", "senders"], ["settings"]],
+  rules: [["verify"], ["trigger", "action"], ["senders"], ["relay"], ["settings"]],
   operator: [["sync", "backup", "doctor"]],
   engine: [
     ["event", "health", "metrics"],

@@ -92,7 +92,32 @@ async function outcome(): Promise<{ stands: string[]; told: string[] }> {
   return { stands: stands.map(({ code }) => code), told: told.map(({ code, count, message }) => `${code} ${count}: ${message}`) };
 }
 
+/** Records a verified request on one node, so that the relay counts as verified on all of them. */
+async function verifyOnce(): Promise<void> {
+  nodes[0]?.health.recordVerified(await findRelay(), fresh.clock.now());
+  await outcome();
+  await fresh.clock.advance(HOUR_MS);
+}
+
+describe("a relay that never verified a request", () => {
+  test("is one problem, and a success on another node resolves it", async () => {
+    await inTurn(MINUTE_MS, 6, (node) => send(node, "wrong"));
+    expect(await outcome()).toEqual({ stands: ["never_verified"], told: [expect.stringContaining("never_verified 1: ")] });
+    await send(1);
+    expect((await outcome()).stands).toEqual([]);
+  });
+
+  test("is no problem on a node that did not see the verified request", async () => {
+    await send(0);
+    await fresh.clock.advance(1_500);
+    await send(1, "wrong");
+    expect(await outcome()).toEqual({ stands: [], told: [] });
+  });
+});
+
 describe("a series counts across all nodes", () => {
+  beforeEach(verifyOnce);
+
   const RUNS: [what: string, code: string, count: number, happens: () => Promise<void>, good: (node: number) => Promise<void>][] = [
     ["rejected requests", "relay_refusing", 6, () => inTurn(4 * MINUTE_MS, 6, (node) => send(node, "wrong")), (node) => send(node)],
     ["ignored requests", "relay_ignoring", 3, () => inTurn(13 * HOUR_MS, 3, (node) => send(node, "other")), (node) => send(node)],

@@ -5,6 +5,8 @@ import { processorSecretContext, receiverSecretContext, signingSecretContext } f
 import { updateAllRuleProblems } from "../../src/rules/relay/relay-problem.ts";
 import { listRelays } from "../../src/rules/relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rekeyFingerprints, rotateSigningSecret, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
+import { findSender } from "../../src/rules/senders/registry.ts";
+import { startDefinition } from "../../src/rules/senders/sender-start.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { CALL, ECDSA, ED25519, GRANT, HMAC, HOOKS, makeRelayKit, PROCESSOR, receiver, schedule, sealer, TOKEN } from "../kit/relay-kit.ts";
 
@@ -211,11 +213,11 @@ describe("a save that changes the scheme", () => {
     ["between HMAC algorithms keeps the secret", HMAC, HMAC_512, "stays", null],
     ["from a recipe to shared_token keeps the secret", HMAC, TOKEN, "stays", null],
     ["from hooks to a recipe keeps the secret", HOOKS, HMAC, "stays", null],
-    ["from a recipe to hooks mints a secret that hooks can read", HMAC, HOOKS, "minted", "cleared"],
-    ["from a secret to a public key clears the secret", HMAC, ED25519, "none", "cleared"],
-    ["from a public key to a secret clears the key and mints a secret", ED25519, HMAC, "minted", "cleared"],
-    ["from one kind of public key to another clears the key", ED25519, ECDSA, "none", "cleared"],
-    ["from a secret to processor clears the secret", HMAC, PROCESSOR, "processor", "cleared"],
+    ["from a recipe to hooks mints a secret that hooks can read", HMAC, HOOKS, "minted", "deleted"],
+    ["from a secret to a public key clears the secret", HMAC, ED25519, "none", "deleted"],
+    ["from a public key to a secret clears the key and mints a secret", ED25519, HMAC, "minted", "deleted"],
+    ["from one kind of public key to another clears the key", ED25519, ECDSA, "none", "deleted"],
+    ["from a secret to processor clears the secret", HMAC, PROCESSOR, "processor", "deleted"],
     ["from processor to a secret mints one", PROCESSOR, HMAC, "minted", null],
     ["within one scheme keeps the key", ED25519, { ...ED25519, encoding: "base64" }, "stays", null],
   ];
@@ -231,7 +233,7 @@ describe("a save that changes the scheme", () => {
       expect(is.text).toBe(outcome === "minted" ? (saved.receiverSecret ?? "") : null);
     }
     expect(saved.receiverSecret !== undefined).toBe(outcome === "minted");
-    const told = saved.warnings.filter(({ message }) => message.includes("cleared"));
+    const told = saved.warnings.filter(({ code }) => code === "secret_replaced");
     expect(told).toHaveLength(warning === null ? 0 : 1);
     if (outcome === "minted" && after === HOOKS) expect(saved.receiverSecret).toStartWith("whsec_");
   });
@@ -241,7 +243,7 @@ describe("a save that changes the scheme", () => {
     await kit.create(receiver(name, HMAC), { secret: PASTED });
     const saved = await kit.update(name, schedule(name), 1);
     expect(await stored(name)).toEqual({ kind: "none", text: null, digest: null });
-    expect(saved.warnings).toContainEqual(expect.objectContaining({ code: "secret_replaced", message: expect.stringContaining("cleared") }));
+    expect(saved.warnings).toContainEqual(expect.objectContaining({ code: "secret_replaced", message: expect.stringContaining("deleted") }));
   });
 
   test("from the old scheme name to signature keeps the secret, even one that is now too short", async () => {
@@ -255,6 +257,42 @@ describe("a save that changes the scheme", () => {
     expect((await kit.view(name)).trigger).toBe("receiver");
     const saved = await kit.update(name, receiver(name, HMAC), 1);
     expect([(await stored(name)).text, saved.receiverSecret]).toEqual(["old-short", undefined]);
+  });
+});
+
+describe("a sender that makes its secret itself", () => {
+  const definitionOf = (sender: string, name: string): Record<string, unknown> => {
+    const known = findSender(sender);
+    if (known === null) throw new Error(`There is no sender ${sender}.`);
+    return startDefinition(known, name);
+  };
+  const stripe = (name: string): Record<string, unknown> => definitionOf("stripe", name);
+
+  test("gets no secret from the service, which would verify nothing", async () => {
+    const name = newName();
+    const created = await kit.create(stripe(name));
+    expect(created.receiverSecret).toBeUndefined();
+    expect((await stored(name)).kind).toBe("none");
+    expect(created.warnings).toContainEqual(
+      expect.objectContaining({ code: "secret_missing", message: expect.stringContaining("Find it at Stripe: ") }),
+    );
+    const saved = await kit.update(name, { ...stripe(name), actions: [CALL] }, 1);
+    expect([saved.receiverSecret, (await stored(name)).kind]).toEqual([undefined, "none"]);
+    expect((await refusalOf(() => kit.rotate(name, null))).code).toBe("provider_secret_required");
+    await kit.rotate(name, PASTED_HOOKS);
+    expect((await stored(name)).kind).toBe("pasted");
+  });
+
+  test("gets one in local development, where the service signs the examples itself", async () => {
+    const name = newName();
+    const created = await kit.create(stripe(name), {}, "local");
+    expect(created.receiverSecret).toStartWith("rcv_");
+  });
+
+  test("that takes a short secret gets one of its length", async () => {
+    const name = newName();
+    const { receiverSecret = "" } = await kit.create(definitionOf("lemon-squeezy", name));
+    expect(receiverSecret).toMatch(/^rcv_[\w-]{36}$/);
   });
 });
 

@@ -12,9 +12,11 @@ import { learnRhythm } from "../../src/engine/health/silence-check.ts";
 import type { ReceiverAnswer } from "../../src/engine/receiver/ingest.ts";
 import { saveSettings } from "../../src/platform/account/environment.ts";
 import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
+import { clearProblem } from "../../src/platform/audit/problem.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { requireRelay } from "../../src/rules/relay/relay.ts";
 import { deleteRelay } from "../../src/rules/relay/relay-save.ts";
+import { findSender } from "../../src/rules/senders/registry.ts";
 import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
@@ -286,6 +288,82 @@ test("a rhythm is the relay's longest gap of two weeks, whatever is in between",
   });
 });
 
+describe("a relay that never verified a request", () => {
+  const reject = () => send("orders", "aWrongSecret");
+
+  test("is a problem from the first rejected request on, with one alert and its cause, until the first that verifies", async () => {
+    await makeRelay();
+    expect(await reject()).toBe("bad_signature");
+    await fresh.clock.advance(1_500);
+    expect(await alerts()).toEqual(["never_verified relay:orders 1"]);
+    expect(await message("never_verified")).toStartWith(
+      "orders has not verified a request yet and rejects what arrives. The last request was rejected because the signature does not match",
+    );
+    for (let sent = 0; sent < 20; sent++) {
+      await fresh.clock.advance(4 * MINUTE_MS);
+      await reject();
+    }
+    await fresh.clock.advance(1_500);
+    expect(await problems()).toEqual(["never_verified"]);
+    expect(await alerts()).toHaveLength(1);
+    await send();
+    await receiving.stop();
+    expect(await problems()).toEqual([]);
+    expect(await alerts()).toEqual(["never_verified relay:orders 1", "relay_recovered relay:orders 1"]);
+  });
+
+  test("survives a restart, and an owner who resolves it is alerted again only by relay_refusing", async () => {
+    await makeRelay();
+    await reject();
+    await receiving.stop();
+    await startReceiver();
+    await reject();
+    await fresh.clock.advance(1_500);
+    expect(await alerts()).toHaveLength(1);
+    const { id: environmentId } = await fresh.environment("development");
+    await fresh.store.write("app", (tx) =>
+      clearProblem(tx, { environmentId, code: "never_verified", target: "relay:orders", nowMs: fresh.clock.now() }),
+    );
+    await fresh.clock.advance(6 * MINUTE_MS);
+    await reject();
+    await fresh.clock.advance(1_500);
+    expect(await problems()).toEqual([]);
+    for (let sent = 0; sent < 5; sent++) {
+      await fresh.clock.advance(4 * MINUTE_MS);
+      await reject();
+    }
+    await fresh.clock.advance(1_500);
+    expect(await problems()).toEqual(["relay_refusing"]);
+  });
+});
+
+describe("a relay whose secret is missing", () => {
+  const STRIPE = {
+    ...receiver("orders"),
+    trigger: { kind: "receiver", verify: findSender("stripe")?.verify, map: { event_id: "id", event_type: "type" } },
+  };
+  const listProblemsOf = () =>
+    fresh.store.read((tx) => tx.all<{ code: string; message: string }>("SELECT code, message FROM problem WHERE cleared_at IS NULL"));
+
+  test("is a problem from the save on that names the place of the secret, an alert after a quarter of an hour, and over once it is stored", async () => {
+    await kit.create(STRIPE);
+    relays.invalidate();
+    const [problem, ...others] = await listProblemsOf();
+    expect(others).toEqual([]);
+    expect(problem?.code).toBe("secret_missing");
+    expect(problem?.message).toContain("Find it at Stripe: Open Workbench");
+    expect(problem?.message).toContain("relay relays set-secret orders");
+    await fresh.clock.advance(14 * MINUTE_MS);
+    expect(await alerts()).toEqual([]);
+    await fresh.clock.advance(6 * MINUTE_MS);
+    expect(await alerts()).toEqual(["secret_missing relay:orders 1"]);
+    await fresh.clock.advance(HOUR_MS);
+    expect(await alerts()).toHaveLength(1);
+    await kit.rotate("orders", "whsec_theSecret0of1thirtyCharacters");
+    expect(await listProblemsOf()).toEqual([]);
+  });
+});
+
 describe("a relay rejects every request", () => {
   const refuse = async (times: number, everyMs: number): Promise<void> => {
     for (let sent = 0; sent < times; sent++) {
@@ -294,15 +372,23 @@ describe("a relay rejects every request", () => {
     }
   };
 
-  test("when five requests over fifteen minutes were all unverified, with one alert and its cause, until the first that verifies", async () => {
+  /** Makes a relay that verified a request long ago. */
+  const makeVerified = async (): Promise<void> => {
     await makeRelay();
+    const [relay] = (await relays.current()).relays;
+    if (relay === undefined) throw new Error("There is no relay.");
+    receiving.health.recordVerified(relay, fresh.clock.now());
+  };
+
+  test("when five requests over fifteen minutes were all unverified, with one alert and its cause, until the first that verifies", async () => {
+    await makeVerified();
     await refuse(5, 4 * MINUTE_MS);
     await refuse(20, MINUTE_MS);
     await fresh.clock.advance(0);
     expect(await alerts()).toEqual(["relay_refusing relay:orders 1"]);
     expect(await problems()).toEqual(["relay_refusing"]);
     expect(await message("relay_refusing")).toMatch(
-      /^orders has rejected every request since 2026-01-15T12:00:00\.000Z, 5 by 2026-01-15T12:16:00\.000Z \(one of them because the signature does not match; .+; no call has verified here yet\)\.$/,
+      /^orders has rejected every request since 2026-01-15T12:00:00\.000Z, 5 by 2026-01-15T12:16:00\.000Z \(one of them because the signature does not match; .+\)\.$/,
     );
     expect(await send()).toMatchObject({ received: true });
     await receiving.stop();
@@ -335,14 +421,14 @@ describe("a relay rejects every request", () => {
     ["requests more than a day apart do not count together", () => refuse(10, 25 * HOUR_MS)],
   ];
   test.each(NOT_YET)("%s", async (_rule, calls) => {
-    await makeRelay();
+    await makeVerified();
     await calls();
     await receiving.stop();
     expect(await alerts()).toEqual([]);
   });
 
   test("and is still known after a restart: there is no second alert, and it recovers", async () => {
-    await makeRelay();
+    await makeVerified();
     await refuse(5, 4 * MINUTE_MS);
     await receiving.stop();
     await startReceiver();
@@ -386,7 +472,7 @@ describe("a relay rejects every request", () => {
     ["with recovered switched off, only the problem is an alert", { relay_recovered: false }, ["relay_refusing relay:orders 1"]],
   ];
   test.each(SWITCHES)("%s, and the problem is shown either way", async (_rule, switches, told) => {
-    await makeRelay();
+    await makeVerified();
     const { environment } = await kit.context();
     await fresh.store.write("app", (tx) => saveSettings(tx, environment, { alerts: switches }, environment.version));
     await refuse(5, 4 * MINUTE_MS);

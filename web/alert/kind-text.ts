@@ -2,6 +2,8 @@
 const KIND_WORDS: Readonly<Record<string, string>> = {
   relay_failed: "Events died",
   relay_refusing: "Refuses every call",
+  never_verified: "No request has verified",
+  secret_missing: "Secret missing",
   relay_silent: "Silent",
   relay_ignoring: "Ignores every call",
   relay_nobody: "Finds nobody",

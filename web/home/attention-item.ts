@@ -17,6 +17,9 @@ import { Ago, Moment } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 
+/** Codes of a receiver that rejects requests because of its secret or its recipe. */
+const REJECTING: readonly string[] = ["relay_refusing", "never_verified", "secret_missing"];
+
 interface Props {
   place: Place;
   need: AttentionItem;
@@ -102,8 +105,8 @@ function WaysOut({ place, need, onReplay }: Props): View {
     }
     ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Look at it</a>`}
     ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
-    ${code === "relay_refusing" && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
-    ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
+    ${REJECTING.includes(code) && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
+    ${REJECTING.includes(code) && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
     ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}

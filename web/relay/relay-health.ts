@@ -51,6 +51,8 @@ function isTrouble({ state }: HealthView): boolean {
 /** Codes whose message already says what to do. */
 const SAYS_ITSELF: readonly (string | null)[] = [
   "relay_refusing",
+  "never_verified",
+  "secret_missing",
   "relay_ignoring",
   "relay_nobody",
   "relay_failing",

@@ -25,6 +25,20 @@ export const PROBLEMS = {
     todo: "Read the causes (`relay requests list`). Store the sender's current secret (`relay relays set-secret`) or correct the recipe.",
     next: "The alert resolves when the next request verifies.",
   },
+  never_verified: {
+    kinds: BOTH,
+    what: "The receiver rejected a request, and no request has verified yet.",
+    why: "In most cases the stored secret is not the sender's, or the recipe does not match how it signs.",
+    todo: "Read the cause (`relay requests list`). Store the sender's secret (`relay relays set-secret`) or correct the recipe.",
+    next: "The alert resolves when the first request verifies.",
+  },
+  secret_missing: {
+    kinds: BOTH,
+    what: "The receiver stores no secret or public key, so it rejects every request.",
+    why: "The sender makes the secret itself, so Relay cannot generate it.",
+    todo: "Copy the secret at the sender and store it (`relay relays set-secret`).",
+    next: "The alert resolves when the secret is stored.",
+  },
   relay_silent: {
     kinds: BOTH,
     what: "The receiver has received no event for much longer than ever before.",

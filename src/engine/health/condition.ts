@@ -12,12 +12,13 @@ export const RECEIVER_CODES = [
   "relay_ignoring",
   "relay_capped",
   "relay_uncalled",
+  "never_verified",
 ] as const;
 export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
 export type HealthCode = (typeof CODES)[number];
 
 /** Codes that count a streak: the same failure again and again, without a success between. */
-export type StreakCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
+export type StreakCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled" | "never_verified">;
 
 export interface Streak {
   since: number;
@@ -38,6 +39,8 @@ export interface StoredHealth {
   usual: number;
   /** True if the owner was notified that no request ever arrived. */
   uncalledTold: boolean;
+  /** True if the owner was notified that no request verified. An owner who resolves it is notified again only by `relay_refusing`. */
+  neverVerifiedAlerted?: boolean;
   runs: Partial<Record<StreakCode, Streak>>;
   /** The times when requests last verified with each of two secrets, as all nodes saw it. Stored only where several nodes share the row. */
   use?: SecretUse;

@@ -21,7 +21,14 @@ import {
   type Streak,
   type StreakCode,
 } from "./condition.ts";
-import { CAPPED_OVER_MS, HealthProblems, PERMANENT_FAILURES, REFUSED, writeChange } from "./problem.ts";
+import {
+  CAPPED_OVER_MS,
+  formatNeverVerified,
+  HealthProblems,
+  PERMANENT_FAILURES,
+  REFUSED,
+  writeChange,
+} from "./problem.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** Writes the given rows together with other pending changes. Resolves once they are durable. */
@@ -99,6 +106,7 @@ export class Health {
     }
     this.#clearProblem(relay, "relay_refusing");
     this.#clearProblem(relay, "relay_uncalled");
+    this.#clearProblem(relay, "never_verified");
   }
 
   /** Records a stored event. */
@@ -111,6 +119,7 @@ export class Health {
     this.#clearProblem(relay, "relay_uncalled");
     const known = this.healthOf(relay.id);
     known.refusedAt = this.deps.clock.now();
+    if (known.acceptedAt === null) this.recordNeverVerified(relay, cause);
     this.#endStale(known, "relay_refusing", MAX_PAUSE_MS);
     this.#extendStreak(relay, "relay_refusing", cause);
     this.markChanged(known, true);
@@ -121,6 +130,19 @@ export class Health {
     const known = this.healthOf(relay.id);
     if (known.stored.runs.relay_refusing === undefined || (known.found?.solved === true && !solved)) return;
     known.found = { cause, solved };
+    if (known.acceptedAt === null) this.recordNeverVerified(relay, cause);
+  }
+
+  /** Raises the problem with the first rejected request of a relay that never verified one, and updates its cause with later ones. */
+  protected recordNeverVerified(relay: LiveRelay, cause: string): void {
+    const { stored } = this.#currentHealth(relay);
+    const message = formatNeverVerified(relay, cause);
+    if (stored.neverVerifiedAlerted === true) {
+      this.problems.update(relay, "never_verified", message);
+      return;
+    }
+    stored.neverVerifiedAlerted = true;
+    this.problems.raise(relay, "never_verified", message);
   }
 
   /** Records a verified request that matches `when`. */
@@ -335,7 +357,8 @@ export function emptyHealth(version: number, before?: StoredHealth): StoredHealt
   };
   if (before === undefined) return stored;
   for (const code of REFUSED) if (before.runs[code] !== undefined) stored.runs[code] = before.runs[code];
-  return { ...stored, uncalledTold: before.uncalledTold };
+  const { uncalledTold, neverVerifiedAlerted = false } = before;
+  return { ...stored, uncalledTold, neverVerifiedAlerted };
 }
 
 export function readHealth(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {

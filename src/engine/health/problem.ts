@@ -13,6 +13,7 @@ import {
 } from "../../platform/audit/problem.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
+import { findSecretSource } from "../../rules/senders/sender-secret.ts";
 import type { Store, Writer } from "../../store/port.ts";
 import {
   CODES,
@@ -59,6 +60,8 @@ export const PERMANENT_FAILURES: ReadonlySet<string> = new Set(["ref_unresolved"
 
 /** Streaks of rejected requests. They belong to no version of the definition, and the passage of time does not make them worse. */
 export const REFUSED: ReadonlySet<StreakCode> = new Set(["relay_refusing", "relay_capped"]);
+
+const UPDATE_EVERY_MS = 10_000;
 
 /** Reports whether a streak of this duration is a problem. */
 function isProblem(
@@ -112,6 +115,14 @@ function formatStreak(
   return `Every attempt of an event of ${name} has failed ${from}.${last}`;
 }
 
+/** Formats the message about a relay that never verified a request, with the place of the secret at a known sender. */
+export function formatNeverVerified({ name, definition: { trigger } }: LiveRelay, cause: string): string {
+  const source = trigger.kind === "receiver" ? findSecretSource(trigger) : null;
+  const where = source === null ? "" : ` Find the secret at ${source.title}: ${source.secret.where}`;
+  const because = cause.endsWith("?") ? cause : `${cause}.`;
+  return `${name} has not verified a request yet and rejects what arrives. The last request was rejected because ${because}${where} Compare the secret and the recipe, and see the requests with relay requests list --relay ${name}.`;
+}
+
 /** The time after the last rejected event at which a cap is over. */
 export const CAPPED_OVER_MS = HOUR_MS;
 
@@ -122,12 +133,15 @@ const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
   relay_ignoring: (name) => `${name} acts on calls again: one passed its when.`,
   relay_capped: (name) => `${name} refused no event over the cap for an hour.`,
   relay_uncalled: (name) => `${name} was called for the first time.`,
+  never_verified: (name) => `${name} verified its first request.`,
   relay_nobody: (name) => `${name} acts again: an event found its person.`,
   relay_failing: (name) => `${name} acts again: every action of an event succeeded.`,
 };
 
 interface HealthProblem extends ProblemKey {
   code: HealthCode;
+  /** The monotonic time when this process updated the message. */
+  updatedMs?: number;
 }
 
 /** A problem that was raised or cleared. A null message sends no alert. `alerted`: another alert reported it already. */
@@ -168,6 +182,8 @@ export class HealthProblems {
     const run = known.stored.runs[code];
     const seen = known.seen[code];
     if (run === undefined || seen === undefined || this.isStanding(relay, code)) return;
+    // never_verified already reports these rejected requests.
+    if (code === "relay_refusing" && this.isStanding(relay, "never_verified")) return;
     const ranMs = this.#deps.clock.monotonicMs() - Math.max(seen.sinceMs, startedMs);
     const lastedMs = Math.max(seen.atMs - seen.sinceMs, REFUSED.has(code) ? 0 : ranMs);
     if (isProblem(code, known.stored, lastedMs)) this.raiseStreak(relay, code, known, run.told === true);
@@ -192,6 +208,16 @@ export class HealthProblems {
     if (this.standing.has(key)) return;
     this.standing.set(key, problem);
     this.#change({ problem, raised: true, alerted, message });
+  }
+
+  /** Updates the message of an open problem, at most once in `UPDATE_EVERY_MS`, because strangers can cause it. Sends no alert. */
+  update(relay: LiveRelay, code: HealthCode, message: string): void {
+    const problem = problemOf(relay, code);
+    const open = this.standing.get(keyOf(problem));
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (open === undefined || nowMs - (open.updatedMs ?? Number.NEGATIVE_INFINITY) < UPDATE_EVERY_MS) return;
+    open.updatedMs = nowMs;
+    this.#change({ problem, raised: true, alerted: true, message });
   }
 
   /** Clears the problem where it is open. */

@@ -32,6 +32,8 @@ interface NodeState {
   ends: Ends;
   /** Streaks that grew here, to be evaluated after the merge. */
   grown: Map<StreakCode, LiveRelay>;
+  /** The last rejected request while this node knows no verified one. Another node may know one, so the merge decides. */
+  unverified: { relay: LiveRelay; cause: string } | null;
   use: SecretUse | null;
 }
 
@@ -72,12 +74,22 @@ export class SharedHealth extends Health {
 
   protected override track(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {
     const known = super.track(relayId, row);
-    this.#states.set(known, { base: copyHealth(known), ends: {}, grown: new Map(), use: null });
+    this.#states.set(known, {
+      base: copyHealth(known),
+      ends: {},
+      grown: new Map(),
+      unverified: null,
+      use: null,
+    });
     return known;
   }
 
   protected override handleGrowth(known: RelayHealth, relay: LiveRelay, code: StreakCode): void {
     this.#stateOf(known).grown.set(code, relay);
+  }
+
+  protected override recordNeverVerified(relay: LiveRelay, cause: string): void {
+    this.#stateOf(this.healthOf(relay.id)).unverified = { relay, cause };
   }
 
   protected override endStreak(relay: LiveRelay, code: StreakCode): void {
@@ -148,6 +160,10 @@ export class SharedHealth extends Health {
     if (joined.stored.runs.relay_refusing === undefined) known.found = null;
     Object.assign(known, joined, { storedAcceptedAt: row.acceptedAt });
     part.base = copyHealth(row);
+    const { unverified } = part;
+    part.unverified = null;
+    if (unverified !== null && row.acceptedAt === null)
+      super.recordNeverVerified(unverified.relay, unverified.cause);
     const grown = [...part.grown];
     part.grown.clear();
     for (const [code, relay] of grown) this.evaluate(relay, code);
@@ -209,6 +225,7 @@ function mergeHealth({ base, mine, ends }: NodeChanges, theirs: HealthRow): Heal
     found: own.found || there.found,
     usual: Math.max(own.usual, there.usual),
     uncalledTold: own.uncalledTold || there.uncalledTold,
+    neverVerifiedAlerted: own.neverVerifiedAlerted === true || there.neverVerifiedAlerted === true,
     runs: {},
     ...(use === undefined ? {} : { use }),
   };

@@ -122,7 +122,7 @@ async function findBegin(
 ): Promise<number | null> {
   if (relay === null) return null;
   if (code === "relay_silent") return findLastEventAt(tx, environmentId, relay);
-  const sql = `SELECT CASE $code WHEN 'relay_refusing' THEN refused_since ELSE CAST(streaks ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
+  const sql = `SELECT CASE WHEN $code IN ('relay_refusing', 'never_verified') THEN refused_since ELSE CAST(streaks ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
     FROM relay WHERE environment_id = $environmentId AND name = $relay`;
   return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
 }
@@ -148,6 +148,10 @@ function isExplained({ dead, problems }: Sources, { code, target }: Subject): bo
       return dead.some(({ relay }) => relayTarget(relay) === target);
     case "relay_silent":
       return hasProblem(problems, "relay_refusing", target);
+    case "relay_refusing":
+    case "relay_uncalled":
+    case "never_verified":
+      return hasProblem(problems, "secret_missing", target);
     case "sale_nobody":
       return hasProblem(problems, "relay_nobody", target);
     default:

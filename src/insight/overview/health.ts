@@ -55,6 +55,8 @@ export type ListedRelayView = Static<typeof listedRelay>;
 
 const STATE_OF: Readonly<Record<string, HealthState>> = {
   relay_refusing: "refusing",
+  never_verified: "refusing",
+  secret_missing: "refusing",
   relay_unsigned_event: "refusing",
   relay_key_as_secret: "refusing",
   relay_failed: "failing",

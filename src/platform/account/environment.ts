@@ -7,6 +7,11 @@ import { Refusal } from "../../base/refusal.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { bytes, defineTable, given, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
 
+/** Reports whether the environment is the one of local development. */
+export function isLocalEnvironment({ name }: { name: string }): boolean {
+  return name === "local";
+}
+
 export const ENVIRONMENT_NAMES = ["development", "production", "local"] as const;
 export type EnvironmentName = (typeof ENVIRONMENT_NAMES)[number];
 

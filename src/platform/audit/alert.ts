@@ -26,6 +26,8 @@ export const ALERT_CODES = [
   "relay_failing",
   "relay_capped",
   "relay_uncalled",
+  "never_verified",
+  "secret_missing",
   "relay_recovered",
   "events_expiring",
   "events_dropped",

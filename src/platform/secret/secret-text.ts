@@ -11,11 +11,18 @@ import { readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;
 
-/** Generates a receiver secret: `whsec_` and base64 for `hooks` (Standard Webhooks), hex for `adyen`, otherwise `rcv_`. */
-export function mintReceiverSecret(schemeName: string): string {
+const RECEIVER_PREFIX = "rcv_";
+
+/**
+ * Generates a receiver secret: `whsec_` and base64 for `hooks` (Standard Webhooks), hex for `adyen`, otherwise `rcv_`. `maxChars` is the longest that
+ * the sender takes; only `rcv_` secrets can be shorter.
+ */
+export function mintReceiverSecret(schemeName: string, maxChars = Number.POSITIVE_INFINITY): string {
   const bytes = randomBytes(SECRET_BYTES);
   if (schemeName === "adyen") return bytes.toString("hex");
-  return schemeName === "hooks" ? `whsec_${bytes.toString("base64")}` : `rcv_${bytes.toString("base64url")}`;
+  return schemeName === "hooks"
+    ? `whsec_${bytes.toString("base64")}`
+    : `${RECEIVER_PREFIX}${bytes.toString("base64url")}`.slice(0, maxChars);
 }
 
 /** Generates a signing secret for `call_url` notices. */

@@ -13,7 +13,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import { listTemplateUses } from "../../platform/template/template.ts";
 import type { CollectionDefinition } from "../../shop/records/collection-definition.ts";
 import { checkFieldValue } from "../../shop/records/record-data.ts";
-import type { Writer } from "../../store/port.ts";
+import type { Reader, Writer } from "../../store/port.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -26,7 +26,7 @@ import {
   MAX_NAMED,
   makeCatalogLookup,
 } from "./relay-reference.ts";
-import { openReceiverSecret } from "./relay-secret.ts";
+import { describeMissingSecret, findProcessorDigest, openReceiverSecret } from "./relay-secret.ts";
 import { listOverlapWarnings, sellsOnCall } from "./selling-overlap.ts";
 import { arrivesUnsigned, rejectsUnsigned } from "./unsigned-rule.ts";
 
@@ -230,22 +230,24 @@ export function startsOnCreated({ trigger }: Definition, collection: string): bo
   );
 }
 
-const RULE_CODES = ["relay_unsigned_event", "relay_key_as_secret"] as const;
+const RULE_CODES = ["relay_unsigned_event", "relay_key_as_secret", "secret_missing"] as const;
 
 interface RelayProblem {
   code: (typeof RULE_CODES)[number];
   message: string;
 }
 
-/**
- * Lists the rules that a relay breaks with this definition and stored secret. `secretText` is the unsealed text; without it (null), a key
- * stored as a pasted secret is not found.
- */
-export function listRelayProblems(
-  definition: Definition,
-  secretKind: SecretKind,
-  secretText: string | null,
-): RelayProblem[] {
+/** The stored secret of a relay. */
+interface StoredSecret {
+  kind: SecretKind;
+  /** The unsealed text; without it (null), a key stored as a pasted secret is not found. */
+  text: string | null;
+  /** True if the environment has a processor secret. */
+  hasProcessorSecret: boolean;
+}
+
+/** Lists the rules that a relay breaks with this definition and stored secret. */
+export function listRelayProblems(definition: Definition, secret: StoredSecret): RelayProblem[] {
   const problems: RelayProblem[] = [];
   if (arrivesUnsigned(definition.trigger) && rejectsUnsigned(definition)) {
     problems.push({
@@ -254,13 +256,15 @@ export function listRelayProblems(
         "The sender does not sign the event, and the relay acts on people, so every event is refused. Remove those actions and person_email from the map, or set trigger.trustUnsignedEvents to accept the risk.",
     });
   }
-  if (holdsKeyAsSecret(definition, secretKind, secretText)) {
+  if (holdsKeyAsSecret(definition, secret)) {
     problems.push({
       code: "relay_key_as_secret",
       message:
         "The recipe checks a shared secret but a public key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
     });
   }
+  const missing = describeMissingSecret(definition, secret.kind, secret.hasProcessorSecret);
+  if (missing !== null) problems.push({ code: "secret_missing", message: missing });
   return problems;
 }
 
@@ -272,11 +276,14 @@ export async function updateRuleProblems(
   nowMs: number,
   isNew = false,
 ): Promise<readonly RelayProblem[]> {
-  return await writeRuleProblems(tx, row, findProblems(row, sealer), nowMs, isNew);
+  const secret = await readStoredSecret(tx, row, openReceiverSecret(row, sealer));
+  return await writeRuleProblems(tx, row, listRelayProblems(row.definition, secret), nowMs, isNew);
 }
 
-function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
-  return listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
+async function readStoredSecret(tx: Reader, row: RelayRow, text: string | null): Promise<StoredSecret> {
+  const { secretKind: kind, environmentId } = row;
+  const hasProcessorSecret = kind === "processor" && (await findProcessorDigest(tx, environmentId)) !== null;
+  return { kind, text, hasProcessorSecret };
 }
 
 async function writeRuleProblems(
@@ -300,29 +307,49 @@ async function writeRuleProblems(
  * opening it closes it and logs why.
  */
 export async function updateAllRuleProblems(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
-  for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {
-    const read = tryReadRelay(stored, sealer);
-    if (read !== null) await writeRuleProblems(tx, read.row, read.found, nowMs, false);
+  const relays = await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`);
+  await updateProblemsOf(tx, relays, (row) => openReceiverSecret(row, sealer), nowMs);
+}
+
+/** Updates the problems of the relays that verify with the environment's processor secret, after it changed. */
+export async function updateProcessorProblems(
+  tx: Writer,
+  environmentId: number,
+  nowMs: number,
+): Promise<void> {
+  const sql = `SELECT ${RELAY.columns} FROM relay WHERE environment_id = ?1 AND secret_kind = 'processor' ORDER BY id`;
+  // Such a relay stores no secret itself.
+  await updateProblemsOf(tx, await tx.all<object>(sql, environmentId), () => null, nowMs);
+}
+
+async function updateProblemsOf(
+  tx: Writer,
+  relays: readonly object[],
+  open: (row: RelayRow) => string | null,
+  nowMs: number,
+): Promise<void> {
+  for (const stored of relays) {
+    const row = tryRead(() => RELAY.read(stored));
+    if (row === null) continue;
+    const secret = await readStoredSecret(tx, row, open(row));
+    const found = tryRead(() => listRelayProblems(row.definition, secret));
+    if (found !== null) await writeRuleProblems(tx, row, found, nowMs, false);
   }
 }
 
-function tryReadRelay(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
+/** Returns null for a row of another version that these rules cannot read. */
+function tryRead<Value>(read: () => Value): Value | null {
   try {
-    const row = RELAY.read(stored);
-    return { row, found: findProblems(row, sealer) };
+    return read();
   } catch {
     return null;
   }
 }
 
-function holdsKeyAsSecret(
-  { trigger }: Definition,
-  secretKind: SecretKind,
-  secretText: string | null,
-): boolean {
+function holdsKeyAsSecret({ trigger }: Definition, { kind, text }: StoredSecret): boolean {
   if (trigger.kind !== "receiver") return false;
   const scheme = bindScheme(trigger.verify);
   if (scheme?.secretNeed() !== "shared") return false;
-  if (secretKind === "public_key") return true;
-  return scheme.name !== "shared_token" && secretText !== null && isKeyText(secretText);
+  if (kind === "public_key") return true;
+  return scheme.name !== "shared_token" && text !== null && isKeyText(text);
 }

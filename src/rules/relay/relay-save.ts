@@ -8,6 +8,7 @@
 import { newId } from "../../base/id.ts";
 import { writeCanonicalJson } from "../../base/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { isLocalEnvironment } from "../../platform/account/environment.ts";
 import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
@@ -107,7 +108,10 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   await requireFreeName(tx, context, definition.name);
   await requireRelayCapacity(tx, context);
   const id = newId("rly", nowMs);
-  const made = makeFirstSecret({ relayId: id, definition, sealer, nowMs }, input.secret);
+  const made = makeFirstSecret(
+    { relayId: id, isLocal: isLocalEnvironment(environment), definition, sealer, nowMs },
+    input.secret,
+  );
   await requireUnsharedSecret(tx, context, definition.name, made.columns);
   if (!callsUrl(definition) && input.signingSecret !== null) throw rejectWithoutCallUrl();
   const signing = callsUrl(definition) ? makeSigningSecret(id, input.signingSecret, sealer, nowMs) : null;

@@ -8,6 +8,7 @@
 import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
 import {
   type Environment,
+  isLocalEnvironment,
   type SealedProcessorSecret,
   setProcessorSecret,
 } from "../../platform/account/environment.ts";
@@ -20,6 +21,7 @@ import {
 } from "../../platform/secret/secret-text.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findAction } from "../action/registry.ts";
+import { findSecretSource } from "../senders/sender-secret.ts";
 import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -51,6 +53,8 @@ const PROCESSOR_SECRET: ReceiverSecret = { ...NO_SECRET, secretKind: "processor"
 
 interface SecretInput {
   relayId: string;
+  /** True in local development, where no provider sends and the service signs its own examples. */
+  isLocal: boolean;
   definition: Definition;
   sealer: Sealer;
   nowMs: number;
@@ -62,15 +66,24 @@ function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | nul
   return verify === null ? null : (bindScheme(verify)?.secretNeed() ?? null);
 }
 
+/** Finds the provider that makes the secret itself, so that a generated one would verify nothing. */
+function findIssuer({ trigger }: Pick<Definition, "trigger">): string | null {
+  if (trigger.kind !== "receiver") return null;
+  const source = findSecretSource(trigger);
+  return source?.secret.from === "sender" ? source.title : null;
+}
+
 /**
- * Makes the secret of a new relay. Generates a shared secret if there is no value; a public key must be pasted later. Throws `invalid_input` for a
- * value that does not fit or does not belong here.
+ * Makes the secret of a new relay. Generates a shared secret if there is no value and the sender takes one. A secret or a public key that the sender
+ * makes must be pasted later. Throws `invalid_input` for a value that does not fit or does not belong here.
  */
 export function makeFirstSecret(making: SecretInput, value: string | null): MadeSecret {
   if (value !== null) return makeNextSecret(making, value);
   switch (secretNeedOf(making.definition)) {
     case "shared":
-      return mintSecret(making);
+      return making.isLocal || findIssuer(making.definition) === null
+        ? mintSecret(making)
+        : { columns: NO_SECRET, minted: null };
     case "processor":
       return { columns: PROCESSOR_SECRET, minted: null };
     default:
@@ -79,8 +92,8 @@ export function makeFirstSecret(making: SecretInput, value: string | null): Made
 }
 
 /**
- * Makes the secret of a rotation. Throws `provider_secret_required` for a public-key recipe without a value. Throws `invalid_input` for a value that
- * does not fit, or a relay that stores no secret.
+ * Makes the secret of a rotation. Throws `provider_secret_required` without a value for a public-key recipe or a sender that makes the secret. Throws
+ * `invalid_input` for a value that does not fit, or a relay that stores no secret.
  */
 export function makeNextSecret(making: SecretInput, value: string | null): MadeSecret {
   const verify = verifyOf(making.definition);
@@ -98,6 +111,13 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
     );
   }
   if (value !== null) return { columns: sealPasted(making, verify, value), minted: null };
+  const issuer = findIssuer(making.definition);
+  if (need === "shared" && issuer !== null && !making.isLocal) {
+    throw new Refusal(
+      "provider_secret_required",
+      `${issuer} makes the secret itself, so a secret from here would verify nothing. Copy the secret at ${issuer} and paste it.`,
+    );
+  }
   if (need === "shared") return mintSecret(making);
   throw new Refusal(
     "provider_secret_required",
@@ -120,7 +140,8 @@ function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolea
   const need = secretNeedOf(after);
   if (need === null) return row.secretKind === "none";
   if (need === "processor") return row.secretKind === "processor";
-  if (row.secret === null) return need === "public_key" && row.secretKind === "none";
+  if (row.secret === null)
+    return row.secretKind === "none" && (need === "public_key" || findIssuer(after) !== null);
   if ((need === "public_key") !== (row.secretKind === "public_key")) return false;
   const [was, is] = [verifyOf(row.definition), verifyOf(after)];
   if (is === null) return false;
@@ -136,7 +157,9 @@ function sealPasted(making: SecretInput, verify: VerifyFields, value: string): R
 }
 
 function mintSecret(making: SecretInput): MadeSecret {
-  const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "");
+  const { trigger } = making.definition;
+  const maxChars = trigger.kind === "receiver" ? findSecretSource(trigger)?.secret.maxChars : undefined;
+  const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "", maxChars);
   return { columns: sealSecret(making, "minted", minted), minted };
 }
 
@@ -167,7 +190,8 @@ export async function adaptSecret(
   after: Definition,
 ): Promise<(MadeSecret & { warnings: Warning[] }) | null> {
   if (canKeepSecret(row, after, sealer)) return null;
-  const made = makeFirstSecret({ relayId: row.id, definition: after, sealer, nowMs }, null);
+  const isLocal = isLocalEnvironment(environment);
+  const made = makeFirstSecret({ relayId: row.id, isLocal, definition: after, sealer, nowMs }, null);
   await requireUnsharedSecret(tx, { environment, nowMs }, row.name, made.columns);
   const todo = listSecretWarnings(after, made.columns.secretKind, environment);
   return { ...made, warnings: row.secret === null ? todo : [makeReplacedWarning(made.columns, todo)] };
@@ -187,18 +211,29 @@ export function listSecretWarnings(
   kind: SecretKind,
   environment: Pick<Environment, "processorSecret">,
 ): Warning[] {
-  const warn = (message: string): Warning[] => [{ code: "secret_missing", field: "trigger.verify", message }];
-  if (kind === "none" && secretNeedOf(definition) === "public_key") {
-    return warn(
-      "The recipe checks the sender's public key and none is stored: paste it, or every request gets 401 bad_signature.",
-    );
+  const message = describeMissingSecret(definition, kind, environment.processorSecret !== null);
+  return message === null ? [] : [{ code: "secret_missing", field: "trigger.verify", message }];
+}
+
+/** Says which secret a receiver lacks, where the sender shows it and where to store it. null: the receiver can verify requests. */
+export function describeMissingSecret(
+  { name, trigger }: Definition,
+  kind: SecretKind,
+  hasProcessorSecret: boolean,
+): string | null {
+  if (trigger.kind !== "receiver") return null;
+  if (kind === "processor" && !hasProcessorSecret) {
+    return `${name} rejects every request with bad_signature, because the environment has no processor secret. Set it under Settings or with relay settings set processorSecret.`;
   }
-  if (kind === "processor" && environment.processorSecret === null) {
-    return warn(
-      "The scheme processor uses the environment's processor secret and none is stored, so every request gets 401 bad_signature: set it in the dashboard's settings or with relay settings set processorSecret.",
-    );
-  }
-  return [];
+  const need = secretNeedOf({ trigger });
+  if (kind !== "none" || (need !== "shared" && need !== "public_key")) return null;
+  const what = need === "shared" ? "secret" : "public key";
+  const source = findSecretSource(trigger);
+  const where =
+    source === null
+      ? `Copy the ${what} at the sender.`
+      : `Find it at ${source.title}: ${source.secret.where}`;
+  return `${name} rejects every request with bad_signature, because the sender's ${what} is not stored. ${where} Then paste it under Secrets on the relay's page, or store it with relay relays set-secret ${name}.`;
 }
 
 /** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
@@ -312,7 +347,8 @@ export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<stri
   return (await tx.all<{ name: string }>(sql, { nowMs })).map(({ name }) => name);
 }
 
-async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
+/** Finds the keyed digest of the environment's processor secret; null where none is stored. */
+export async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
   const sql = "SELECT processor_secret_digest AS digest FROM environment WHERE id = ?1";
   return (await tx.get<{ digest: Uint8Array | null }>(sql, environmentId))?.digest ?? null;
 }

@@ -131,7 +131,7 @@ export async function showRelay(
     secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
     ...showHandshake(context, row),
-    problems: showProblems(row, openProblems ?? (await listOpenProblems(tx, row))),
+    problems: showProblems(context, row, openProblems ?? (await listOpenProblems(tx, row))),
   };
 }
 
@@ -227,8 +227,13 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
 }
 
 /** Shows the open problems, and broken rules for which no problem was raised yet. */
-function showProblems(row: RelayRow, openProblems: RelayView["problems"]): RelayView["problems"] {
-  const derived = listRelayProblems(row.definition, row.secretKind, null);
+function showProblems(
+  { environment }: ViewContext,
+  row: RelayRow,
+  openProblems: RelayView["problems"],
+): RelayView["problems"] {
+  const hasProcessorSecret = environment.processorSecret !== null;
+  const derived = listRelayProblems(row.definition, { kind: row.secretKind, text: null, hasProcessorSecret });
   return [
     ...openProblems,
     ...derived.filter(({ code }) => !openProblems.some((problem) => problem.code === code)),

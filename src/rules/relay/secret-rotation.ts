@@ -5,6 +5,7 @@
  */
 import { toIso } from "../../base/clock.ts";
 import { Refusal } from "../../base/refusal.ts";
+import { findEnvironmentById, isLocalEnvironment } from "../../platform/account/environment.ts";
 import { type Sealer, UNKEYED_FINGERPRINT } from "../../platform/secret/seal.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -39,6 +40,7 @@ interface SecretSlot {
   name: string;
   version: number;
   definition: Definition;
+  isLocal: boolean;
 }
 
 /** A sealed value that fits the slot. */
@@ -50,7 +52,9 @@ interface PreparedSecret {
 /** Returns the relay's slot. Throws `not_found`. */
 export async function readSecretSlot(tx: Reader, environmentId: number, name: string): Promise<SecretSlot> {
   const row = await requireRelay(tx, environmentId, name);
-  return { relayId: row.id, name, version: row.version, definition: row.definition };
+  const environment = await findEnvironmentById(tx, environmentId);
+  const isLocal = environment !== null && isLocalEnvironment(environment);
+  return { relayId: row.id, name, version: row.version, definition: row.definition, isLocal };
 }
 
 /**
@@ -63,8 +67,8 @@ export function prepareSecret(
   sealer: Sealer,
   nowMs: number,
 ): PreparedSecret {
-  const { relayId, definition } = slot;
-  return { slot, made: makeNextSecret({ relayId, definition, sealer, nowMs }, value) };
+  const { relayId, definition, isLocal } = slot;
+  return { slot, made: makeNextSecret({ relayId, isLocal, definition, sealer, nowMs }, value) };
 }
 
 /**

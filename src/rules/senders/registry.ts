@@ -71,12 +71,12 @@ import woocommerce from "../../../senders/woocommerce.json" with { type: "json" 
 import workos from "../../../senders/workos.json" with { type: "json" };
 import zendesk from "../../../senders/zendesk.json" with { type: "json" };
 import zoom from "../../../senders/zoom.json" with { type: "json" };
-import { type JsonObject, writeJson } from "../../base/json.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import { matchSender } from "./match-sender.ts";
 import type { Sender } from "./sender.ts";
 
 /** A sender as TypeScript reads its file, in which each word is any text. A test checks the words. */
-type SenderFile = Omit<Sender, "secret"> & { secret: { from: string; where: string } };
+type SenderFile = Omit<Sender, "secret"> & { secret: { from: string; where: string; maxChars?: number } };
 
 const FILES: readonly SenderFile[] = [
   adyen,
@@ -164,36 +164,7 @@ export function searchSenders(text: string): readonly Sender[] {
   );
 }
 
-/**
- * Finds the sender whose recipe a receiver uses. If several senders have one recipe, the fields and types that the relay reads decide. null: no
- * sender has the recipe, or two fit equally well.
- */
-export function recogniseSender({ verify, map, when = {} }: ReceiverTrigger): Sender | null {
-  const own = normalVerify(verify);
-  const paths = new Set(Object.values(map));
-  const wanted = new Set(Object.values(when).flat());
-  const scored = SENDERS.filter((sender) => normalVerify(sender.verify) === own)
-    .map((sender) => {
-      const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;
-      const types = sender.eventTypes.filter(({ type }) => wanted.has(type)).length;
-      return { sender, score: shared + 2 * types };
-    })
-    .sort((one, other) => other.score - one.score);
-  const [best, next] = scored;
-  if (best === undefined || best.score === 0 || best.score === next?.score) return null;
-  return best.sender;
-}
-
-const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };
-
-/** Writes a recipe with its defaults and lower-case headers, so that equal recipes are equal texts. The handshake is left out, as it signs nothing. */
-function normalVerify(verify: ReceiverTrigger["verify"]): string {
-  const { handshake: _, toleranceSeconds: __, ...fields } = verify;
-  const said: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };
-  if (said.signatureKey !== undefined) said.separator ??= ",";
-  for (const name of ["header", "timestampHeader"]) {
-    const header = said[name];
-    if (typeof header === "string") said[name] = header.toLowerCase();
-  }
-  return writeJson(Object.fromEntries(Object.entries(said).sort(([one], [other]) => (one < other ? -1 : 1))));
+/** Finds the sender whose recipe a receiver uses, as `matchSender` does. */
+export function recogniseSender(trigger: ReceiverTrigger): Sender | null {
+  return matchSender(SENDERS, trigger);
 }

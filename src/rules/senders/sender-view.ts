@@ -25,7 +25,11 @@ export const senderView = Type.Object({
   personEmail: Type.Union([Type.String(), Type.Null()], {
     description: "where the body holds the person's address; null: nowhere",
   }),
-  secret: Type.Object({ from: oneOf(["sender", "relay", "either"]), where: Type.String() }),
+  secret: Type.Object({
+    from: oneOf(["sender", "relay", "either"]),
+    where: Type.String(),
+    maxChars: Type.Optional(Type.Integer()),
+  }),
   register: Type.String({ description: "where to enter the receiver URL in its console" }),
   example: Type.Object({ body: Type.String(), contentType: Type.String() }),
   eventTypes: Type.Array(Type.Object({ type: Type.String(), meaning: Type.String() })),

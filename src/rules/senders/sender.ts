@@ -37,6 +37,9 @@ export const senderShape = fields({
   secret: fields({
     from: oneOf(["sender", "relay", "either"]),
     where: Type.String({ description: "where the sender's console shows the secret, or takes it" }),
+    maxChars: Type.Optional(
+      Type.Integer({ description: "the longest secret that the sender's console takes, in characters" }),
+    ),
   }),
   register: Type.String({ description: "where to enter the receiver URL in the sender's console" }),
   example,

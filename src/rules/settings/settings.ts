@@ -41,6 +41,7 @@ import { isInvitedOnly, SIGNIN_SECTION } from "../../shop/portal/person-signin.t
 import { listReceiptWarnings, RECEIPTS_SECTION } from "../../shop/selling/receipt.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { processorSecretContext } from "../relay/relay.ts";
+import { updateProcessorProblems } from "../relay/relay-problem.ts";
 import { storeProcessorSecret } from "../relay/relay-secret.ts";
 
 const CONNECTOR_SECTION = "connector";
@@ -180,6 +181,7 @@ export async function changeSettings(
         ? null
         : sealProcessorSecret(before, input.processorSecret, deps.sealer());
     await storeProcessorSecret(tx, { environment: before, nowMs }, kept);
+    await updateProcessorProblems(tx, before.id, nowMs);
   }
   const after = await requireEnvironment(tx, before.id);
   await writeAudit(tx, {

@@ -1,0 +1,45 @@
+/** Finds the known sender whose recipe a receiver uses. */
+import { type JsonObject, writeJson } from "../../base/json.ts";
+import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import type { Sender } from "./sender.ts";
+
+/** The part of a sender that decides which receivers are its own. */
+export type MatchedSender = Pick<Sender, "verify" | "map" | "eventTypes">;
+
+/**
+ * Finds the sender whose recipe a receiver uses. If several senders have one recipe, the fields and types that the relay reads decide. null: no
+ * sender has the recipe, or two fit equally well.
+ */
+export function matchSender<S extends MatchedSender>(
+  senders: readonly S[],
+  { verify, map, when = {} }: ReceiverTrigger,
+): S | null {
+  const own = normalVerify(verify);
+  const paths = new Set(Object.values(map));
+  const wanted = new Set(Object.values(when).flat());
+  const scored = senders
+    .filter((sender) => normalVerify(sender.verify) === own)
+    .map((sender) => {
+      const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;
+      const types = sender.eventTypes.filter(({ type }) => wanted.has(type)).length;
+      return { sender, score: shared + 2 * types };
+    })
+    .sort((one, other) => other.score - one.score);
+  const [best, next] = scored;
+  if (best === undefined || best.score === 0 || best.score === next?.score) return null;
+  return best.sender;
+}
+
+const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };
+
+/** Writes a recipe with its defaults and lower-case headers, so that equal recipes are equal texts. The handshake is left out, as it signs nothing. */
+function normalVerify(verify: ReceiverTrigger["verify"]): string {
+  const { handshake: _, toleranceSeconds: __, ...fields } = verify;
+  const said: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };
+  if (said.signatureKey !== undefined) said.separator ??= ",";
+  for (const name of ["header", "timestampHeader"]) {
+    const header = said[name];
+    if (typeof header === "string") said[name] = header.toLowerCase();
+  }
+  return writeJson(Object.fromEntries(Object.entries(said).sort(([one], [other]) => (one < other ? -1 : 1))));
+}
