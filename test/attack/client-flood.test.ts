@@ -182,7 +182,7 @@ test("an environment's records and files cannot exceed its limit for any writer,
   const written = await shop.call(`${shop.E}${NOTES}`, { method: "POST", key: shop.keys.dev, body: { data: quarter } });
   for (const [refused, word] of [
     [await upload(), "1 MB, the limit"],
-    [await shop.ann.call("POST", NOTES, { data: quarter }), "This app has no room for more at present"],
+    [await shop.ann.call("POST", NOTES, { data: quarter }), "This app has no space left"],
     [written, "1 MB, the limit"],
   ] as const) {
     expect(refused.json.code).toBe("storage_capped");

@@ -208,13 +208,13 @@ describe("no network uses up the codes of others", () => {
     const refusal = await refusalOf(() => town.ask("p4@example.com"));
     expect([refusal.code, refusal.message]).toEqual([
       "code_capped",
-      "The network 203.0.113.0/24 has used its part of the 8 sign-in codes an hour of this app, and the rest is for other networks: wait until resetAt.",
+      "The network 203.0.113.0/24 has used its part of the 8 sign-in codes an hour of this app, and the other part is for other networks: wait until resetAt.",
     ]);
     const other = await openTown({ strangerCodesPerHour: 4 });
     for (let n = 0; n < 4; n++) await other.ask(`s${n}@example.com`);
     const alerts = await other.store.read((tx) => listAlerts(tx, other.environmentId, { limit: 10, after: null }));
     expect(alerts.items.map(({ message }) => message.split(".")[0])).toEqual([
-      "One network used its part of the 4 sign-in codes an hour for addresses that no person here has",
+      "One network used its part of the 4 sign-in codes an hour for unknown addresses",
     ]);
   });
 });

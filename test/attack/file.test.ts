@@ -107,7 +107,7 @@ test("a secrets file that is a pipe or a device is refused with a message", asyn
     const path = join(serviceDir, ".secrets.json");
     make(path);
     const refused = await readLocalSecrets(serviceDir).catch((error: Error) => error.message);
-    expect(refused).toContain("is no file of at most 1 MiB");
+    expect(refused).toContain("is not a file of at most 1 MiB");
     rmSync(path);
   }
 });

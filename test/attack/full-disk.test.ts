@@ -294,7 +294,7 @@ describe("the master key of a database that was used", () => {
         rmSync(file);
         mkdirSync(file);
       },
-      sentence: "cannot be read (EISDIR): it must be a file that the server's user may read",
+      sentence: "cannot be read (EISDIR): it must be the key file of this data",
     },
   ]) {
     test(`${rule} is refused with one clear message, and nothing is replaced`, async () => {

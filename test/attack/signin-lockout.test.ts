@@ -395,7 +395,7 @@ describe("passwords that wait to be hashed", () => {
     const replies = await Promise.all(flood);
     const busy = replies.filter(({ json }) => json.code === "signin_busy");
     expect(busy.length).toBeGreaterThan(200);
-    expect([busy[0]?.status, busy[0]?.json.message]).toEqual([503, expect.stringContaining("try again in a few seconds")]);
+    expect([busy[0]?.status, busy[0]?.json.message]).toEqual([503, expect.stringContaining("retry in a few seconds")]);
     expect([health.status, (await owner).status]).toEqual([200, 200]);
     const at = replies.findIndex(({ json }) => json.code === "signin_busy");
     const turnedAway = { address: `10.1.${at >> 7}.${at & 127}`, email: `a${at}@example.com` };

@@ -65,7 +65,7 @@ test("a file in use by a record cannot be deleted and links to the record, and a
   await page.goto(at("records?tab=files"));
   await page.getByRole("button", { name: "Delete… March bill.pdf" }).click();
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
-  await dialog.getByText(`The record ${record.id} of orders holds this file`).waitFor();
+  await dialog.getByText(`The record ${record.id} of orders uses this file`).waitFor();
   await dialog.getByRole("link", { name: "Records › orders" }).waitFor();
   await api("DELETE", `/collections/orders/records/${record.id}`);
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();

@@ -89,7 +89,7 @@ test("a sender domain shows its DNS record to copy, and is verified once the rec
   await page.getByText("Not verified yet").waitFor();
   await page.getByText("_relay-service.shop.example", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Look again" }).click();
-  await page.getByText("does not hold the expected value yet").waitFor();
+  await page.getByText("does not have the expected value yet").waitFor();
   records = [(await page.getByText(/^relay-service-verification=/).textContent()) ?? ""];
   await page.getByRole("button", { name: "Look again" }).click();
   await page.getByText("Verified", { exact: true }).waitFor();
@@ -111,7 +111,7 @@ test("a mail server is rejected with its reason, then saved without showing the 
   await page.getByText("Relays send no mail now.").waitFor();
   const proof = page.getByRole("region", { name: "Test", exact: true });
   await proof.getByRole("button", { name: "Send me a test mail" }).click();
-  await proof.getByText("The owner's sends switch is off").waitFor();
+  await proof.getByText("Sending mail is turned off in the settings").waitFor();
   await page.getByRole("checkbox", { name: "Relays send mail" }).click();
   await page.getByText("Relays send mail again.").waitFor();
   await proof.getByRole("button", { name: "Send me a test mail" }).click();

@@ -170,7 +170,7 @@ test(`the service raises and resolves each problem once and emails each alert on
   }
   // An email with an unknown result contains at most the two alerts of a relay.
   expect(lost).toBeLessThanOrEqual(2 * unknown);
-  expect(server.log.filter((line) => line.includes("a problem stands")).length).toBeGreaterThanOrEqual(kills - 3);
+  expect(server.log.filter((line) => line.includes("a problem exists")).length).toBeGreaterThanOrEqual(kills - 3);
 });
 
 interface Row {

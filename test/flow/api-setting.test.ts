@@ -123,7 +123,7 @@ runScenarios([
         {
           code: "reference_missing",
           field: "receipts.collection",
-          message: expect.stringContaining("is payments, and there is no collection of this name here"),
+          message: expect.stringContaining("is payments, and this environment has no collection of this name"),
         },
       ],
     },
@@ -187,7 +187,11 @@ runScenarios([
     changes: { api_key: 1, audit: 1 },
     also: async (_api, { json }) => {
       expect(json.warnings).toEqual([
-        { code: "origin_of_no_page", field: "origins.0", message: expect.stringContaining("https://*.shop.example, which no page has") },
+        {
+          code: "origin_of_no_page",
+          field: "origins.0",
+          message: expect.stringContaining("https://*.shop.example, which is not an origin of a page"),
+        },
       ]);
     },
   },

@@ -152,11 +152,11 @@ const rows: Row[] = [
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
       "RELAY · orders · receiver · 1 action · failed",
-      /^ {8}unresolvable · .+ · tried again at 12:01:0\d UTC, in 1 minute · relay events show evt_[0-9a-z]+$/,
+      /^ {8}unresolvable · .+ · retry at 12:01:0\d UTC, in 1 minute · relay events show evt_[0-9a-z]+$/,
     ],
     log: [
       {
-        message: "a run failed and is tried again",
+        message: "a run failed and will be retried",
         ...where,
         code: "unresolvable",
         why: expect.any(String),
@@ -171,7 +171,7 @@ const rows: Row[] = [
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
       "RELAY · orders · receiver · 1 action · failed",
-      /^ {8}collection_missing · .*ghosts.* · dead, not tried again by itself · relay events show evt_[0-9a-z]+$/,
+      /^ {8}collection_missing · .*ghosts.* · dead, not retried automatically · relay events show evt_[0-9a-z]+$/,
     ],
     log: [{ message: "an event is dead", ...where, code: "collection_missing", event: expect.stringMatching(EVENT) }],
   },
@@ -181,7 +181,7 @@ const rows: Row[] = [
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
       "RELAY · orders · receiver · 1 action · failed",
-      /^ {8}person_not_found · person_email names nothing in this event, so no action ran · not tried again · relay events show evt_[0-9a-z]+$/,
+      /^ {8}person_not_found · person_email names nothing in this event, so no action ran · not retried · relay events show evt_[0-9a-z]+$/,
     ],
     log: [{ message: "an event ended without running", ...where, code: "person_not_found" }],
   },

@@ -22,18 +22,18 @@ interface Row {
   logged?: string;
 }
 
-const TOLD = "tell whoever runs this app.";
+const TOLD = "contact the owner of this app.";
 const LIMITS = { ...DEFAULT_LIMITS, storedPerPersonMb: 1, storedPerEnvironmentMb: 1, signupsPerDay: 1, clientWritesPerPersonPerMinute: 30 };
 const big = (letter: string) => ({ data: { text: letter.repeat(60_000) } });
 
 /** Covers every code that a route of the client library returns. */
 const ROWS: Record<string, Row> = {
   unauthenticated: {
-    says: `This page's key of its service is missing or good no more: ${TOLD}`,
+    says: `This page's key for its service is missing or no longer valid: ${TOLD}`,
     call: ({ api }) => visitor(api, "ak_dev_none").call("GET", "/me"),
   },
   forbidden: {
-    says: `This page has a key that is not for pages, so its service does not answer it: ${TOLD}`,
+    says: `This page has a key that is not for pages, so its service refuses it: ${TOLD}`,
     call: ({ api }) => visitor(api, api.keys.dev).call("GET", "/me"),
     logged: "use an app key (ak_…) here",
   },
@@ -42,7 +42,7 @@ const ROWS: Record<string, Row> = {
     call: ({ ada }) => ada.call("POST", "/collections/news/records", { data: { text: "a" } }),
   },
   wrong_origin: {
-    says: "This page stands at an address that its service does not answer: open the app where you usually do, or",
+    says: "This page has an address that its service does not allow: open the app at its usual address, or",
     call: async ({ api }) =>
       visitor(api, await mintAppKey(api, "production", [LIVE_ORIGIN])).call("GET", "/me", undefined, { origin: "https://evil.example" }),
     logged: "add the origin to the key",
@@ -52,15 +52,15 @@ const ROWS: Record<string, Row> = {
     call: ({ api }) => visitor(api, api.keys.app).call("GET", "/me"),
   },
   code_not_sent: {
-    says: "The sign-in code was not sent, as this app cannot send mail at present: try again in a while, or",
+    says: "The sign-in code was not sent, because this app cannot send mail now: retry later, or",
     async call({ api }) {
       api.mail.outcome = { kind: "failed", message: "no", retry: true, reason: "connection_refused" };
       return await visitor(api, api.keys.app).call("POST", "/auth/code", { email: "ada@example.com" });
     },
-    logged: "the mail server did not take it",
+    logged: "the mail server rejected it",
   },
   "code_not_sent, because the owner stopped mail": {
-    says: "The sign-in code was not sent, as this app cannot send mail at present: try again in a while, or",
+    says: "The sign-in code was not sent, because this app cannot send mail now: retry later, or",
     async call({ api }) {
       const { settings } = await manage(api, "GET", "/settings");
       await manage(api, "PUT", "/settings", { version: settings.version, mail: { sends: false } });
@@ -77,7 +77,7 @@ const ROWS: Record<string, Row> = {
     },
   },
   code_invalid: {
-    says: "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or ask for another.",
+    says: "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or request another.",
     call: ({ api }) => visitor(api, api.keys.app).call("POST", "/auth/session", { email: "ada@example.com", code: "000000" }),
   },
   signin_capped: {
@@ -92,13 +92,13 @@ const ROWS: Record<string, Row> = {
     },
   },
   signup_capped: {
-    says: "So many people joined this app today that nobody new can before tomorrow: sign in after resetAt.",
+    says: "The app has reached its limit of new people for today: sign in after resetAt.",
     async call({ api }) {
       const stranger = visitor(api, api.keys.app);
       await stranger.call("POST", "/auth/code", { email: "eve@example.com" });
       return await stranger.call("POST", "/auth/session", { email: "eve@example.com", code: mailedCode(api, "eve@example.com") });
     },
-    logged: "1 people signed up here today, the limit",
+    logged: "1 people signed up here today, which is the limit",
   },
   person_suspended: {
     says: "This person is suspended and cannot sign in: ask the app's owner.",
@@ -110,7 +110,7 @@ const ROWS: Record<string, Row> = {
     },
   },
   invalid_input: {
-    says: "`email` is not an e-mail address",
+    says: "`email` is not an email address",
     call: ({ api }) => visitor(api, api.keys.app).call("POST", "/auth/code", { email: "ada" }),
   },
   invalid_json: { says: "The request body is not JSON", call: ({ ada }) => ada.call("POST", "/payments/buy", "{") },
@@ -119,17 +119,17 @@ const ROWS: Record<string, Row> = {
     call: ({ ada }) => ada.call("POST", "/payments/buy", { product: "x".repeat(2 ** 20) }),
   },
   "not_found, a product": {
-    says: `No product of this name exists here: go back, or ${TOLD}`,
+    says: `No product of this name exists in this app: go back, or ${TOLD}`,
     call: ({ ada }) => ada.call("POST", "/payments/buy", { product: "none" }),
     logged: "relay catalog list product",
   },
   "not_found, a plan": {
-    says: `No plan of this name exists here: go back, or ${TOLD}`,
+    says: `No plan of this name exists in this app: go back, or ${TOLD}`,
     call: ({ ada }) => ada.call("POST", "/subscriptions/checkout", { plan: "none" }),
     logged: "relay catalog list plan",
   },
   "not_found, a collection": {
-    says: "No collection with this name exists in this app: go back, or tell whoever runs this app.",
+    says: "No collection with this name exists in this app: go back, or contact the owner of this app.",
     call: ({ ada }) => ada.call("GET", "/collections/none/records"),
     logged: "No collection with this name exists in this environment: ",
   },
@@ -138,7 +138,7 @@ const ROWS: Record<string, Row> = {
     call: ({ ada }) => ada.call("GET", "/collections/diary/records/rec_none"),
   },
   "product_not_sellable, a product without a seller": {
-    says: `This cannot be bought on this page: buy it where the app says, or ${TOLD}`,
+    says: `This cannot be bought on this page: buy it where the app shows, or ${TOLD}`,
     async call({ api, ada }) {
       await manage(api, "PUT", "/products/book", {});
       return await ada.call("POST", "/payments/buy", { product: "book" });
@@ -146,7 +146,7 @@ const ROWS: Record<string, Row> = {
     logged: "give it a payment link or a relay",
   },
   plan_not_sellable: {
-    says: `This cannot be bought on this page: buy it where the app says, or ${TOLD}`,
+    says: `This cannot be bought on this page: buy it where the app shows, or ${TOLD}`,
     async call({ api, ada }) {
       await manage(api, "PUT", "/plans/pro", {});
       return await ada.call("POST", "/subscriptions/checkout", { plan: "pro" });
@@ -163,7 +163,7 @@ const ROWS: Record<string, Row> = {
     },
   },
   "storage_capped, by the person": {
-    says: "One person's records may take 1 MB, the limit",
+    says: "One person's records can take at most 1 MB",
     async call({ ada }) {
       for (let n = 0; n < 20; n++) {
         const reply = await ada.call("POST", "/collections/diary/records", big("a"));
@@ -173,7 +173,7 @@ const ROWS: Record<string, Row> = {
     },
   },
   "storage_capped, by the app": {
-    says: `This app has no room for more at present, so nothing was saved: try again later, or ${TOLD}`,
+    says: `This app has no space left, so nothing was saved: retry later, or ${TOLD}`,
     async call({ api, ada }) {
       for (let n = 0; n < 20; n++) await api.call(`${api.E}/collections/news/records`, { method: "POST", key: api.keys.dev, body: big("b") });
       return await ada.call("POST", "/collections/diary/records", big("a"));
@@ -181,7 +181,7 @@ const ROWS: Record<string, Row> = {
     logged: "raise the limit in the server's configuration",
   },
   not_recorded: {
-    says: "This app can save nothing at present, and saved nothing of this: try again in a moment.",
+    says: "This app cannot save data now, so nothing was saved: retry in a moment.",
     async call({ api, ada }) {
       const replies: Reply[] = [];
       await api.beside.whileUnwritable(async () => void replies.push(await ada.call("POST", "/collections/diary/records", { data: { text: "a" } })));
@@ -224,7 +224,7 @@ test("an internal error of a client route shows none of the server's words", asy
   const reply = await ada.call("POST", "/collections/diary/records", { data: { text: "a" } });
   expect([reply.status, reply.json]).toEqual([
     500,
-    { code: "internal", message: `Something went wrong in the app's service, not with you: try again, or ${TOLD}` },
+    { code: "internal", message: `An error happened in the app's service, not in your input: retry, or ${TOLD}` },
   ]);
 });
 

@@ -65,11 +65,11 @@ describe.each(ways)("events that wait because it is %s", (_why, brake, release, 
     await passHours(5);
     expect(await told("alerts")).toMatchObject([{ code: "events_expiring", count: 1 }]);
     const where = { level: "warn", app: "app_test", environment: "development", target: "relay:orders", code: "events_expiring" };
-    expect(logged("a problem stands")).toMatchObject([where]);
+    expect(logged("a problem exists")).toMatchObject([where]);
     await release();
     await running.drain();
     expect(await told("problems")).toEqual([]);
-    expect(logged("a problem is over")).toMatchObject([where]);
+    expect(logged("a problem is resolved")).toMatchObject([where]);
   });
 });
 
@@ -115,5 +115,5 @@ test("a problem that exists at a start is logged again", async () => {
   await passHours(2);
   await running.restart();
   await settle();
-  expect(logged("a problem stands")).toHaveLength(2);
+  expect(logged("a problem exists")).toHaveLength(2);
 });

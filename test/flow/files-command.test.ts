@@ -110,7 +110,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const refused = await run(["upload", join(folder, "large.bin")]);
     expect([refused.code, refused.told]).toEqual([
       1,
-      expect.stringContaining("The file has 5242881 bytes, over the limit of 5242880: keep larger ones elsewhere and store their address."),
+      expect.stringContaining("The file has 5242881 bytes, over the limit of 5242880: store larger files elsewhere and save their address."),
     ]);
     expect(await listed()).toEqual([]);
   });
@@ -123,7 +123,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([held.code, held.told]).toEqual([
       1,
       expect.stringContaining(
-        `The record ${record.id} of orders holds this file: change or delete the record first, in the dashboard or with relay records delete orders ${record.id}.`,
+        `The record ${record.id} of orders uses this file: change or delete the record first, in the dashboard or with relay records delete orders ${record.id}.`,
       ),
     ]);
     await running.api("DELETE", `/collections/orders/records/${record.id}`);

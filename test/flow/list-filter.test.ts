@@ -106,8 +106,8 @@ describe("a list's filter", async () => {
     ["/events?relay=ordres", 'relay is not valid: no relay "ordres" is here or was: did you mean orders?'],
     ["/events?relay=nope", 'relay is not valid: no relay "nope" is here or was: relay relays list shows which are.'],
     ["/events?reason=person_not_foudn", 'reason is not valid: no event fails with "person_not_foudn": did you mean person_not_found?'],
-    ["/audit?action=relay.update", 'action is not valid: nothing is told as "relay.update": did you mean relay.updated?'],
-    ["/grants?entitlement=lmap", /^`entitlement` names lmap, which is no access slug, product or plan here/],
+    ["/audit?action=relay.update", 'action is not valid: the audit log has no action "relay.update": did you mean relay.updated?'],
+    ["/grants?entitlement=lmap", /^`entitlement` names lmap, which is not an access slug, product or plan in this environment/],
   ])("%s suggests the probable value", async (path, message) => {
     expect((await get(path)).json.message).toMatch(message);
   });

@@ -39,7 +39,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("rejects an impossible grant like the API, and grants nothing", async () => {
     const unknown = await grant(ADA, "access:gamma");
-    expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining("which is no access slug, product or plan here")]);
+    expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining("which is not an access slug, product or plan in this environment")]);
     expect((await grant("bob@example.com", "access:beta")).told).toContain("exists in this environment");
     expect((await grant(ADA, "access:beta", "--reason", "x".repeat(2_000))).told).toContain("`reason` is not valid");
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });

@@ -47,7 +47,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   test("rejects an invalid address, and creates no person", async () => {
-    expect(await told("people invite bob")).toEqual([1, "`email` is not an e-mail address: use one such as name@example.com."]);
+    expect(await told("people invite bob")).toEqual([1, "`email` is not an email address: use one such as name@example.com."]);
     expect((await running.api("GET", "/persons")).body.items).toHaveLength(1);
   });
 
@@ -76,11 +76,11 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await run(`people add-token ${ADA} tok-1`);
     expect(await told(`people add-token ${BOB} tok-1`)).toEqual([
       1,
-      "`token` is filed for another person, and a token names one person only: take it back from them first, in the dashboard or with relay people remove-token.",
+      "`token` belongs to another person, and a token names only one person: remove it from that person first, in the dashboard or with relay people remove-token.",
     ]);
     expect(await told(`people remove-token ${BOB} tok-1`)).toEqual([
       1,
-      "`token` is not filed for this person, so there is nothing to take back: relay people show lists theirs.",
+      "`token` does not belong to this person, so it cannot be removed: relay people show lists the person's tokens.",
     ]);
     expect(await told(`people remove-token ${ADA}`)).toEqual([
       2,
@@ -142,7 +142,7 @@ test.each(COMMAND_PLACES)("%s the server's daily cap applies, and an invitation 
   const invite = (email: string) => runAt(place, capped, ["people", "invite", email]);
   expect((await invite(ADA)).code).toBe(0);
   const { code, told } = await invite(BOB);
-  expect([code, told]).toEqual([1, expect.stringContaining("This environment created 1 people by address today, its limit")]);
+  expect([code, told]).toEqual([1, expect.stringContaining("This environment created 1 people by address today, which is its limit")]);
   expect((await invite(ADA)).told).toContain("exists already");
   unnote();
 });

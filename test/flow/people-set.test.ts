@@ -56,7 +56,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ["[1]", 2, "What is set is not a JSON object: write one such as {}"],
     ["team=red", 2, "What is set is not a JSON object"],
     ['{"team":"a\\u0007b"}', 1, "`attributes.team` holds the control character U+0007"],
-    [`{"team":"${"x".repeat(17_000)}"}`, 1, "`attributes` would take more than 16384 bytes: keep larger things in a record."],
+    [`{"team":"${"x".repeat(17_000)}"}`, 1, "`attributes` would take more than 16384 bytes: store larger values in a record."],
   ];
   test.each(REFUSED)("%s is rejected, and nothing is set", async (json, code, words) => {
     const refused = await set(json);

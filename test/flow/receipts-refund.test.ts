@@ -24,7 +24,7 @@ const has = async () => {
   const { access, credits } = (await running.api("GET", `/persons/${ada}`)).body;
   return [access.grants.length, credits];
 };
-const PLAN = `Takes back the purchase of lamp (ref pay_7) of ${ADA}. Its access to lamp ends. Of its credits, 5 are taken back. No money moves: refund the payment where it was paid.`;
+const PLAN = `Refunds the purchase of lamp (ref pay_7) of ${ADA}. Its access to lamp ends. The refund removes 5 of its credits. This moves no money: refund the payment where it was paid.`;
 const TAKEN = `What lamp granted to ${ADA} is taken back, and a refund is stored next to the receipt.`;
 
 describe.each(COMMAND_PLACES)("%s", (place) => {
@@ -82,7 +82,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await running.api("PUT", "/plans/pro", {});
     await running.api("POST", "/receipts", { ref: "pay_8", person: ada, plan: "pro" });
     const plan = await run("refund pay_8 --confirm pay_8");
-    expect([plan.code, plan.told]).toEqual([0, expect.stringContaining("The plan pro ends, and the person lands on the default plan.")]);
+    expect([plan.code, plan.told]).toEqual([0, expect.stringContaining("The plan pro ends, and the person moves to the default plan.")]);
     expect((await running.api("GET", `/persons/${ada}`)).body.plan).toBe("free");
     await saveRelay(
       running,

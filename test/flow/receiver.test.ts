@@ -309,7 +309,7 @@ test("an unnamed proxy is detected by its many clients: logged, a problem of eve
   };
   // The service samples one in 64 addresses of accepted requests.
   for (let caller = 1; caller <= 250; caller++) expect((await proxied.hook("orders", call(caller))).status).toBe(caller <= 120 ? 200 : 429);
-  const flag = "Start the server with --trusted-proxy 127.0.0.1 (RELAY_TRUSTED_PROXY) if it is yours.";
+  const flag = "Start the server with --trusted-proxy 127.0.0.1 (RELAY_TRUSTED_PROXY) if the proxy is yours.";
   for (const environment of environments) {
     const { items } = (await proxied.api("GET", "/problems", undefined, environment)).body;
     const [problem] = items.filter(({ code }: { code: string }) => code === "proxy_unnamed");

@@ -98,7 +98,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await refusal(["set", "orders"], "[1]")).toEqual([2, expect.stringContaining("is not a JSON object")]);
     expect(await refusal(["set", "nothing", "{}"])).toEqual([
       1,
-      "No collection with this name exists in this environment: relay catalog list collection shows those that do.",
+      "No collection with this name exists in this environment: relay catalog list collection shows the existing ones.",
     ]);
     expect(await refusal(["set", "notes", "{}", "--owner", "eve@example.com"])).toEqual([1, expect.stringContaining("exists in this environment")]);
     await run(["set", "orders", '{"order":"A-7"}']);

@@ -54,7 +54,7 @@ describe("a receipt for a suspended person", () => {
     await setStatus("suspended");
     for (const ref of ["pi_1", "pi_2"]) await pay({ ...book, ref });
     expect((await pay(book)).body.created).toBe(false);
-    const said = `A payment of the product book (ref pi_2) was recorded for somebody who is suspended and may not use it: make them active again with relay people activate ${ada}, or pay it back.`;
+    const said = `A payment of the product book (ref pi_2) was recorded for a suspended person, who cannot use it: run relay people activate ${ada}, or refund the payment.`;
     expect(await alerts()).toMatchObject([{ code: "sale_suspended", target: `person:${ada}`, count: 2, message: said }]);
     expect((await running.api("GET", "/overview")).body.needs).toMatchObject([{ code: "sale_suspended", message: said }]);
     await running.clock.advance(2 * MINUTE_MS);

@@ -255,7 +255,7 @@ describe("revoke_plan", () => {
     const early = await revoke(person, "pro");
     expect(early).toMatchObject({
       outcome: "skipped",
-      message: expect.stringContaining("A payment that comes after its cancellation starts the plan all the same"),
+      message: expect.stringContaining("A payment that arrives after its cancellation still starts the plan"),
     });
     await grant(person, "team", newRef());
     expect(summary(await revoke(person, "pro"))).toEqual(["skipped"]);

@@ -307,7 +307,7 @@ describe("an alert is only on the dashboard, and not mailed,", () => {
         await set({ mail: { sends: true, smtp: SMTP } });
         await verifyDomain();
       },
-      "no owner is there to be mailed",
+      "there is no owner to mail",
     ],
     [
       "without an SMTP server",

@@ -119,7 +119,7 @@ describe("relay people", () => {
   test.each(UNKNOWN)("%s: an unknown person is an error, not an empty list", async (line) => {
     const { code, told, said } = await run(line);
     expect([code, said]).toEqual([1, ""]);
-    expect(told).toContain("exists in this environment: relay people list shows who does.");
+    expect(told).toContain("exists in this environment: relay people list shows the existing people.");
   });
 
   test("events list --person accepts an address", async () => {

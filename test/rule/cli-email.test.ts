@@ -60,7 +60,7 @@ describe("relay emails", () => {
     [
       "send-again of a mail that does not exist",
       () => "emails resend eml_none",
-      "There is no mail eml_none in this environment: relay emails list shows the ones there are.",
+      "There is no mail eml_none in this environment: relay emails list shows the existing ones.",
     ],
     ["a test mail to an address that is no owner's", () => "emails test --to eve@example.com", "no owner's"],
   ])("refuses %s, and changes nothing", async (_rule, line, words) => {

@@ -67,7 +67,7 @@ interface Unsent {
 const unsent: [string, Unsent, string][] = [
   ["a server has no verified sender domain", { settings: '{"mail":{"smtp":{"host":"h"}}}' }, "no verified sender domain"],
   ["a server has no SMTP server", { domain: true }, "no SMTP server"],
-  ["the owner's sends switch is off", { settings: '{"mail":{"sends":false}}', local: true }, "sends switch is off"],
+  ["sending mail is turned off in the settings", { settings: '{"mail":{"sends":false}}', local: true }, "turned off in the settings"],
 ];
 
 /** Stores the mail settings and a verified domain, or removes them. */
@@ -349,7 +349,7 @@ describe("codes that cannot be mailed", () => {
     await ask(door);
     await ask(door);
     expect(await standing()).toMatchObject([{ code: "codes_unmailed", target: "signin:codes" }]);
-    expect((await standing())[0]?.message).toMatch(new RegExp(`^Nobody can be mailed a sign-in code, so nobody new signs in: .*${words}.*relay `));
+    expect((await standing())[0]?.message).toMatch(new RegExp(`^Sign-in codes cannot be mailed, so new people cannot sign in: .*${words}.*relay `));
     expect(await alerts()).toMatchObject([{ code: "codes_unmailed", count: 1 }]);
     await set({});
     await settle();

@@ -270,7 +270,7 @@ describe("email_person", () => {
     answer = { kind: "unknown", reason: "connection_lost", message: "Connection closed" };
     expect(await mail(person)).toMatchObject({
       outcome: "done",
-      message: expect.stringContaining("not known whether this mail left"),
+      message: expect.stringContaining("unknown whether this mail left"),
     });
     await mail(person);
     const kept = await emails();
@@ -329,7 +329,7 @@ describe("email_person", () => {
       test(`${who}: counts a mail whose text may have left as sent, never sends it again, and alerts owners about it`, async () => {
         const run = await cutOff({ left: true, died });
         expect(await resume(run)).toMatchObject({
-          outcome: { outcome: "done", message: expect.stringContaining("not known whether this mail left") },
+          outcome: { outcome: "done", message: expect.stringContaining("unknown whether this mail left") },
         });
         const kept = await emails();
         expect([left, kept.map(({ state }) => state)]).toEqual([[], ["unknown"]]);

@@ -49,7 +49,7 @@ describe("a product", () => {
     await buy(person, ref);
     expect(await plan(ref)).toEqual({
       ...{ grants: 1, credits: 100, creditsShort: 0, endsPlan: null, refundedBy: null },
-      message: `Takes back the purchase of lamp (ref ${ref}) of ${person.email}. Its access to lamp ends. Of its credits, 100 are taken back. No money moves: refund the payment where it was paid.`,
+      message: `Refunds the purchase of lamp (ref ${ref}) of ${person.email}. Its access to lamp ends. The refund removes 100 of its credits. This moves no money: refund the payment where it was paid.`,
     });
     const { receipt, created } = await refund(ref);
     expect([created, receipt]).toMatchObject([true, { kind: "refund", ref, origin, relay: null, takenBack: { grants: 1, credits: 100 } }]);
@@ -77,7 +77,7 @@ describe("a product", () => {
     const { message, ...takes } = await plan(ref);
     expect(takes).toEqual({ grants: 1, credits: 50, creditsShort: 50, endsPlan: null, refundedBy: null });
     expect(message).toContain(
-      "Its access to lamp ends, and the person keeps it by another grant. Of its credits, 50 are taken back; 50 more are spent and stay so.",
+      "Its access to lamp ends, and the person keeps it by another grant. The refund removes 50 of its credits; 50 more are already spent and cannot be removed.",
     );
     expect((await refund(ref)).receipt.takenBack).toEqual({ grants: 1, credits: 50, creditsShort: 50 });
     expect(await market.holdings(person)).toEqual({ ...none, grants: ["lamp from purchase"] });

@@ -320,9 +320,9 @@ describe("a missing response", () => {
     [
       "a server that hangs up",
       (socket) => socket.destroy(),
-      /^localhost closed the connection before it answered \((\w+|without an error)\): look into its log/,
+      /^localhost closed the connection before it answered \((\w+|without an error)\): read its log/,
     ],
-    ["a server that speaks no HTTP", (socket) => socket.end("SSH-2.0-nothing\r\n\r\n"), /^What localhost answered on port \d+ is no HTTP/],
+    ["a server that speaks no HTTP", (socket) => socket.end("SSH-2.0-nothing\r\n\r\n"), /^The answer of localhost on port \d+ is not HTTP/],
     [
       "a response that breaks off",
       (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab"),
@@ -342,12 +342,12 @@ describe("a missing response", () => {
     [
       "an endless series of status 100",
       (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(500)),
-      /^localhost answered with one status after the other/,
+      /^localhost answered with several interim statuses/,
     ],
     [
       "an endless series of status 103",
       (socket) => socket.write("HTTP/1.1 103 Hints\r\n\r\n".repeat(500)),
-      /^localhost answered with one status after the other/,
+      /^localhost answered with several interim statuses/,
     ],
     ["a hang-up after an interim status", (socket) => socket.end("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost closed the connection in the middle/],
     [

@@ -77,7 +77,7 @@ describe("a product", () => {
     });
     const refused = await refusalOf(() => product("keyed", { key: "access:other" }));
     expect([refused.code, refused.status, refused.extra.details]).toEqual(["key_in_use", 409, { grants: 1 }]);
-    expect(refused.message).toContain("while 1 live grant of access:members hangs on the product keyed");
+    expect(refused.message).toContain("while 1 active grant of access:members depends on the product keyed");
     await store.write("app", (tx) => deleteProduct(tx, change, "keyed"));
     expect((await refusalOf(() => product("keyed", { key: "access:other" }))).code).toBe("key_in_use");
     await product("keyed", { key: "access:members", soldThrough: { kind: "relay", relay: "shop" } });
@@ -104,7 +104,7 @@ describe("a product", () => {
     await hold(1);
     const refused = await refusalOf(() => product("crowded", { key: "access:other" }));
     expect([refused.code, refused.extra.details]).toEqual(["key_in_use", { grants: 5_001 }]);
-    expect(refused.message).toContain("more than 5000 live grants of access:crowd exist");
+    expect(refused.message).toContain("more than 5000 active grants of access:crowd exist");
   });
 
   test("can change its key if people hold the key only from other sources", async () => {

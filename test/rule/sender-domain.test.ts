@@ -69,7 +69,7 @@ describe("a sender domain", () => {
     await save({ domain: "shop.example" });
     const { domain, message } = await verify(resolver);
     expect([domain.verifiedAt, domain.checkedAt]).toEqual([null, clock.now()]);
-    expect(message).toContain("does not hold the expected value yet");
+    expect(message).toContain("does not have the expected value yet");
   });
 
   test("loses its verification when a check finds no record, but not when DNS fails", async () => {

@@ -96,7 +96,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     FREE,
     "invalid_input",
-    /master\.key cannot be read \(EACCES\): it must be a file that the server's user may read/,
+    /master\.key cannot be read \(EACCES\): it must be the key file of this data/,
   ],
   [
     "a file at its path",

@@ -119,7 +119,7 @@ test("the problem says why, is raised once, and has no alert", async () => {
       code: "alerts_unmailed",
       target: "mail",
       message:
-        "The last alert mail reached no owner. The mail server rejected the recipient's address. Its reply was 550. Mend that, then send a test mail with relay emails test.",
+        "The last alert mail reached no owner. The mail server rejected the recipient's address. Its reply was 550. Fix that, then send a test mail with relay emails test.",
       raisedAt: "2026-01-15T12:01:00.000Z",
       clearedAt: null,
     },
@@ -135,7 +135,7 @@ describe("an environment that cannot send any mail because it", () => {
       async () => [await addOwner("ada@example.com"), await set({ mail: { sends: true, smtp: SMTP } })],
       "relay domain verify",
     ],
-    ["has no owner", async () => [await set({ mail: { sends: true, smtp: SMTP } }), await verifyDomain()], "no owner is there to be mailed"],
+    ["has no owner", async () => [await set({ mail: { sends: true, smtp: SMTP } }), await verifyDomain()], "there is no owner to mail"],
   ];
   test.each(WITHOUT)("%s raises the problem once an alert has waited for an hour", async (_rule, prepare, why) => {
     await prepare();

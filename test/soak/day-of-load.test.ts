@@ -223,7 +223,7 @@ describe("after a day", () => {
     expect([...new Set(warned)].toSorted()).toEqual([
       "a call became no event orders bad_signature",
       "a call became no event orders duplicate",
-      "a run failed and is tried again notices http_error",
+      "a run failed and will be retried notices http_error",
       "an event waits notices waiting",
       "an event waits orders waiting",
     ]);

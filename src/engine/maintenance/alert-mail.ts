@@ -200,7 +200,7 @@ export class AlertMail extends BackgroundJob {
     if (!local && readMailSettings(environment).smtp === null) return { cannot: NO_SERVER, sinceMs };
     const owners = (await listOwners(tx)).map(({ email }) => email);
     const recipients = local && owners.length === 0 ? [LOCAL_OWNER] : owners;
-    if (recipients.length === 0) return { cannot: "no owner is there to be mailed", sinceMs };
+    if (recipients.length === 0) return { cannot: "there is no owner to mail", sinceMs };
     const sender = await findSenderAddress(tx, environmentId, "account");
     if (!local && sender === null) return { cannot: "it has no verified sender domain", sinceMs };
     const told: MailedAlert[] = [];

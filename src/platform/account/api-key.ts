@@ -232,7 +232,7 @@ export async function revokeApiKey(
   if (found === null)
     throw new Refusal(
       "not_found",
-      `There is no live key ${keyId} in this environment: relay keys list shows the ones there are.`,
+      `There is no active key ${keyId} in this environment: relay keys list shows the existing ones.`,
     );
   await API_KEY.change(tx, { id: keyId }, { revokedAt: nowMs });
   return SHOWN_KEY.read(found);

@@ -60,7 +60,7 @@ export async function createApp(
     throw new Refusal(
       "name_taken",
       isBeingRemoved
-        ? `The app ${app.id} was deleted and what it held is still being removed: choose another id, or this one again in a minute.`
+        ? `The app ${app.id} was deleted, and its data is still being removed: choose another id, or use this id in a minute.`
         : `An app with the id ${app.id} exists: choose another id.`,
     );
   }
@@ -105,7 +105,7 @@ async function chooseId(tx: Reader, explicit: string | undefined, name: string):
     if (APP_ID.test(explicit)) return explicit;
     throw new Refusal(
       "invalid_input",
-      "id is not valid, as it stands in every receiver URL: use 2 to 63 lowercase letters, digits, hyphens or underscores, starting with a letter.",
+      "id is not valid, because it is part of every receiver URL: use 2 to 63 lowercase letters, digits, hyphens or underscores, starting with a letter.",
     );
   }
   const base = idFromName(name);

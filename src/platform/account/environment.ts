@@ -226,6 +226,6 @@ async function requireUniqueProcessorSecret(
   if (other === null) return;
   throw new Refusal(
     "invalid_input",
-    `The processor secret is already the one of ${other.name}, and the secret decides which environment receives: make a webhook endpoint of its own for ${environment.name} at the processor and paste that one's secret.`,
+    `The environment ${other.name} already uses this processor secret, and the secret decides which environment receives a request. Create a separate webhook endpoint for ${environment.name} at the processor, and paste its secret.`,
   );
 }

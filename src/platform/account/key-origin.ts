@@ -27,10 +27,7 @@ export function checkOrigins(
   origins: readonly string[],
 ): string[] {
   if (kind === "secret" && origins.length > 0) {
-    throw new Refusal(
-      "invalid_input",
-      "origins is only for app keys: a secret key works from servers alone.",
-    );
+    throw new Refusal("invalid_input", "origins is only for app keys: a secret key works only from servers.");
   }
   if (origins.length > MAX_ORIGINS) {
     throw new Refusal("invalid_input", `origins is too long: name at most ${MAX_ORIGINS}.`);
@@ -48,7 +45,7 @@ export function checkOrigins(
 export function listOriginWarnings(origins: readonly string[]): Warning[] {
   return origins.flatMap((origin, index): Warning[] => {
     if (!origin.includes("*")) return [];
-    const message = `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`;
+    const message = `origins holds ${origin}, which is not an origin of a page: wildcards are not supported, so name each origin as a browser sends it, such as https://shop.example.com.`;
     return [{ code: "origin_of_no_page", field: `origins.${index}`, message }];
   });
 }
@@ -68,7 +65,7 @@ function readOrigin(text: string): string {
   if (url === null || !bare || url.protocol !== "https:") {
     throw new Refusal(
       "invalid_input",
-      "origins holds something that is not an https origin: write each as https://host, with a port if it has one, and no path.",
+      "origins contains a value that is not an https origin: write each as https://host, with a port if it has one, and no path.",
     );
   }
   return url.origin;

@@ -43,7 +43,7 @@ export class LoginCap {
     if (full === null) return;
     throw new Refusal(
       "login_capped",
-      `${full.need.limiter.limit} logins were begun from this address in ten minutes: answer one of them in the dashboard, or wait until resetAt.`,
+      `${full.need.limiter.limit} logins were started from this address in ten minutes: answer one of them in the dashboard, or wait until resetAt.`,
       { resetAtMs: full.resetAtMs },
     );
   }
@@ -61,7 +61,7 @@ export class LoginCap {
     if (early)
       throw new Refusal(
         "slow_down",
-        `The login is asked for too often: ask every ${seconds} seconds from now on.`,
+        `The login is polled too often: poll it every ${seconds} seconds from now on.`,
         { details: { interval: seconds } },
       );
   }

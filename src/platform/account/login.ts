@@ -133,7 +133,7 @@ async function freeLoginSlot(tx: Writer, source: string, nowMs: number): Promise
   if (evicted === null)
     throw new Refusal(
       "login_capped",
-      `${competing.length} logins of ${isProviderFull ? `the network ${provider}` : "this server"} wait for an owner's answer, the most at one time: wait until resetAt, or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.`,
+      `${competing.length} logins of ${isProviderFull ? `the network ${provider}` : "this server"} wait for an owner's answer, which is the limit: wait until resetAt, or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.`,
       { resetAtMs: Math.min(...competing.map(({ expiresAt }) => expiresAt)) },
     );
   await LOGIN.delete(tx, { id: evicted.id });
@@ -207,14 +207,14 @@ export async function requireApprovedLogin(
   if (login === null) throw rejectExpired();
   const { state } = login;
   if (state === "denied")
-    throw new Refusal("access_denied", "The login was denied in the dashboard, and no key was made.");
+    throw new Refusal("access_denied", "The login was denied in the dashboard, and no key was created.");
   // A used login stays used, even after it expired.
   if (state === "used") return { ...login, state };
   if (login.expiresAt <= nowMs) throw rejectExpired();
   if (state === "approved") return { ...login, state };
   throw new Refusal(
     "authorization_pending",
-    "Nobody has allowed or denied this login in the dashboard yet: ask again after the interval.",
+    "No owner has allowed or denied this login in the dashboard yet: ask again after the interval.",
   );
 }
 

@@ -46,7 +46,7 @@ export class PasswordQueue {
     if (this.#taken[lane] > MAX_WAITING_PASSWORDS) {
       throw new Refusal(
         "signin_busy",
-        "The server is checking as many passwords as it can at once: try again in a few seconds.",
+        "The server already checks as many passwords at once as it can: retry in a few seconds.",
       );
     }
     this.#taken[lane] += 1;
@@ -141,7 +141,7 @@ export async function createOwner(
     if (!(error instanceof UniqueViolation)) throw error;
     throw new Refusal(
       "name_taken",
-      "An owner with this e-mail address exists: sign in, or reset the password.",
+      "An owner with this email address exists: sign in, or reset the password.",
     );
   }
   await tx.run("DELETE FROM signin_link WHERE kind = 'setup'");
@@ -159,7 +159,7 @@ export async function setOwnerPassword(
   nowMs: number,
 ): Promise<void> {
   if ((await OWNER.change(tx, { id: ownerId }, { passwordHash })) === 0)
-    throw new Refusal("not_found", "There is no such owner; relay admin create makes the first one.");
+    throw new Refusal("not_found", "There is no such owner; relay admin create creates the first one.");
   await tx.run("DELETE FROM session WHERE owner_id = ?1", ownerId);
   await tx.run("DELETE FROM signin_link WHERE owner_id = ?1", ownerId);
   await tx.run("DELETE FROM login_request WHERE owner_id = ?1", ownerId);
@@ -208,7 +208,7 @@ export async function removeOwner(tx: Writer, id: string): Promise<Owner> {
   if ((await listOwners(tx)).length === 1) {
     throw new Refusal(
       "in_use",
-      `${owner.email} is the last owner, without whom nobody could sign in: make another one first.`,
+      `${owner.email} is the last owner, and no other person could sign in: create another owner first.`,
     );
   }
   await OWNER.delete(tx, { id });

@@ -238,9 +238,9 @@ export async function redeemSigninLink(
 }
 
 const NEW_LINK: Record<SigninLinkKind, string> = {
-  setup: "make an owner on the server with relay admin create",
-  reset: "make a new one on the server with relay admin reset",
-  local: "stop relay dev and start it again, which makes a new one",
+  setup: "create an owner on the server with relay admin create",
+  reset: "create a new one on the server with relay admin reset",
+  local: "stop relay dev and start it again, which creates a new one",
 };
 
 /** Returns the rejection of a used, expired or unknown link; its message says how to get a new one. */

@@ -86,7 +86,7 @@ export type AuditView = Static<typeof auditView>;
 export const auditFilter = {
   target: exactText(MAX_WHO_CHARS, "such as relay:<name>, person:<id>"),
   actor: exactText(MAX_WHO_CHARS, "such as owner:ann@example.com, key:<id>, relay:<name>"),
-  action: Type.Optional(Type.String({ description: "what the audit tells, such as relay.updated" })),
+  action: Type.Optional(Type.String({ description: "the audit action, such as relay.updated" })),
 };
 
 export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string | undefined } & {
@@ -120,8 +120,11 @@ function toRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
 function checkAction(action: string | undefined): void {
   if (action === undefined || Object.hasOwn(AUDIT_ACTIONS, action)) return;
   const near = findNearestName(action, Object.keys(AUDIT_ACTIONS));
-  const way = near === null ? "/docs/audit lists what is." : `did you mean ${near}?`;
-  throw new Refusal("invalid_input", `action is not valid: nothing is told as ${showText(action)}: ${way}`);
+  const way = near === null ? "/docs/audit lists the actions." : `did you mean ${near}?`;
+  throw new Refusal(
+    "invalid_input",
+    `action is not valid: the audit log has no action ${showText(action)}: ${way}`,
+  );
 }
 
 /** Lists one page of the audit, newest first. Cursors are row numbers. Throws `invalid_input` for an unknown action. */

@@ -77,7 +77,7 @@ export class LiveChanges {
     if (this.#isStopped || ownStreams >= MAX_OF_CALLER || followed.followers.size >= MAX_OF_ENVIRONMENT)
       throw new Refusal(
         "streams_capped",
-        `At most ${MAX_OF_CALLER} streams of one session or key and ${MAX_OF_ENVIRONMENT} of the environment are open at a time: end one, or ask for what you need every few seconds.`,
+        `At most ${MAX_OF_CALLER} streams of one session or key and ${MAX_OF_ENVIRONMENT} of the environment can be open at a time: end one, or poll every few seconds.`,
         { resetAtMs: this.#deps.clock.now() + RETRY_AFTER_MS },
       );
     followed.followers.add(follower);

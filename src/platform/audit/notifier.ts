@@ -164,9 +164,7 @@ export class Notifier {
       return;
     }
     const next =
-      nextAttemptAtMs === null
-        ? RETRY_PHRASES[state]
-        : `tried again ${formatWhen(nextAttemptAtMs, clock.now())}`;
+      nextAttemptAtMs === null ? RETRY_PHRASES[state] : `retry ${formatWhen(nextAttemptAtMs, clock.now())}`;
     terminal.print(INDENT + plain(`${code} · ${why} · ${next} · ${terminal.program} events show ${eventId}`));
   }
 
@@ -182,7 +180,7 @@ export class Notifier {
     const { log, terminal } = this.#deps;
     if (terminal === null) {
       const where = { app: appId, environment: environmentName, target };
-      log.warn(now === "raised" ? "a problem stands" : "a problem is over", {
+      log.warn(now === "raised" ? "a problem exists" : "a problem is resolved", {
         ...where,
         code,
         why: shorten(message),
@@ -233,17 +231,17 @@ export class Notifier {
 }
 
 const LOG_MESSAGES: Readonly<Record<RunNotice["state"], string>> = {
-  queued: "a run failed and is tried again",
+  queued: "a run failed and will be retried",
   failed: "an event ended without running",
   dead: "an event is dead",
   done: "an event was done with warnings",
 };
 
 const RETRY_PHRASES: Readonly<Record<RunNotice["state"], string>> = {
-  queued: "tried again now",
-  failed: "not tried again",
-  dead: "dead, not tried again by itself",
-  done: "done all the same",
+  queued: "retries now",
+  failed: "not retried",
+  dead: "dead, not retried automatically",
+  done: "done anyway",
 };
 
 function fieldsOf({ appId, environmentName, relayName }: Where) {

@@ -11,7 +11,7 @@ const TARGET = "mail";
 /** A mail server may recover by itself within this time. */
 const GRACE_PERIOD_MS = HOUR_MS;
 
-const SWITCH = "switch alert mail off (relay settings set alerts.mail off).";
+const SWITCH = "turn alert mail off (relay settings set alerts.mail off).";
 
 /** The result of a mail, as the mailer reports it. */
 interface Outcome {
@@ -23,7 +23,7 @@ interface Outcome {
 
 /** The reasons why a set mail server cannot send alerts, each with its remedy. An owner who set no mail server does not rely on mail. */
 const REMEDIES = {
-  "no owner is there to be mailed": "make one with relay admin create",
+  "there is no owner to mail": "create one with relay admin create",
   "it has no verified sender domain": "set one with relay domain set, then relay domain verify",
 } as const;
 export type UndeliverableReason = keyof typeof REMEDIES;
@@ -63,7 +63,7 @@ export async function recordAlertMailOutcomes(
   await raise(
     tx,
     environmentId,
-    `The last alert mail reached no owner. ${why} Mend that, then send a test mail with relay emails test.`,
+    `The last alert mail reached no owner. ${why} Fix that, then send a test mail with relay emails test.`,
     nowMs,
   );
 }

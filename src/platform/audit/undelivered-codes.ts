@@ -15,7 +15,7 @@ export async function recordUndeliveredCodes(
   environmentId: number,
   { why, nowMs }: { why: string; nowMs: number },
 ): Promise<void> {
-  const message = `Nobody can be mailed a sign-in code, so nobody new signs in: ${why}`;
+  const message = `Sign-in codes cannot be mailed, so new people cannot sign in: ${why}`;
   const openProblems = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
   if (openProblems.some((problem) => problem.code === UNMAILED_CODES && problem.message === message)) return;
   await store.write("app", async (tx) => {

@@ -12,7 +12,7 @@ const KIND = "proxy:";
 
 /** Formats the message of the log and the problem. */
 export function formatUnnamedProxy(proxy: string): string {
-  return `Calls come through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`;
+  return `Requests arrive through the proxy ${proxy}, which is not trusted, so all callers behind it share one caller's limits. Start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if the proxy is yours.`;
 }
 
 /** Reads the proxy's address from the problem's target. */

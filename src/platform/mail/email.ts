@@ -175,7 +175,7 @@ export async function findExceededCap(
     mail.nowMs + HOUR_MS,
   );
   if ((hour?.count ?? 0) >= limits.emailsPerHour) {
-    return `The app sent ${limits.emailsPerHour} mails within an hour, its limit: this one is tried again later.`;
+    return `The app sent ${limits.emailsPerHour} mails within an hour, which is its limit: this mail is retried later.`;
   }
   if (mail.kind === "account") return null;
   const dayMs = mail.nowMs - (mail.nowMs % DAY_MS);
@@ -186,7 +186,7 @@ export async function findExceededCap(
     dayMs + DAY_MS,
   );
   if ((day?.count ?? 0) < limits.eventEmailsPerPersonPerDay) return null;
-  return `The person got ${limits.eventEmailsPerPersonPerDay} event mails today (UTC), the limit: this one is tried again later.`;
+  return `The person got ${limits.eventEmailsPerPersonPerDay} event mails today (UTC), which is the limit: this mail is retried later.`;
 }
 
 interface EmailFilter {
@@ -215,6 +215,6 @@ export async function listEmails(
 
 /** Finds one mail as the API shows it. Throws `not_found`. */
 export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
-  const sentence = `There is no mail ${id} in this environment: relay emails list shows the ones there are.`;
+  const sentence = `There is no mail ${id} in this environment: relay emails list shows the existing ones.`;
   return viewEmail(await EMAIL.require(tx, { environmentId, id }, sentence));
 }

@@ -14,7 +14,7 @@ import { EMAIL } from "./email.ts";
 const MAX_NAMED = 20;
 
 export const MAY_HAVE_BEEN_SENT =
-  "It is not known whether this mail left, so it counts as sent and is not sent again by itself.";
+  "It is unknown whether this mail left, so it counts as sent and is not sent again automatically.";
 
 const INTERRUPTED = EMAIL.pick("environmentId", "kind", "relayName", "createdAt");
 type Interrupted = RowOf<typeof INTERRUPTED>;
@@ -84,7 +84,7 @@ export async function alertUnknownMail(
     environmentId,
     code: "mail_unknown",
     target: `relay:${relayName}`,
-    message: `It is not known whether mail of ${relayName} left: ${ids.join(", ")}${more}. It is not sent again by itself; send again by hand what did not arrive, on the dashboard's Mail page or with relay emails resend.`,
+    message: `It is unknown whether mail of ${relayName} left: ${ids.join(", ")}${more}. Relay does not send it again automatically. If a mail did not arrive, send it again on the dashboard's Mail page or with relay emails resend.`,
     count,
     nowMs,
   });

@@ -55,7 +55,7 @@ type MailSettings = Omit<MailSettingsView, "smtp"> & { smtp: SmtpSettings | null
 export const mailSettingsInput = fields({
   sends: Type.Optional(Type.Boolean()),
   fromName: Type.Optional(orNull(Type.String({ description: "a name, or null" }))),
-  replyTo: Type.Optional(orNull(Type.String({ description: "an e-mail address, or null" }))),
+  replyTo: Type.Optional(orNull(Type.String({ description: "an email address, or null" }))),
   smtp: Type.Optional(
     orNull(
       fields({
@@ -184,7 +184,7 @@ function readReplyTo(text: string | null): string | null {
   if (address.length <= MAX_EMAIL_CHARS && PLAIN_ADDRESS.test(address)) return address;
   throw new Refusal(
     "invalid_input",
-    "`replyTo` is not an e-mail address: write one such as help@example.com, without a name.",
+    "`replyTo` is not an email address: write one such as help@example.com, without a name.",
   );
 }
 
@@ -201,7 +201,7 @@ function requirePublicAddress(host: string, allow: AllowList): void {
   if (verdict.allowed) return;
   throw new Refusal(
     "invalid_input",
-    `\`smtp.host\` is ${verdict.kind}, and mail goes to public servers alone: name one, or ask the operator to allow this one (--allow-private, RELAY_ALLOW_PRIVATE).`,
+    `\`smtp.host\` is ${verdict.kind}, and mail goes only to public servers: set a public server, or ask the operator to allow this one (--allow-private, RELAY_ALLOW_PRIVATE).`,
   );
 }
 
@@ -216,7 +216,7 @@ function readCredential(name: string, text: string | null | undefined): string |
   if (text.length <= MAX_CREDENTIAL_CHARS && !/[\u0000-\u001f\u007f]/.test(text)) return text;
   throw new Refusal(
     "invalid_input",
-    `\`smtp.${name}\` is too long or holds control characters: paste what the mail provider shows.`,
+    `\`smtp.${name}\` is too long or contains control characters: paste the value that the mail provider shows.`,
   );
 }
 

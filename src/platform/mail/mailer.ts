@@ -52,7 +52,7 @@ export const mailboxMailer: StoppableMailer = {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all control characters but newline and tab.
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-const LINK = /https?:\/\/[^\s<>"'`\\]+/gi;
+const LINK = /https?:\/\/[^\s<>"'\x60\\]+/gi;
 /** Punctuation that ends a sentence rather than a URL. */
 const AFTER_LINK = ".,;:!?)]}*_";
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -60,7 +60,7 @@ export async function sendEmailAgain(
     if (row.state !== "unknown" || row.person === null || row.relay === null) {
       throw new Refusal(
         "mail_settled",
-        "Only a relay's mail whose end is unknown is sent again by hand; what failed is sent by a replay of its event.",
+        "Only a relay's mail with an unknown result can be sent again by hand; to send a failed mail, replay its event.",
       );
     }
     await requirePerson(tx, row.person);
@@ -68,7 +68,7 @@ export async function sendEmailAgain(
     if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
       throw new Refusal(
         "mail_not_possible",
-        "The person stopped mail of kind event since: it is sent again only once that is taken back, in the dashboard or with relay people allow-mail.",
+        "The person unsubscribed from mail of kind event: allow it again in the dashboard or with relay people allow-mail, then send the mail.",
       );
     }
     const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);
@@ -185,5 +185,8 @@ async function requireOwnerAddress(tx: Reader, to: string | undefined, local: bo
   const found = wanted === undefined ? owners[0] : owners.find((email) => email.toLowerCase() === wanted);
   if (found !== undefined) return found;
   if (local && wanted === undefined) return "owner@localhost";
-  throw new Refusal("invalid_input", "`to` is no owner's e-mail address: a test mail goes to owners alone.");
+  throw new Refusal(
+    "invalid_input",
+    "`to` is not an owner's email address: a test mail goes only to owners.",
+  );
 }

@@ -125,7 +125,7 @@ export async function verifySenderDomain(
   const name = recordName(row.domain);
   const found = await deps.resolveTxt(name).catch(() => null);
   if (found === null) {
-    return { domain: row, message: `DNS did not answer for ${name}: nothing was changed, try again later.` };
+    return { domain: row, message: `DNS did not answer for ${name}: nothing was changed; retry later.` };
   }
   const verified = found.some((text) => text.trim() === recordValue(row.verificationToken));
   const nowMs = deps.clock.now();
@@ -134,7 +134,7 @@ export async function verifySenderDomain(
   );
   const message = verified
     ? `${row.domain} is verified: mail goes out from it.`
-    : `The TXT record ${name} does not hold the expected value yet: add it where the domain's DNS is kept; it can take an hour to show.`;
+    : `The TXT record ${name} does not have the expected value yet: add it at the DNS provider of the domain; DNS can take an hour to show it.`;
   return { domain, message };
 }
 
@@ -193,7 +193,7 @@ function readWord(name: string, text: string): string {
   if (WORD.test(word)) return word;
   throw new Refusal(
     "invalid_input",
-    `\`${name}\` cannot stand before the @: write letters, digits, dots, hyphens, plus signs or underscores, at most 63.`,
+    `\`${name}\` is not valid before the @: write letters, digits, dots, hyphens, plus signs or underscores, at most 63.`,
   );
 }
 

@@ -195,7 +195,7 @@ export class SmtpDelivery {
         (may) => {
           if (this.#ended) return;
           if (!may) {
-            this.#fail(new DeliveryFailure("stopped", "the mail's row is gone, so it was not sent"));
+            this.#fail(new DeliveryFailure("stopped", "the mail's row was deleted, so it was not sent"));
             return;
           }
           this.#textLeft = true;

@@ -94,7 +94,7 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
   ): void {
     const { environmentId, emailId: email } = mail;
     const said = redactDetail(detail, mail, server);
-    log.warn("a mail was not taken by its mail server", {
+    log.warn("a mail server rejected a mail", {
       environmentId,
       email,
       end: kind,
@@ -191,7 +191,7 @@ async function compose(
 ): Promise<Buffer> {
   for (const address of [mail.from, mail.to, ...(replyTo === null ? [] : [replyTo])]) {
     if (!PLAIN_ADDRESS.test(address))
-      throw new Error("An address of this mail is not one, so it was not sent.");
+      throw new Error("An address of this mail is not valid, so it was not sent.");
   }
   const stop = { "List-Unsubscribe": `<${stopUrl}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
   const Composer = await loadComposer();

@@ -67,7 +67,7 @@ export function readCallTarget(text: string, { local, ownHosts }: UrlContext): C
     return {
       code: "https_only",
       message:
-        "url holds a user name or password: remove it; the call is authenticated by X-Service-Signature.",
+        "url contains a user name or password: remove it; the call is authenticated by X-Service-Signature.",
     };
   }
   const host = plainHost(url.hostname);
@@ -78,8 +78,8 @@ export function readCallTarget(text: string, { local, ownHosts }: UrlContext): C
     return {
       code: "https_only",
       message: local
-        ? "url is plain http: use https; http is allowed to localhost alone."
-        : "url is plain http: use https; http to localhost works in local development alone.",
+        ? "url is plain http: use https; http is allowed only to localhost."
+        : "url is plain http: use https; http to localhost works only in local development.",
     };
   }
   if (isIP(host) !== 0 && !loopback) return rejectIpLiteral();
@@ -106,7 +106,7 @@ function isOwnAddress(address: string, port: number, ownHosts: readonly string[]
 
 function parseWebUrl(text: string): URL | UrlViolation {
   if (text.includes("{{")) {
-    return { code: "unresolvable", message: "url holds a template: write a fixed address." };
+    return { code: "unresolvable", message: "url contains a template: write a fixed address." };
   }
   const isWritable = text.length <= MAX_CALL_URL_CHARS && !NOT_IN_A_URL.test(text);
   if (isWritable && WEB_URL.test(text)) {
@@ -178,7 +178,7 @@ export async function resolveTarget(
   if (addresses.length === 0) {
     const message = isAnswered
       ? `url's host ${target.host} has no address: check its spelling and its DNS records.`
-      : `url's host ${target.host} could not be looked up, as no name server answered for it: check this machine's network and name servers, and those of the name.`;
+      : `url's host ${target.host} could not be looked up, because no name server answered: check the network and the name servers of this machine and of the domain.`;
     return { code: "unresolvable", message };
   }
   for (const address of addresses) {

@@ -230,13 +230,13 @@ function formatBrokenResponse(
   if (code === "UND_ERR_HEADERS_OVERFLOW")
     return `${host} answered with more than 16 KB of headers: let it send fewer of them.`;
   if (/^HPE_|^HTTPParserError$|^UND_ERR_RES_/.test(code))
-    return `What ${host} answered on port ${port} is no HTTP/1.1: check that url names the port of a web server, and what stands before it.`;
+    return `The answer of ${host} on port ${port} is not HTTP/1.1: check that url has the port of a web server, and check a proxy in front of it.`;
   if (error instanceof Error && /^bad (response|upgrade)$/.test(error.message))
-    return `${host} answered with a status of 100 or 101, which no notice asks for: let it answer with its last status at once.`;
+    return `${host} answered with a status of 100 or 101, which is not expected: make it answer directly with its final status.`;
   if (error instanceof Error && error.message === NO_LAST_STATUS)
-    return `${host} answered with one status after the other that goes on (100 to 103): let it answer with its last status at once.`;
+    return `${host} answered with several interim statuses (100 to 103): make it answer directly with its final status.`;
   const when = reached === "answering" ? "in the middle of its answer" : "before it answered";
-  return `${host} closed the connection ${when} (${code === "UND_ERR_SOCKET" ? "without an error" : code}): look into its log, and into that of a proxy before it.`;
+  return `${host} closed the connection ${when} (${code === "UND_ERR_SOCKET" ? "without an error" : code}): read its log, and the log of a proxy in front of it.`;
 }
 
 function answered({ status, headers, body }: CallResponse): CallOutcome {

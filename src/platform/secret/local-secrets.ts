@@ -142,14 +142,14 @@ function parseObject(text: string): Record<string, unknown> {
 function rejectUnreadable(): Refusal {
   return new Refusal(
     "invalid_input",
-    `${SECRETS_FILE} is not a JSON object of relay names with receiverSecret and signingSecret: mend it, or remove it and rotate the secrets.`,
+    `${SECRETS_FILE} is not a JSON object of relay names with receiverSecret and signingSecret: fix it, or remove it and rotate the secrets.`,
   );
 }
 
 function rejectUnusable(path: string): Refusal {
   return new Refusal(
     "invalid_input",
-    `${path} is no file of at most 1 MiB: remove what lies there, and rotate the secrets if it was they.`,
+    `${path} is not a file of at most 1 MiB: remove it, and rotate the secrets if it contained them.`,
   );
 }
 
@@ -162,7 +162,7 @@ export async function addToGitignore(serviceDir: string, file: string): Promise<
   if (await isLink(path)) {
     throw new Refusal(
       "invalid_input",
-      `${path} is a link, and nothing is written through one: add the line ${file} to the file it names, or remove the link.`,
+      `${path} is a link, and the service does not write through links: add the line ${file} to the target of the link, or remove the link.`,
     );
   }
   const gap = text === "" || text.endsWith("\n") ? "" : "\n";

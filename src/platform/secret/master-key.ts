@@ -50,7 +50,7 @@ export function readKey(text: string, source: string): Uint8Array {
   if (key?.length === KEY_BYTES) return key;
   throw new Refusal(
     "invalid_input",
-    `${source} is not a master key: it must be ${KEY_BYTES} bytes as ${KEY_BYTES * 2} hex characters or as base64; restore the one this data was sealed with.`,
+    `${source} is not a master key: it must be ${KEY_BYTES} bytes as ${KEY_BYTES * 2} hex characters or as base64; restore the key of this data.`,
   );
 }
 
@@ -63,7 +63,7 @@ async function readIfThere(path: string): Promise<string | null> {
     // A container's mount of a missing file creates a directory.
     throw new Refusal(
       "invalid_input",
-      `${path} cannot be read (${code}): it must be a file that the server's user may read, the one this data was sealed with.`,
+      `${path} cannot be read (${code}): it must be the key file of this data, and the server's user must be able to read it.`,
     );
   }
 }

@@ -33,7 +33,7 @@ export function readPublicKey(algorithm: PublicKeyAlgorithm, pasted: string): Bu
   const spki = key.export({ format: "der", type: "spki" });
   if (algorithm === "ed25519" && !isUsableEd25519Point(spki.subarray(ED25519_SPKI_HEAD.length))) {
     throw reject(
-      "The value is not a usable Ed25519 public key, its point is off the curve or of small order: paste the key the sender shows.",
+      "The value is not a usable Ed25519 public key, because its point is not on the curve or has a small order: paste the key that the sender shows.",
     );
   }
   return spki;

@@ -74,7 +74,7 @@ export class Sealer {
 }
 
 const UNREADABLE =
-  "A sealed secret cannot be opened: it was sealed under another master key or belongs to something else; restore the master.key that came with this database.";
+  "A sealed secret cannot be opened, because another master key sealed it or it was moved from another row: restore the master.key of this database.";
 
 function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", masterKey, "", `relay-service ${purpose}`, KEY_BYTES));

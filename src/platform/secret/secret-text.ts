@@ -96,15 +96,15 @@ function publicKeyAlgorithm(fields: SecretFields): PublicKeyAlgorithm | null {
 }
 
 function checkSecret(secret: string): void {
-  if (secret === "") throw reject("The secret is empty: paste the one the sender shows.");
+  if (secret === "") throw reject("The secret is empty: paste the secret that the sender shows.");
   const [odd] = NOT_IN_A_SECRET.exec(secret) ?? [];
   if (odd !== undefined) {
     throw reject(
-      `The secret holds ${nameCharacter(odd)}: paste it exactly as the sender shows it, on one line.`,
+      `The secret contains ${nameCharacter(odd)}: paste it exactly as the sender shows it, on one line.`,
     );
   }
   if (secret.length > MAX_PASTED_SECRET_CHARS) {
-    throw reject(`The secret is longer than ${MAX_PASTED_SECRET_CHARS} characters: paste the secret alone.`);
+    throw reject(`The secret is longer than ${MAX_PASTED_SECRET_CHARS} characters: paste only the secret.`);
   }
   if (!isLongEnough(secret)) {
     throw reject(
@@ -129,14 +129,14 @@ const REPEATED = "The secret is a repeated pattern, which is easy to guess: use 
 function readHooksSecret(secret: string): string {
   if (!secret.startsWith(HOOKS_PREFIX)) {
     throw reject(
-      `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the sender's signing secret whole.`,
+      `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the complete signing secret of the sender.`,
     );
   }
   const key = secret.slice(HOOKS_PREFIX.length);
   const bytes = decodeText(key, "base64");
   if (key === "" || bytes === null) {
     throw reject(
-      `The secret is not base64 after ${HOOKS_PREFIX}, so no signature could match: paste the sender's signing secret whole.`,
+      `The secret is not base64 after ${HOOKS_PREFIX}, so no signature can match: paste the complete signing secret of the sender.`,
     );
   }
   if (isRepeatedPattern(key)) throw reject(REPEATED);
@@ -148,7 +148,7 @@ function readHexSecret(secret: string): string {
   const bytes = decodeText(secret, "hex");
   if (bytes === null) {
     throw reject(
-      "The secret is not hex, as an HMAC key of Adyen is: paste the key that the Customer Area shows when it is made, whole.",
+      "The secret is not hex, as an HMAC key of Adyen is: paste the complete key that the Customer Area shows when you create it.",
     );
   }
   return shortenHmacKey(bytes).toString("hex");

@@ -226,7 +226,7 @@ export function parseTemplate(text: string): Template | string {
 export function checkTemplateText(field: string, text: string): Problem[] {
   const template = parseTemplate(text);
   if (typeof template === "string")
-    return [{ field, message: `\`${field}\` holds a broken template: ${template}` }];
+    return [{ field, message: `\`${field}\` contains a broken template: ${template}` }];
   if (text.lastIndexOf("{{") <= text.lastIndexOf("}}")) return [];
   const message = `\`${field}\` opens a template with {{ and never closes it: write each path as {{mapped.name}}.`;
   return [{ field, message }];
@@ -257,7 +257,7 @@ function parseTemplatePath(between: string): TemplatePath | string {
     return `${shown} is too long: a path has at most ${MAX_PATH_CHARS} characters.`;
   }
   if (EXPRESSION.test(text)) {
-    return `${shown} is not a path: templates have no expressions or filters, so write one dotted path such as {{mapped.name}}, and give an oddly named field a name in the trigger's map.`;
+    return `${shown} is not a path, and templates have no expressions or filters: write one dotted path such as {{mapped.name}}. Give a field with special characters a name in the trigger's map.`;
   }
   const path = parsePath(text);
   if (path === null) {

@@ -65,7 +65,7 @@ const NEWEST =
 
 /** Formats why a grant ended at once, and how to grant it by hand. */
 export function formatEndedByLaterEvent(entitlement: string, endedByEvent: string, personId: string): string {
-  return `The grant of ${entitlement} was recorded and ended immediately, because this event arrived before ${endedByEvent}, which revoked it: access goes by the order of arrival. To give it anyway, use the dashboard or relay people grant ${personId} ${entitlement}.`;
+  return `The grant of ${entitlement} was recorded and ended immediately, because this event arrived before ${endedByEvent}, which revoked it: access follows the order of arrival. To give it anyway, use the dashboard or relay people grant ${personId} ${entitlement}.`;
 }
 
 /** Records the event's revocation; a second one of the same event changes nothing. */

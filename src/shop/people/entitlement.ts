@@ -62,7 +62,7 @@ export async function requireEntitlement(
 }
 
 export function formatEntitlementUnknown(name: string): string {
-  return `\`entitlement\` names ${name}, which is no access slug, product or plan here: create it in the dashboard or with relay catalog set, or name one that exists.`;
+  return `\`entitlement\` names ${name}, which is not an access slug, product or plan in this environment: create it in the dashboard or with relay catalog set, or name one that exists.`;
 }
 
 /** Returns the key that a grant of `name` holds; a name that is not in the catalog is its own key. */
@@ -182,7 +182,7 @@ async function writeAccessSlug(
 function rejectTooMany(): Refusal {
   return new Refusal(
     "invalid_input",
-    `\`access\` would hold more than ${MAX_ACCESS_SLUGS.toLocaleString("en")} slugs, the limit of an environment: take out those that nothing grants any more.`,
+    `\`access\` would have more than ${MAX_ACCESS_SLUGS.toLocaleString("en")} slugs, the limit of an environment: remove slugs that are no longer granted.`,
   );
 }
 
@@ -200,7 +200,7 @@ export async function deleteAccessSlug(
     const people = held === MAX_COUNTED ? `${MAX_COUNTED} people or more` : some;
     throw new Refusal(
       "in_use",
-      `access:${slug} is held by ${people}: revoke their grants first, or delete it with force (--force, force=true) and leave them their grants.`,
+      `access:${slug} is held by ${people}: revoke their grants first, or delete it with force (--force, force=true), which keeps their grants.`,
     );
   }
   const deleted = await ACCESS_SLUG.delete(tx, { environmentId, slug });

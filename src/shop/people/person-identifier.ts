@@ -118,7 +118,7 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
   if (token === "" || token.length > MAX_ACCOUNT_TOKEN_CHARS || breaksOneLine(token) !== null) {
     throw new Refusal(
       "invalid_input",
-      `\`token\` is not valid: use 1 to ${MAX_ACCOUNT_TOKEN_CHARS} characters on one line, as the store gives it back.`,
+      `\`token\` is not valid: use 1 to ${MAX_ACCOUNT_TOKEN_CHARS} characters on one line, exactly as the store returns it.`,
     );
   }
   await requirePerson(tx, environmentId, personId);
@@ -131,7 +131,7 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
   if (filed.personId === personId) return viewToken(filed);
   throw new Refusal(
     "token_taken",
-    "`token` is filed for another person, and a token names one person only: take it back from them first, in the dashboard or with relay people remove-token.",
+    "`token` belongs to another person, and a token names only one person: remove it from that person first, in the dashboard or with relay people remove-token.",
   );
 }
 
@@ -179,7 +179,7 @@ export async function removeToken(
   if (removed === 0)
     throw new Refusal(
       "not_found",
-      "`token` is not filed for this person, so there is nothing to take back: relay people show lists theirs.",
+      "`token` does not belong to this person, so it cannot be removed: relay people show lists the person's tokens.",
     );
 }
 

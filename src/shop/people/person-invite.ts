@@ -39,7 +39,7 @@ export function invitePerson(
     column: "count",
     perDay: invitesPerDay,
     code: "invite_capped",
-    sentence: `This environment created ${invitesPerDay} people by address today, its limit`,
+    sentence: `This environment created ${invitesPerDay} people by address today, which is its limit`,
   });
 }
 
@@ -52,7 +52,7 @@ export function signUpPerson(
     column: "signups",
     perDay: signupsPerDay,
     code: "signup_capped",
-    sentence: `${signupsPerDay} people signed up here today, the limit`,
+    sentence: `${signupsPerDay} people signed up here today, which is the limit`,
   });
 }
 
@@ -64,7 +64,7 @@ async function findOrCreate(
   const { environmentId, createdBy, nowMs } = invite;
   const email = parseEmailAddress(invite.email);
   if (email === null) {
-    throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
+    throw new Refusal("invalid_input", "`email` is not an email address: use one such as name@example.com.");
   }
   const existing = await findPersonByEmail(tx, environmentId, email);
   if (existing !== null) return { person: existing, created: false };

@@ -102,7 +102,10 @@ export async function findNamesake(
 export async function requirePerson(tx: Reader, environmentId: number, personId: string): Promise<PersonRow> {
   const person = await findPerson(tx, environmentId, personId);
   if (person === null)
-    throw new Refusal("not_found", "No person with this id exists here: relay people list shows who does.");
+    throw new Refusal(
+      "not_found",
+      "No person with this id exists in this environment: relay people list shows the existing people.",
+    );
   return person;
 }
 
@@ -159,7 +162,7 @@ export async function readPersonId(
 export function rejectUnknownPerson(name: string): Refusal {
   return new Refusal(
     "not_found",
-    `No person ${showText(name)} exists in this environment: relay people list shows who does.`,
+    `No person ${showText(name)} exists in this environment: relay people list shows the existing people.`,
   );
 }
 
@@ -259,7 +262,7 @@ function mergeAttributes(stored: JsonObject, change: Json): JsonObject {
   if (utf8Bytes(writeJson(attributes)) > MAX_ATTRIBUTES_BYTES) {
     throw new Refusal(
       "invalid_input",
-      `\`attributes\` would take more than ${MAX_ATTRIBUTES_BYTES} bytes: keep larger things in a record.`,
+      `\`attributes\` would take more than ${MAX_ATTRIBUTES_BYTES} bytes: store larger values in a record.`,
     );
   }
   return attributes;
@@ -267,7 +270,8 @@ function mergeAttributes(stored: JsonObject, change: Json): JsonObject {
 
 function breaksValue(value: Json, depth: number): string | null {
   if (typeof value === "string") return breaksPlainText(value);
-  if (typeof value === "number" && !Number.isFinite(value)) return "holds a number too large to keep";
+  if (typeof value === "number" && !Number.isFinite(value))
+    return "contains a number that is too large to store";
   if (typeof value !== "object" || value === null) return null;
   if (depth >= MAX_JSON_DEPTH) return `is nested more than ${MAX_JSON_DEPTH} levels deep`;
   for (const [name, inner] of Object.entries(value)) {

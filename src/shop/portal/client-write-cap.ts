@@ -95,7 +95,7 @@ export class ClientWrites {
       return await store.write("app", (tx) => withinStorage(tx, at, limits, () => work(tx)));
     } catch (error) {
       if (error instanceof Refusal && error.extra.details?.limit === "environment") {
-        const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, the limit, so what people and the app write is refused: delete what is no longer needed (relay records delete, relay files delete), suspend whoever fills it (relay people suspend), or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;
+        const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, which is the limit, so writes of people and of the app are refused. Delete data that is no longer needed (relay records delete, relay files delete), suspend the person who fills it (relay people suspend), or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;
         await this.#notifyOnce(at.environmentId, "client:storage", message);
       }
       throw error;
@@ -104,7 +104,7 @@ export class ClientWrites {
 
   #notifyOwner({ environmentId, personId }: PersonAt, name: CapName): Promise<void> {
     const [what, variable] = CAPS[name];
-    const message = `More than ${this.#deps.limits[name]} ${what} within a minute came through the client library, the limit: further ones are refused until the minute is over. Suspend whoever floods, or raise ${variable} if this is what your people do.`;
+    const message = `More than ${this.#deps.limits[name]} ${what} within a minute came through the client library, which is the limit: more are refused until the minute is over. Suspend the person who floods the app, or raise ${variable} if this is normal traffic.`;
     const target = name.includes("PerApp") ? "client:writes" : `person:${personId}`;
     return this.#notifyOnce(environmentId, target, message, name);
   }

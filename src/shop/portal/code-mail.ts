@@ -76,7 +76,7 @@ export async function claimCodeMails(
 
 /** Returns the rejection `code_not_sent` with its reason and remedy. */
 export function rejectCodeMail(why: string, todo: string): Refusal {
-  return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
+  return new Refusal("code_not_sent", `The sign-in code was not sent, because ${why}: ${todo}.`);
 }
 
 /** The reason why no code can be sent, and the remedy, both as parts of a sentence. */
@@ -97,7 +97,7 @@ export async function findCodeSender(
   const settings = readMailSettings(environment);
   if (!settings.sends) {
     return {
-      why: "the owner's sends switch is off",
+      why: "sending mail is turned off in the settings",
       todo: "turn it on with relay settings set mail.sends on",
     };
   }
@@ -151,7 +151,7 @@ export async function blocksAllCodes(
 
 function writeText(appName: string, code: string): string {
   return makeText(
-    `${code} is your code to sign in to ${appName}.\n\nIt works once, for ${CODE_LIFE_MS / MINUTE_MS} minutes. If you did not ask for it, ignore this mail: nobody signs in without the code.\n`,
+    `${code} is your code to sign in to ${appName}.\n\nIt works once, for ${CODE_LIFE_MS / MINUTE_MS} minutes. If you did not ask for it, ignore this mail: signing in needs the code.\n`,
   );
 }
 

@@ -101,7 +101,7 @@ async function requireReadable(
 async function requireWritable(tx: Reader, at: PersonAt, recordId: string): Promise<void> {
   const { collection, row } = await requireReadable(tx, at, recordId);
   if (mayWrite(collection.kind, row, at.personId)) return;
-  throw new Refusal("forbidden", "You may read this record and not change it: only its owner may.");
+  throw new Refusal("forbidden", "You can read this record but not change it: only its owner can.");
 }
 
 /** Throws the same error for an unknown, erased or suspended person, because their state must not be revealed. */
@@ -110,7 +110,7 @@ async function requireReachable(tx: Reader, environmentId: number, personId: str
   if (person !== null && person.status !== "suspended") return;
   throw new Refusal(
     "invalid_input",
-    "`to` names nobody whom a record can reach: use the id of a person of this app.",
+    "`to` names no person who can receive a record: use the id of a person of this app.",
   );
 }
 

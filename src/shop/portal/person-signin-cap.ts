@@ -98,7 +98,7 @@ export class PersonSigninCap {
     needs.push({
       limiter: this.#codesByEmailAndNetwork,
       name: `${name} ${network}`,
-      sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
+      sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one email address from one network is reached: use the newest one, or`,
     });
     if (!by.isKnown) {
       // The network's remaining part is known once its places are drawn.
@@ -106,7 +106,7 @@ export class PersonSigninCap {
       needs.push({
         limiter: this.#codesByEmail,
         name,
-        sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or`,
+        sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this email address is reached: use the newest one, or`,
       });
       needs.push(...this.#needsOfEnvironment(source, environment, exhausted === null ? 1 : 0));
     }
@@ -128,7 +128,7 @@ export class PersonSigninCap {
       ...needsOfShare(source, codes, this.#codesOfNetworks).map((need) => ({
         ...need,
         amount,
-        sentence: `The network ${need.network} has used its part of the ${limit} sign-in codes an hour of this app, and the rest is for other networks:`,
+        sentence: `The network ${need.network} has used its part of the ${limit} sign-in codes an hour of this app, and the other part is for other networks:`,
       })),
     ];
   }

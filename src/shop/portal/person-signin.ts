@@ -121,7 +121,7 @@ export class PersonSignin {
     });
     const failed =
       stored.mail === null ? await simulateSend(store, clock, environment.id) : await this.#send(stored.mail);
-    if (failed) throw rejectCodeMail("the mail server did not take it", "ask for another one in a moment");
+    if (failed) throw rejectCodeMail("the mail server rejected it", "request another one in a moment");
     return { expiresAt: stored.expiresAt };
   }
 
@@ -155,7 +155,7 @@ export class PersonSignin {
     if (!isRight || (known === null && isInvitedOnly(environment))) {
       return new Refusal(
         "code_invalid",
-        "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or ask for another.",
+        "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or request another.",
       );
     }
     const signUp = {
@@ -181,7 +181,7 @@ export class PersonSignin {
 
   async #findAsker(tx: Reader, holder: CodeHolder): Promise<Asker> {
     const environment = await findEnvironmentById(tx, holder.environmentId);
-    if (environment === null) throw new Refusal("not_found", "There is no such environment any more.");
+    if (environment === null) throw new Refusal("not_found", "This environment no longer exists.");
     const person = await findPersonByEmail(tx, holder.environmentId, holder.email);
     const nowMs = this.#deps.clock.now();
     const network = digestNetwork(this.#deps.sealer, holder);
@@ -248,11 +248,11 @@ export class PersonSignin {
 
 const USED_UP = {
   codesPerHour: ({ codesPerHour }: RaisableLimits) =>
-    `More than ${codesPerHour} sign-in codes were asked for within an hour, the limit of this environment: until the hour is over people sign in only where they did before. Raise RELAY_LIMIT_CODES_PER_HOUR if these are your visitors.`,
+    `More than ${codesPerHour} sign-in codes were requested within an hour, which is the limit of this environment. Until the hour is over, people can sign in only on devices where they signed in before. Raise RELAY_LIMIT_CODES_PER_HOUR if these are your visitors.`,
   strangerCodesPerHour: ({ strangerCodesPerHour }: RaisableLimits) =>
-    `Codes were asked for more than ${strangerCodesPerHour} times within an hour for addresses that nobody has, the limit of this environment: until the hour is over such addresses are mailed no code and nobody new signs up; whoever you know still signs in. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+    `More than ${strangerCodesPerHour} codes were requested within an hour for unknown addresses, which is the limit of this environment. Until the hour is over, unknown addresses get no code and new people cannot sign up. Existing people can still sign in. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
   strangerCodesOfNetwork: ({ strangerCodesPerHour }: RaisableLimits) =>
-    `One network used its part of the ${strangerCodesPerHour} sign-in codes an hour for addresses that no person here has. New people of that network get no code until the hour is over. All others still sign up. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+    `One network used its part of the ${strangerCodesPerHour} sign-in codes an hour for unknown addresses. New people of that network get no code until the hour is over. All others can still sign up. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
 };
 
 /** An IPv6 network is the /48, because its holder changes addresses at will. */
@@ -264,5 +264,5 @@ function holderOf({ environmentId, source }: SigninContext, email: string): Code
 function requireAddress(given: string): string {
   const email = parseEmailAddress(given.normalize("NFC"));
   if (email !== null) return email;
-  throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
+  throw new Refusal("invalid_input", "`email` is not an email address: use one such as name@example.com.");
 }

@@ -77,24 +77,24 @@ export function makeCollectionSchema(): JsonObject {
       max: {
         type: "number",
         description:
-          "Characters of a text, the greatest number, bytes of a json or file field; the others take none.",
+          "The most characters of a text, the greatest number, or the most bytes of a json or file field; other types have no max.",
       },
     },
   };
   return {
     type: "object",
-    description: "A collection: what records of this name hold, and who reads them.",
+    description: "A collection: the fields of its records, and who can read them.",
     required: ["kind", "fields"],
     additionalProperties: false,
     properties: {
       kind: {
         enum: [...COLLECTION_KINDS],
         description:
-          "shared: anyone signed in reads; private: its owner; addressed: the app's own, with one recipient; direct: from person to person.",
+          "shared: every signed-in person reads; private: only the owner; addressed: from the app to one recipient; direct: from person to person.",
       },
       fields: {
         type: "object",
-        description: "Each field by name: its type alone, or a rule.",
+        description: "Each field by name: only its type, or a rule.",
         maxProperties: MAX_COLLECTION_FIELDS,
         additionalProperties: false,
         patternProperties: { [FIELD_NAME.source]: { anyOf: [type, rule] } },
@@ -144,7 +144,7 @@ function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Proble
   const problems: Problem[] = [];
   const names = Object.keys(fields);
   if (names.length > MAX_COLLECTION_FIELDS) {
-    const message = `\`fields\` has ${names.length} fields: a collection holds at most ${MAX_COLLECTION_FIELDS}, so put the rest into a json field.`;
+    const message = `\`fields\` has ${names.length} fields: a collection can have at most ${MAX_COLLECTION_FIELDS}, so put the others into a json field.`;
     return { rules, problems: [{ field: "fields", message }] };
   }
   for (const name of names) {

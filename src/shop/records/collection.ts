@@ -115,7 +115,7 @@ export async function requireCollection(
   if (collection !== null) return collection;
   throw new Refusal(
     "not_found",
-    "No collection with this name exists in this environment: relay catalog list collection shows those that do.",
+    "No collection with this name exists in this environment: relay catalog list collection shows the existing ones.",
   );
 }
 
@@ -138,7 +138,7 @@ export async function createCollection(
   if ((await findCollection(tx, environmentId, definition.name)) !== null) {
     throw new Refusal(
       "name_taken",
-      `A collection named ${definition.name} exists: choose another name, or change the one that exists.`,
+      `A collection named ${definition.name} exists: choose another name, or change the existing one.`,
     );
   }
   const row: CollectionRow = {
@@ -170,7 +170,7 @@ export async function updateCollection(
   if (version !== null && version !== before.version) {
     throw new Refusal(
       "version_conflict",
-      `The collection is at version ${before.version}, not ${version}: read it again and apply your change to that.`,
+      `The collection is at version ${before.version}, not ${version}: read it again, then apply your change.`,
       { details: { version: before.version } },
     );
   }
@@ -180,7 +180,7 @@ export async function updateCollection(
   if (definition.kind !== before.kind && (await holdsRecords(tx, environmentId, before.name))) {
     throw new Refusal(
       "in_use",
-      `The collection holds records addressed as ${before.kind}: delete them first, or make another collection of kind ${definition.kind}.`,
+      `The collection has records addressed as ${before.kind}: delete them first, or create another collection of kind ${definition.kind}.`,
     );
   }
   const after = { ...before, kind: definition.kind, fields, version: before.version + 1, updatedAt: nowMs };
@@ -215,7 +215,7 @@ export async function deleteCollection(
   if (options.force !== true && (await holdsRecords(tx, environmentId, name))) {
     throw new Refusal(
       "in_use",
-      `The collection ${name} holds records: delete them first, or delete it with force (--force, force=true).`,
+      `The collection ${name} has records: delete them first, or delete it with force (--force, force=true).`,
     );
   }
   const recordsDeleted = await tx.run(

@@ -90,7 +90,7 @@ export function requireFileSize(bytes: number): void {
   if (bytes <= MAX_FILE_BYTES) return;
   throw new Refusal(
     "body_too_large",
-    `The file has ${bytes} bytes, over the limit of ${MAX_FILE_BYTES}: keep larger ones elsewhere and store their address.`,
+    `The file has ${bytes} bytes, over the limit of ${MAX_FILE_BYTES}: store larger files elsewhere and save their address.`,
   );
 }
 
@@ -125,7 +125,7 @@ export async function deleteFile(tx: Writer, environmentId: number, fileId: stri
   if (holder !== null) {
     throw new Refusal(
       "in_use",
-      `The record ${holder.id} of ${holder.collection} holds this file: change or delete the record first, in the dashboard or with relay records delete ${holder.collection} ${holder.id}.`,
+      `The record ${holder.id} of ${holder.collection} uses this file: change or delete the record first, in the dashboard or with relay records delete ${holder.collection} ${holder.id}.`,
     );
   }
   await FILE.delete(tx, file);

@@ -40,14 +40,14 @@ export async function withinStorage<Result>(
   if (after.person > before.person && after.person > storedPerPersonMb * MB) {
     throw new Refusal(
       "storage_capped",
-      `One person's records may take ${storedPerPersonMb} MB, the limit, and with this one they would take more: delete records that are no longer needed.`,
+      `One person's records can take at most ${storedPerPersonMb} MB, and this record would exceed that limit: delete records that are no longer needed.`,
       { details: { limit: "person" } },
     );
   }
   if (after.environment > before.environment && after.environment > storedPerEnvironmentMb * MB) {
     throw new Refusal(
       "storage_capped",
-      `The records and files of an environment may take ${storedPerEnvironmentMb} MB, the limit, and with this they would take more: delete what is no longer needed, in the dashboard or with relay records delete and relay files delete, or raise the limit in the server's configuration.`,
+      `The records and files of an environment can take at most ${storedPerEnvironmentMb} MB, and this would exceed that limit. Delete data that is no longer needed, in the dashboard or with relay records delete and relay files delete, or raise the limit in the server's configuration.`,
       { details: { limit: "environment" } },
     );
   }

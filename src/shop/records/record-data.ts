@@ -49,7 +49,7 @@ export function readRecordData(fields: FieldRules, data: Json, rendered: boolean
     problems.push(reject(name, `${why}: the collection requires it, so give it a value`));
   }
   if (problems.length === 0 && mayBeTooLarge(kept) && utf8Bytes(writeJson(stored)) > MAX_RECORD_BYTES) {
-    const message = `\`data\` takes more than ${MAX_RECORD_BYTES} bytes as JSON: upload large things as files and keep their ids.`;
+    const message = `\`data\` takes more than ${MAX_RECORD_BYTES} bytes as JSON: upload large data as files and store their ids.`;
     problems.push({ field: "data", message });
   }
   return { data: stored, problems };
@@ -96,7 +96,7 @@ export async function checkFiles(
     const field = `data.${name}`;
     const file = await findFile(tx, environmentId, id);
     if (file === null) {
-      const message = `\`${field}\` names no file of this environment: upload the file first and use its id.`;
+      const message = `\`${field}\` is not a file of this environment: upload the file first and use its id.`;
       problems.push({ field, message });
     } else if (rule.max !== null && file.bytes > rule.max) {
       const message = `\`${field}\` names a file of ${file.bytes} bytes: the field takes at most ${rule.max}.`;
@@ -160,7 +160,7 @@ const READERS: Readonly<Record<FieldType, (rule: FieldRule, given: Json) => Fiel
   },
   number(rule, given) {
     if (isBeyondDouble(given)) {
-      return { reason: "is too large, or too small, to be kept as a number: use a text field for it" };
+      return { reason: "is too large or too small to be stored as a number: use a text field for it" };
     }
     if (typeof given !== "number" && typeof given !== "bigint") {
       return { reason: `is ${describe(given)}: it must be a number` };
@@ -198,7 +198,8 @@ const READERS: Readonly<Record<FieldType, (rule: FieldRule, given: Json) => Fiel
 /** Checks a value nested in a json field, where the rules of plain text apply too. */
 function breaksJson(value: Json, depth: number): string | null {
   if (typeof value === "string") return breaksPlainText(value);
-  if (typeof value === "number" && !Number.isFinite(value)) return "holds a number too large to be kept";
+  if (typeof value === "number" && !Number.isFinite(value))
+    return "contains a number that is too large to store";
   if (typeof value !== "object" || value === null) return null;
   if (depth > MAX_JSON_DEPTH) return `is nested more than ${MAX_JSON_DEPTH} levels deep`;
   for (const [name, inner] of Object.entries(value)) {

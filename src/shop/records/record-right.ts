@@ -33,7 +33,7 @@ export function addressByPerson(kind: CollectionKind, personId: string, recipien
   throw new Refusal(
     "forbidden",
     kind === "private"
-      ? "A record of a private collection is for its owner alone: leave `to` out."
+      ? "A record of a private collection is only for its owner: leave `to` out."
       : `Records of ${kind === "addressed" ? "an addressed" : "a shared"} collection are written by the app, not by a signed-in person.`,
   );
 }

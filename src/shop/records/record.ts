@@ -90,7 +90,7 @@ export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): R
   const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
   const odd = UNREADABLE.has(row.data)
     ? {
-        odd: `The data of ${row.id} is no JSON object that can be shown, so another program than this service wrote it: write its data anew, or delete it.`,
+        odd: `The data of ${row.id} is not a valid JSON object, so a program other than this service wrote it: write its data again, or delete the record.`,
       }
     : {};
   return show(recordView, { ...row, ...renamed, ...odd });
@@ -185,7 +185,7 @@ export async function updateRecord(
   if (change.readAt !== undefined && change.readAt !== before.updatedAt) {
     throw new Refusal(
       "version_conflict",
-      `The record was changed since, ${toIso(before.updatedAt)} by ${before.writtenBy}: load it again, then make your change.`,
+      `The record was changed on ${toIso(before.updatedAt)} by ${before.writtenBy}: load it again, then apply your change.`,
     );
   }
   const ownerId = change.ownerId === undefined ? before.ownerId : change.ownerId;
@@ -236,7 +236,7 @@ export function requireRecord(
   recordId: string,
 ): Promise<RecordRow> {
   const sentence =
-    "No record with this id exists in this collection: relay records list shows those that do.";
+    "No record with this id exists in this collection: relay records list shows the existing ones.";
   return RECORD.require(tx, { id: recordId, environmentId, collection }, sentence);
 }
 
@@ -296,11 +296,12 @@ export interface Address {
 function checkAddress(kind: CollectionKind, address: Address): Problem[] {
   const problems: Problem[] = [];
   if (kind === "addressed" && address.ownerId !== null) {
-    const message = "`owner` is not for an addressed collection, whose records are the app's: leave it out.";
+    const message =
+      "`owner` is not for an addressed collection, because its records belong to the app: leave it out.";
     problems.push({ field: "owner", message });
   }
   if ((kind === "addressed" || kind === "direct") && address.recipientId === null) {
-    const message = `\`to\` is missing: a record of ${kind === "direct" ? "a direct" : "an addressed"} collection needs the person it is for.`;
+    const message = `\`to\` is missing: a record of ${kind === "direct" ? "a direct" : "an addressed"} collection needs the person who receives it.`;
     problems.push({ field: "to", message });
   }
   return problems;

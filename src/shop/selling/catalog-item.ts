@@ -100,7 +100,7 @@ export class CatalogItems<Row extends ItemRow, View> {
   /** Finds an item. Throws `not_found`. */
   require(tx: Reader, environmentId: number, name: string): Promise<Row> {
     const { kind } = this;
-    const sentence = `No ${kind} of this name exists here: relay catalog list ${kind} shows which ones do.`;
+    const sentence = `No ${kind} of this name exists in this environment: relay catalog list ${kind} shows the existing ones.`;
     return this.#table.require(tx, { environmentId, name }, sentence);
   }
 
@@ -125,7 +125,7 @@ export class CatalogItems<Row extends ItemRow, View> {
     const { url } = soldThrough;
     throw new Refusal(
       this.codes.notSellable,
-      `${start} is sold through a relay, so it has no payment to start here: send the buyer to ${url ?? "the provider that sells it"}.`,
+      `${start} is sold through a relay, so this service cannot start its payment: send the buyer to ${url ?? "the provider that sells it"}.`,
       url === undefined ? {} : { details: { url } },
     );
   }

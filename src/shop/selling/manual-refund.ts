@@ -49,11 +49,11 @@ export async function previewRefund(
   const refund = await findRefundOf(tx, purchase);
   const nothing = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
   if (refund !== null) {
-    const message = `The purchase of ${what} was taken back before (${refund.id}), so nothing changes.`;
+    const message = `The purchase of ${what} was already refunded (${refund.id}), so nothing changes.`;
     return { ...nothing, refundedBy: refund.id, message };
   }
   const said = (sentences: string): string =>
-    `Takes back the purchase of ${what}. ${sentences} No money moves: refund the payment where it was paid.`;
+    `Refunds the purchase of ${what}. ${sentences} This moves no money: refund the payment where it was paid.`;
   if (itemKind === "plan") {
     const { ends, keptBy } = await previewPlanRefund(tx, purchase);
     const goes = { ...nothing, grants: ends === null ? 0 : 1, endsPlan: ends?.plan ?? null };
@@ -68,20 +68,20 @@ function formatPlan(plan: string, billedBy: "relay" | "processor" | null, keptBy
   if (keptBy !== null)
     return `The person stays on ${plan}, because the payment under the ref ${keptBy} came later.`;
   if (billedBy === null) return `The person is not on ${plan} now, so only a refund is recorded.`;
-  const ends = `The plan ${plan} ends, and the person lands on the default plan.`;
+  const ends = `The plan ${plan} ends, and the person moves to the default plan.`;
   return billedBy === "relay" ? ends : `${ends} The card processor continues to bill it: end it there too.`;
 }
 
 function formatAccess(entitlement: string, grants: number, keepsAccess: boolean): string {
-  if (grants === 0) return `Its access to ${entitlement} has ended before.`;
+  if (grants === 0) return `Its access to ${entitlement} already ended.`;
   const kept = keepsAccess ? ", and the person keeps it by another grant" : "";
   return `Its access to ${entitlement} ends${kept}.`;
 }
 
 function formatCredits({ credits, creditsShort }: Pick<RefundPreview, "credits" | "creditsShort">): string[] {
   if (credits + creditsShort === 0) return [];
-  const spent = creditsShort === 0 ? "" : `; ${creditsShort} more are spent and stay so`;
-  return [`Of its credits, ${credits} are taken back${spent}.`];
+  const spent = creditsShort === 0 ? "" : `; ${creditsShort} more are already spent and cannot be removed`;
+  return [`The refund removes ${credits} of its credits${spent}.`];
 }
 
 /**
@@ -120,7 +120,7 @@ async function requireRefundable(tx: Reader, environmentId: number, id: string):
   throw new Refusal(
     "invalid_input",
     purchase.kind === "refund"
-      ? `${id} is a refund: name the purchase that it took back, ${purchase.refunds}.`
-      : `${id} only confirms the plan ${purchase.item}, and nothing was paid: end the plan in the dashboard or with relay people end ${purchase.personId} ${purchase.item}.`,
+      ? `${id} is a refund: name the refunded purchase, ${purchase.refunds}.`
+      : `${id} only confirms the plan ${purchase.item} without a payment: end the plan in the dashboard or with relay people end ${purchase.personId} ${purchase.item}.`,
   );
 }

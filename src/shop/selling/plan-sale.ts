@@ -84,7 +84,7 @@ async function rejectBilledByProcessor(
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
   if (claim.previous !== null) return skipSold(tx, sale, claim.previous);
-  const message = `The person's plan ${plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${plan}, then replay this event.`;
+  const message = `The person's plan ${plan} is billed by the card processor, and only one plan can be active at a time. End it at the processor, and in the dashboard or with relay people end ${sale.personId} ${plan}, then replay this event.`;
   return failForNow("billed_by_processor", message);
 }
 
@@ -220,7 +220,7 @@ function formatLatePayment(
     current !== null
       ? `${current.eventId ?? `the receipt ${current.ref}`}, which paid for ${current.plan}`
       : `${ended?.eventId ?? "another event"}, which canceled ${ended?.plan ?? plan}`;
-  const said = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans go by the order of arrival.`;
+  const said = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans follow the order of arrival.`;
   if (after?.plan === plan) return said;
   return `${said} To give the person ${plan} anyway, use the dashboard or relay people grant ${personId} ${plan}; its next payment puts them on it.`;
 }
@@ -246,11 +246,11 @@ export async function revokeByRelay(
   if (active?.plan !== name) {
     // The cancellation may turn a later confirmation into a payment.
     if (await hasLaterArrival(tx, sale)) await applyPlanOrder(tx, sale, null);
-    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${personId} ${name}.`;
+    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that arrives after its cancellation still starts the plan: if that happens, end the plan in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", message };
   }
   if (active.billedBy === "processor") {
-    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${personId} ${name}.`;
+    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was not changed. End it at the processor, and in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
   const { current, keepers } = await applyPlanOrder(tx, sale, null);
@@ -274,7 +274,7 @@ function skipCancellation(
   const why = isUnderOtherRef
     ? `the payment under the ref ${keeper.ref} arrived after the payment under the ref ${ref}`
     : `the payment under the ref ${keeper.ref} (${keeper.eventId ?? "a receipt"}) arrived after this cancellation`;
-  const message = `${plan} was left active, because ${why}, and plans go by the order of arrival. To end it anyway, use the dashboard or relay people end ${personId} ${plan}.`;
+  const message = `${plan} was left active, because ${why}, and plans follow the order of arrival. To end it anyway, use the dashboard or relay people end ${personId} ${plan}.`;
   return { outcome: "skipped", message, after: { plan, keptByRef: keeper.ref } };
 }
 
@@ -296,9 +296,9 @@ async function skipSold(tx: Writer, sale: SaleContext, previous: Purchase): Prom
       await reorderGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: current.arrival });
   }
   const refund = await findPurchase(tx, sale.environmentId, "refund", previous.ref);
-  const since = refund === null ? "" : ` and refunded since (${refund.id}); it stays refunded`;
+  const since = refund === null ? "" : ` and later refunded (${refund.id}); it stays refunded`;
   return {
     outcome: "skipped",
-    message: `The payment under this ref was recorded before (${previous.id})${since}.`,
+    message: `The payment under this ref was already recorded (${previous.id})${since}.`,
   };
 }

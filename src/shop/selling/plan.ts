@@ -109,7 +109,7 @@ async function resolveDefault(
   if (wanted !== false || !(await hasOthers(tx, environmentId, name))) return true;
   throw new Refusal(
     "invalid_input",
-    "`default` cannot be taken from the default plan, an environment has exactly one: save another plan with default true instead.",
+    "`default` cannot be removed from the default plan, because an environment has exactly one: save another plan with default true instead.",
   );
 }
 

@@ -81,11 +81,11 @@ export async function refundByRelay(
   if ("outcome" in claim) return claim;
   if (claim.previous === null) {
     if ((await products.find(tx, sale.environmentId, name)) === null) return failUnknown(products, name);
-    const message = `Nothing was fulfilled under this ref yet, so there is nothing to take back of ${name}: the refund is tried again in case the payment's event is still to come.`;
+    const message = `No payment was fulfilled under this ref yet, so ${name} cannot be refunded: the refund is retried in case the payment's event arrives later.`;
     return failForNow("purchase_missing", message);
   }
   if (claim.previous.origin !== "relay") {
-    const message = `The purchase under this ref (${claim.previous.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid, and take it back in the dashboard or with relay receipts refund.`;
+    const message = `The purchase under this ref (${claim.previous.id}) was not fulfilled by a relay, so a relay cannot refund it. Refund it where it was paid, and then in the dashboard or with relay receipts refund.`;
     return failFinally("purchase_not_by_relay", message);
   }
   return refundPurchase(tx, sale, claim.previous);
@@ -107,10 +107,10 @@ async function claimRefund(
   const code = isTheirs ? "other_product" : "ref_used";
   await auditRefusedRef(tx, sale, { itemKind: "product", item, ref, purchase: id, code });
   if (isTheirs) {
-    const message = `The payment under this ref (${id}) is for the ${itemKind} ${purchase.item} and not for ${item}, so nothing was taken back here: the relay that refunds ${purchase.item} takes that back.`;
+    const message = `The payment under this ref (${id}) is for the ${itemKind} ${purchase.item} and not for ${item}, so this action refunded nothing: the relay that refunds ${purchase.item} does it.`;
     return { outcome: "skipped", code, message };
   }
-  const message = `\`ref\` belongs to another person's purchase (${id} of ${purchase.item}), so nothing was taken back: if that payment was refunded, take the purchase back by hand with Refund… in the dashboard under Catalog › Receipts or with relay receipts refund ${ref}.`;
+  const message = `\`ref\` belongs to another person's purchase (${id} of ${purchase.item}), so nothing was refunded. If that payment was refunded, refund the purchase by hand with Refund… in the dashboard under Catalog › Receipts or with relay receipts refund ${ref}.`;
   return failFinally(code, message);
 }
 
@@ -119,7 +119,7 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
   const { ref, item, origin, amountMinor, currency } = purchase;
   const refund = await findPurchase(tx, sale.environmentId, "refund", ref);
   if (refund !== null) {
-    const message = `The purchase ${purchase.id} was refunded before (${refund.id}).`;
+    const message = `The purchase ${purchase.id} was already refunded (${refund.id}).`;
     return { outcome: "skipped", message };
   }
   const { entitlement, credits } = readGiven(purchase);
@@ -142,7 +142,7 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
   const now = await readHoldings(tx, sale, entitlement);
   const after = { ...now, refund: id, purchase: purchase.id, ref, takenBack };
   if (taken === credits) return { outcome: "done", before, after };
-  const message = `Only ${taken} of ${credits} credits could be taken back, the others were spent; the balance never goes below zero.`;
+  const message = `Only ${taken} of ${credits} credits were removed, because the others are spent; the balance never goes below zero.`;
   return { outcome: "done", message, before, after };
 }
 
@@ -208,7 +208,7 @@ async function skipSold(tx: Writer, sale: SaleContext, purchase: Purchase): Prom
   const refund = await findPurchase(tx, sale.environmentId, "refund", purchase.ref);
   const message =
     refund === null
-      ? `This ref was fulfilled before (${purchase.id}).`
-      : `This ref was fulfilled before (${purchase.id}) and refunded since (${refund.id}); it stays refunded.`;
+      ? `This ref was already fulfilled (${purchase.id}).`
+      : `This ref was already fulfilled (${purchase.id}) and later refunded (${refund.id}); it stays refunded.`;
   return { outcome: "skipped", message };
 }

@@ -115,17 +115,17 @@ async function requireFreeKey(
   if (count === 0 && isMore) {
     throw new Refusal(
       "key_in_use",
-      `\`key\` cannot change while more than ${MAX_GRANTS_LOOKED_AT} live grants of ${key} exist, of which some may hang on the product ${name}: make another product with the new key and sell that one.`,
+      `\`key\` cannot change while more than ${MAX_GRANTS_LOOKED_AT} active grants of ${key} exist, because some can depend on the product ${name}. Create another product with the new key and sell that one.`,
       { details: { grants: held.live } },
     );
   }
   if (count === 0) return;
   const grants = isMore ? `more than ${Math.min(count, MAX_GRANTS_LOOKED_AT)}` : `${count}`;
   const hang =
-    count === 1 && !isMore ? `1 live grant of ${key} hangs` : `${grants} live grants of ${key} hang`;
+    count === 1 && !isMore ? `1 active grant of ${key} depends` : `${grants} active grants of ${key} depend`;
   throw new Refusal(
     "key_in_use",
-    `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, in the dashboard or with relay people end, or make another product with the new key and sell that one.`,
+    `\`key\` cannot change while ${hang} on the product ${name}. Revoke them first, in the dashboard or with relay people end, or create another product with the new key and sell that one.`,
     { details: { grants: count } },
   );
 }
@@ -176,7 +176,7 @@ async function listKeyWarnings(
        UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2`;
   if ((await tx.get(sql, environmentId, key)) !== null) return [];
   const what = key.startsWith("access:") ? "access slug" : "product or plan";
-  const message = `\`key\` names ${key}, and there is no such ${what} here: make it, or give the product another key; until then nothing can ask for what a purchase grants.`;
+  const message = `\`key\` names ${key}, and there is no such ${what} in this environment: create it, or give the product another key. Until then, no app can check for the access that a purchase grants.`;
   return [{ code: "key_names_nothing", field: "key", message }];
 }
 

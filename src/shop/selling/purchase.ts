@@ -133,7 +133,8 @@ export function requirePurchase(tx: Reader, environmentId: number, id: string): 
   return PURCHASE.require(tx, { environmentId, id }, NO_RECEIPT);
 }
 
-const NO_RECEIPT = "No receipt with this id exists here: relay people show <address> lists a person's.";
+const NO_RECEIPT =
+  "No receipt with this id exists in this environment: relay people show <address> lists the receipts of a person.";
 
 /** Sets the place of a purchase in the order of arrival, when an earlier event has the same ref or it no longer counts. */
 export async function setPurchaseArrival(tx: Writer, id: string, arrival: number): Promise<void> {

@@ -101,7 +101,7 @@ function alertSuspended(
   { environmentId, nowMs }: Change,
   { person, itemKind, item, ref }: PurchaseView,
 ): Promise<void> {
-  const said = `A payment of the ${itemKind} ${item} (ref ${ref}) was recorded for somebody who is suspended and may not use it: make them active again with relay people activate ${person}, or pay it back.`;
+  const said = `A payment of the ${itemKind} ${item} (ref ${ref}) was recorded for a suspended person, who cannot use it: run relay people activate ${person}, or refund the payment.`;
   const burst = { target: `person:${person}`, burstMs: DAY_MS, nowMs };
   return raiseAlert(tx, { environmentId, code: "sale_suspended", message: said, ...burst });
 }
@@ -152,7 +152,7 @@ function checkReceipt(input: ReceiptInput): void {
   );
   requireInput(
     breaksOneLine(input.ref) === null,
-    "`ref` is not one line of plain text: send it as it is shown.",
+    "`ref` is not one line of plain text: send it exactly as the processor shows it.",
   );
   requireInput(
     (input.product === undefined) !== (input.plan === undefined),
@@ -177,7 +177,7 @@ function checkReceipt(input: ReceiptInput): void {
   );
   requireInput(
     input.data === undefined || utf8Bytes(writeJson(input.data)) <= MAX_DATA_BYTES,
-    `\`data\` would take more than ${MAX_DATA_BYTES} bytes: keep larger things in a record.`,
+    `\`data\` would take more than ${MAX_DATA_BYTES} bytes: store larger values in a record.`,
   );
 }
 
@@ -243,6 +243,6 @@ export async function listReceiptWarnings(
   const name = await findMappedName(tx, environmentId);
   if (name === null || (named !== null && named !== name)) return [];
   if ((await findCollection(tx, environmentId, name)) !== null) return [];
-  const message = `\`receipts.collection\` is ${name}, and there is no collection of this name here, so that receipts are kept and no record is written of them: make the collection, or name one that exists.`;
+  const message = `\`receipts.collection\` is ${name}, and this environment has no collection of this name, so receipts are stored but no records are written: create the collection, or name one that exists.`;
   return [{ code: "reference_missing", field: "receipts.collection", message }];
 }

@@ -51,7 +51,7 @@ export async function moveSale(
   if (purchase === null) return await sellNow();
   const refund = await findPurchase(tx, sale.environmentId, "refund", purchase.ref);
   if (refund !== null) {
-    const message = `The purchase ${purchase.id} was refunded since (${refund.id}), so it was not moved; it stays refunded.`;
+    const message = `The purchase ${purchase.id} was later refunded (${refund.id}), so it was not moved; it stays refunded.`;
     return { outcome: "skipped", message };
   }
   try {

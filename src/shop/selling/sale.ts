@@ -53,7 +53,7 @@ export async function readRelaySale(
   if (run.person === null) throw new Error("An action that needs a person ran without one.");
   const person = await findPerson(tx, environmentId, run.person.id);
   if (person === null) {
-    const message = "The event's person was erased since, so nothing was done.";
+    const message = "The event's person was erased later, so nothing was done.";
     return { failure: failForNow("person_not_found", message) };
   }
   if (person.status === "suspended") {
@@ -82,7 +82,7 @@ export function resolveRef(
   const message =
     ref === ""
       ? "`ref` resolves to no text or number on this event: name a path to the payment's identifier that every such event carries, then replay."
-      : `\`ref\` is longer than ${MAX_REF_CHARS} characters on this event: name the payment's identifier alone, then replay.`;
+      : `\`ref\` is longer than ${MAX_REF_CHARS} characters on this event: name only the payment's identifier, then replay.`;
   return { failure: failFinally("ref_unresolved", message) };
 }
 
@@ -158,7 +158,7 @@ export function failUnknown(
   { kind, codes }: Pick<CatalogItems<ItemRow, unknown>, "kind" | "codes">,
   name: string,
 ): Failure {
-  const message = `\`${kind}\` names ${name}, which is no ${kind} here: create it in the dashboard or with relay catalog set, or name one that exists.`;
+  const message = `\`${kind}\` names ${name}, which is not a ${kind} in this environment: create it in the dashboard or with relay catalog set, or name one that exists.`;
   return failFinally(codes.unknown, message);
 }
 

@@ -200,7 +200,8 @@ export async function endSubscription(
 /** Ends a subscription by id for an owner or the app's server, under either kind of billing; audited. Throws `not_found`. */
 export async function endSubscriptionManually(tx: Writer, change: Change, id: string): Promise<Subscription> {
   const { environmentId, by, nowMs } = change;
-  const sentence = "No subscription with this id exists here; the list shows them.";
+  const sentence =
+    "No subscription with this id exists in this environment; the list shows the existing ones.";
   const before = await SUBSCRIPTION.require(tx, { environmentId, id }, sentence);
   if (before.status === "ended") return before;
   await endSubscription(tx, before, { by, nowMs });
