@@ -75,8 +75,14 @@ export async function raiseProblem(
   return false;
 }
 
-export async function hasProblem(tx: Reader, { environmentId, code, target }: ProblemKey): Promise<boolean> {
-  return (await PROBLEM.get(tx, OPEN, { environmentId, code, target })) !== null;
+/** Reports whether the problem is open, and has this message if one is given. */
+export async function hasProblem(
+  tx: Reader,
+  { environmentId, code, target }: ProblemKey,
+  message?: string,
+): Promise<boolean> {
+  const open = await PROBLEM.get(tx, OPEN, { environmentId, code, target });
+  return open !== null && (message === undefined || open.message === message);
 }
 
 /** The resolver of an alert whose cause ended. */
@@ -162,7 +168,7 @@ export function listOpenProblems<Code extends string>(
   return tx.all(sql, ...codes);
 }
 
-/** Lists one page of problems, newest first. `standing` leaves out cleared ones. */
+/** Lists one page of problems, newest first. `open` leaves out cleared ones. */
 export async function listProblems(
   tx: Reader,
   environmentId: number,

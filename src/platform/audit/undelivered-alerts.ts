@@ -4,7 +4,7 @@
  */
 import { HOUR_MS } from "../../base/limit.ts";
 import type { FencedStore, Reader, Writer } from "../../store/port.ts";
-import { clearProblem, listOpenProblems, listOpenProblemsOfTarget, raiseProblem } from "./problem.ts";
+import { clearProblem, hasProblem, listOpenProblems, raiseProblem } from "./problem.ts";
 
 export const UNMAILED_ALERTS = "alerts_unmailed";
 const TARGET = "mail";
@@ -38,8 +38,8 @@ export async function recordUndeliverableAlerts(
   const said = why.replace(/^it /, "the environment ");
   const message = `Alerts are not mailed to the owners, because ${said}: ${REMEDIES[why]}, or ${SWITCH}`;
   // This runs every minute, so an unchanged message is not written again.
-  const openProblems = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
-  if (openProblems.some((problem) => problem.code === UNMAILED_ALERTS && problem.message === message)) return;
+  const key = { environmentId, code: UNMAILED_ALERTS, target: TARGET };
+  if (await store.read((tx) => hasProblem(tx, key, message))) return;
   await store.write("app", (tx) => raise(tx, environmentId, message, nowMs));
 }
 

@@ -4,7 +4,7 @@
  */
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { raiseAlert } from "./alert.ts";
-import { clearProblem, listOpenProblemsOfTarget, raiseProblem } from "./problem.ts";
+import { clearProblem, hasProblem, raiseProblem } from "./problem.ts";
 
 const UNMAILED_CODES = "codes_unmailed";
 const TARGET = "signin:codes";
@@ -16,10 +16,9 @@ export async function recordUndeliveredCodes(
   { why, nowMs }: { why: string; nowMs: number },
 ): Promise<void> {
   const message = `Sign-in codes cannot be mailed, so new people cannot sign in: ${why}`;
-  const openProblems = await store.read((tx) => listOpenProblemsOfTarget(tx, environmentId, TARGET));
-  if (openProblems.some((problem) => problem.code === UNMAILED_CODES && problem.message === message)) return;
+  const report = { environmentId, code: UNMAILED_CODES, target: TARGET, message, nowMs } as const;
+  if (await store.read((tx) => hasProblem(tx, report, message))) return;
   await store.write("app", async (tx) => {
-    const report = { environmentId, code: UNMAILED_CODES, target: TARGET, message, nowMs } as const;
     if (await raiseProblem(tx, report)) await raiseAlert(tx, report);
   });
 }
