@@ -71,6 +71,7 @@ test("sentences in the dashboard omit the dashboard where a command links to its
 const ONLY_THERE = [
   ...[
     "relay admin create",
+    "relay admin reset",
     "relay apps list",
     "relay changes",
     "relay dev",

@@ -7,6 +7,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
 import { Code } from "../component/code.ts";
+import { Explanation } from "../component/explanation.ts";
 import { EmptyState, NotYet } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -42,10 +43,10 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       name: "what",
       title: "Alert",
       priority: 1,
-      cell: ({ code, docs, target, message, count }) => html`<div class="two-lines">
+      cell: ({ code, docs, target, message, todo, next, count, resolvedAt }) => html`<div class="two-lines">
         <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />${count > 1 && html` <span class="chip">${count} times</span>`}
-        <span class="quiet"><${Sentence} text=${message} /></span>
-        <${CommandLine} texts=${[message]} /></div>`,
+        ${resolvedAt === null ? html`<${Explanation} what=${message} todo=${todo} next=${next} />` : html`<span class="quiet"><${Sentence} text=${message} /></span>`}
+        <${CommandLine} texts=${[message, todo]} /></div>`,
     },
     {
       name: "state",
@@ -110,10 +111,10 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
       name: "what",
       title: "Problem",
       priority: 1,
-      cell: ({ code, docs, target, message }) => html`<div class="two-lines">
+      cell: ({ code, docs, target, message, todo, next, clearedAt }) => html`<div class="two-lines">
         <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />
-        <span class="quiet"><${Sentence} text=${message} /></span>
-        <${CommandLine} texts=${[message]} /></div>`,
+        ${clearedAt === null ? html`<${Explanation} what=${message} todo=${todo} next=${next} />` : html`<span class="quiet"><${Sentence} text=${message} /></span>`}
+        <${CommandLine} texts=${[message, todo]} /></div>`,
     },
     {
       name: "state",

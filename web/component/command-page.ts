@@ -28,9 +28,9 @@ const at =
 
 const listed =
   (title: string, section: string): Way =>
-  ({ flags }) => {
+  ({ flags }, relayHere) => {
     const asked = ["relay", "state", "reason", "person"].flatMap((name) => {
-      const value = flags.get(name);
+      const value = flags.get(name) ?? (name === "relay" ? relayHere : undefined);
       return value === undefined ? [] : [[name, value] as const];
     });
     const words = asked.map(([, value]) => (value === "any" ? "failed" : value)).join(", ");

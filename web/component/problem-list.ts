@@ -28,15 +28,9 @@ export function ProblemList({
             ${problem.line !== null && html`<span class="problem-line">line ${problem.line}</span>`}
             <code>${problem.field === "" ? "definition" : problem.field}</code>
           </button>
-          <span><${Sentence} text=${restOf(problem)} /></span>
+          <span><${Sentence} text=${problem.message} /></span>
         </li>`,
       )}
     </ul>
   </div>`;
-}
-
-/** Removes the field from the start of the message, because the list already shows it. */
-function restOf({ field, message }: PlacedProblem): string {
-  const start = `\`${field}\` `;
-  return field !== "" && message.startsWith(start) ? message.slice(start.length) : message;
 }

@@ -8,7 +8,7 @@ import { useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { MakeThing } from "../component/create-item.ts";
-import { MendWay } from "../component/fix-link.ts";
+import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { FromBefore, Notice } from "../component/notice.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -64,13 +64,22 @@ export function EventView({
   const reason = explainEvent(event, { held: isHeld, paused: isPaused }, now);
   const cause = useCause(place, event);
   return html`<div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><div><p>
-      <${Sentence} text=${reason.text} /></p>${cause !== null && html`<p class="advice advice-${cause.stands}"><${Sentence} text=${cause.message} /></p>`}
-      <${WaysOut} place=${place} event=${event} said=${reason.text} cause=${cause} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} onReplay=${onReplay} /></div></div>
+      <${Sentence} text=${reason.text} /></p>
+      ${(reason.why !== null || cause !== null) && html`<${Why} why=${reason.why} cause=${cause} />`}
+      <${WaysOut} place=${place} event=${event} said=${reason.why} cause=${cause} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} onReplay=${onReplay} /></div></div>
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">See its definition</a>`}<//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
     <${EventTimeline} event=${event} planned=${relay?.definition.actions.length ?? null} now=${now} />
     <${EventPayload} place=${place} event=${event} url=${relay?.receiverUrl} onExpunged=${onEvent} />`;
+}
+
+/** Shows why an event failed or was skipped, and whether that cause still exists. */
+function Why({ why, cause }: { why: string | null; cause: EventCause | null }): View {
+  return html`<dl class="explanation">
+    ${why !== null && html`<div><dt>Why</dt><dd><${Sentence} text=${why} /></dd></div>`}
+    ${cause !== null && html`<div class="explanation-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>`}
+  </dl>`;
 }
 
 /** Links and buttons that fix the cause of a wait or a failure. The replay comes last, because it fails the same way before the fix. */
@@ -86,8 +95,8 @@ function WaysOut({
 }: {
   place: Place;
   event: Event;
-  /** Reason for its state. */
-  said: string;
+  /** Message of its failure. */
+  said: string | null;
   cause: EventCause | null;
   isHeld: boolean;
   isPaused: boolean;

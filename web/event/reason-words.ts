@@ -9,8 +9,10 @@ const MAX_ATTEMPTS = 7;
 
 interface Reason {
   tone: "good" | "waiting" | "bad" | "neutral";
-  /** One sentence, which may contain untrusted text. */
+  /** What happened, in one or two sentences. */
   text: string;
+  /** The service's message about it, which may contain untrusted text. */
+  why: string | null;
 }
 
 /** Short words for the code of a reason, for lists. */
@@ -38,15 +40,19 @@ interface Brake {
 export function explainEvent(event: Event, brake: Brake, now: number): Reason {
   switch (event.state) {
     case "running":
-      return { tone: "waiting", text: `Running now: attempt ${event.attempts} of ${MAX_ATTEMPTS}.` };
+      return {
+        tone: "waiting",
+        text: `Running now: attempt ${event.attempts} of ${MAX_ATTEMPTS}.`,
+        why: null,
+      };
     case "queued":
-      return { tone: "waiting", text: explainWaiting(event, brake, now) };
+      return { tone: "waiting", text: explainWaiting(event, brake, now), why: whyFailed(event) };
     case "done":
-      return { tone: "good", text: explainDone(event) };
+      return { tone: "good", ...explainDone(event) };
     case "failed":
-      return { tone: "bad", text: explainFailed(event) };
+      return { tone: "bad", text: explainFailed(event), why: whyFailed(event) };
     case "dead":
-      return { tone: "bad", text: explainDead(event) };
+      return { tone: "bad", text: explainDead(event), why: whyFailed(event) };
   }
 }
 
@@ -55,7 +61,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
   const failed =
     failure === null
       ? sayCutOff(event)
-      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.${sayDoneBeside(event)}`;
+      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}.${sayDoneBeside(event)}`;
   if (brake.held && brake.paused)
     return `It waits because the environment is on hold and the relay is paused, and runs when both have ended.${failed}`;
   if (brake.held)
@@ -80,34 +86,36 @@ function sayCutOff({ reason, attempts }: Event): string {
   return ` The service stopped in the middle of attempt ${attempts} of ${MAX_ATTEMPTS}.`;
 }
 
-function explainDone(event: Event): string {
+function explainDone(event: Event): Pick<Reason, "text" | "why"> {
   const results = event.runs.at(-1)?.results ?? [];
   const skipped = results.filter(({ outcome }) => outcome === "skipped");
   const [only] = results;
   if (skipped.length === 0) {
-    return results.length === 1
+    const isOne = results.length === 1;
+    const text = isOne
       ? `${sayActionType(only?.type ?? "")}: done.`
       : `All ${sayCount(results.length, "action")} are done.`;
+    return { text, why: null };
   }
   const why = whySkipped(skipped);
-  if (skipped.length < results.length) {
-    return `${sayCount(results.length - skipped.length, "action")} done, ${skipped.length} skipped: ${why}.`;
-  }
-  return `Nothing new happened: ${results.length === 1 ? "its action" : "every action"} was skipped, because ${why}.`;
+  const done = results.length - skipped.length;
+  if (done > 0) return { text: `${sayCount(done, "action")} done, ${skipped.length} skipped.`, why };
+  const which = results.length === 1 ? "its action" : "every action";
+  return { text: `Nothing new happened: ${which} was skipped.`, why };
 }
 
 function whySkipped(skipped: readonly Result[]): string {
   const [first] = skipped;
   const edited = skipped.filter(({ code }) => code === "edited_after").length;
   if (skipped.length > 1 && edited > 0)
-    return `${edited === 1 ? "one was" : `${edited} were`} edited after it had done its work, as the warning says`;
-  if (skipped.length > 1) return "each found its own earlier work, or nothing to do";
-  if (edited > 0) return "it was edited after it had done its work";
-  return first?.message === undefined ? "it found its own earlier work" : lower(trim(first));
+    return `${sayCount(edited, "action")} ${edited === 1 ? "was" : "were"} edited after the first run, as the warning says.`;
+  if (skipped.length > 1) return "Each action found its own earlier work, or nothing to do.";
+  if (edited > 0) return "The action was edited after its first run.";
+  return first?.message ?? "The action found its own earlier work.";
 }
 
 const FAILED_WORDS: Readonly<Record<string, string>> = {
-  person_not_found: "Nothing ran, because the event’s person was not found",
+  person_not_found: "Nothing ran, because the event’s person was not found.",
   person_erased: "Nothing ran, because the event’s person was erased after it arrived; it never runs again.",
   payload_expunged: "It was ended because its payload was expunged; it never runs again.",
   unsigned_event:
@@ -117,9 +125,6 @@ const FAILED_WORDS: Readonly<Record<string, string>> = {
 };
 
 function explainFailed(event: Event): string {
-  const failure = lastFailure(event);
-  if (event.reason === "person_not_found" && failure !== null)
-    return `${FAILED_WORDS.person_not_found}: ${trim(failure)}.`;
   return (
     FAILED_WORDS[event.reason ?? ""] ?? `Nothing ran: ${sayReasonCode(event.reason ?? "no reason was kept")}.`
   );
@@ -139,7 +144,11 @@ function explainDead(event: Event): string {
     event.attempts >= MAX_ATTEMPTS
       ? `Dead after ${MAX_ATTEMPTS} attempts`
       : `Permanent failure at attempt ${event.attempts}, because a retry cannot help`;
-  return `${given}: ${nameOf(failure)} failed, ${lower(trim(failure))}.${sayDoneBeside(event)}`;
+  return `${given}: ${nameOf(failure)} failed.${sayDoneBeside(event)}`;
+}
+
+function whyFailed(event: Event): string | null {
+  return lastFailure(event)?.message ?? null;
 }
 
 function lastFailure(event: Event): Result | null {
@@ -161,12 +170,4 @@ function sayDoneBeside(event: Event): string {
   const done = results.filter((result) => result.outcome === "done" || foundOwnWork(result)).length;
   if (done === 0) return "";
   return ` ${sayCount(done, "other action")} ${done === 1 ? "is" : "are"} done.`;
-}
-
-function trim({ message, code }: Result): string {
-  return (message ?? sayReasonCode(code ?? "no reason was kept")).trim().replace(/\.$/, "");
-}
-
-function lower(sentence: string): string {
-  return /^[A-Z][a-z]/.test(sentence) ? sentence.slice(0, 1).toLowerCase() + sentence.slice(1) : sentence;
 }

@@ -10,6 +10,7 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { Code } from "../component/code.ts";
 import { MakeThing } from "../component/create-item.ts";
+import { Explanation } from "../component/explanation.ts";
 import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -36,28 +37,22 @@ export function NeedItem({ place, need, onReplay }: Props): View {
       <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
       ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
       <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
-    ${need.dead === null ? html`<${Plain} need=${need} />` : html`<${WhyDead} dead=${need.dead} />`}
+    ${need.dead === null ? html`<${Explanation} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} />`}
     <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
   </li>`;
 }
 
-function sayWhat({ code, dead, message }: AttentionItem): string {
+function sayWhat({ code, dead }: AttentionItem): string {
   if (dead !== null)
     return `${sayNumber(dead.events)}${dead.more ? "+" : ""} ${dead.events === 1 ? "event is" : "events are"} dead`;
-  if (code === "relay_failed")
-    return /^[\d,+]+ events? (?:is|are) dead/.exec(message)?.[0] ?? "events are dead";
+  if (code === "relay_failed") return "events are dead";
   return (sayKind(code) ?? code).toLowerCase();
 }
 
-function Plain({ need: { message, todo, code } }: { need: AttentionItem }): View {
-  return html`<p><${Sentence} text=${message} /></p>
-    ${code === "backup_missing" && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}`;
-}
-
 function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
-  return html`<dl class="why">
+  return html`<dl class="explanation">
     <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
-    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
+    <div class="explanation-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
   </dl>`;
 }
 
@@ -119,7 +114,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>See the mails</a>`}
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
-    ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>It is seen to</button>`}
+    ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>Mark as resolved</button>`}
     <${CommandLine} texts=${dead === null ? [message, todo] : [dead.failure.message, dead.cause.message]} />
   </div>`;
 }

@@ -10,6 +10,7 @@ import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { MakeThing } from "../component/create-item.ts";
+import { Explanation } from "../component/explanation.ts";
 import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -48,17 +49,6 @@ function isTrouble({ state }: HealthView): boolean {
   return ["dead", "refused", "failed"].includes(MARKS[state] ?? "");
 }
 
-/** Codes whose message already says what to do. */
-const SAYS_ITSELF: readonly (string | null)[] = [
-  "relay_refusing",
-  "never_verified",
-  "secret_missing",
-  "relay_ignoring",
-  "relay_nobody",
-  "relay_failing",
-  "relay_capped",
-];
-
 /** Shows the reason of a problem, and nothing if the relay is healthy. */
 export function HealthReason({
   place,
@@ -74,7 +64,6 @@ export function HealthReason({
   const isWaiting =
     state === "paused" || state === "held" || (state === "failing" && health.code !== "relay_failed");
   const isOver = cause?.stands === "no";
-  const todo = SAYS_ITSELF.includes(health.code) ? null : health.todo;
   if (state === "ok" || state === "new") return null;
   const close = (): void => {
     setChosen(null);
@@ -83,7 +72,7 @@ export function HealthReason({
   return html`<section class="health ${isTrouble(health) ? "health-bad" : ""}" aria-label="Health">
     <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${message} /></p>
     ${cause !== null && html`<p><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></p>`}
-    ${todo !== null && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}
+    <${Explanation} todo=${health.todo} next=${health.next} />
     <div class="health-ways">
       ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${name} back="relay" />`}
       ${newest !== null && !isOver && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
