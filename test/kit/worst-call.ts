@@ -369,6 +369,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/purchases/:id": get(`${E}/purchases/${rowId("prc", 1)}`),
   "GET {E}/purchases/:id/refund": get(`${E}/purchases/${rowId("prc", 1)}/refund`),
   "POST {E}/purchases/:id/refund": send("POST", `${E}/purchases/${rowId("prc", 1)}/refund`, {}),
+  "POST {E}/purchases/:id/move": send("POST", `${E}/purchases/${rowId("prc", 1)}/move`, { person: rowId("per", 7) }),
   "GET {E}/subscriptions": list("/subscriptions", `person=${rowId("per", 7)}`, "status=active"),
   "POST {E}/subscriptions/:id/end": send("POST", `${E}/subscriptions/${rowId("sub", 1)}/end`, {}),
   "GET {E}/emails": list("/emails", `person=${rowId("per", 70)}`, "kind=account", "state=failed"),

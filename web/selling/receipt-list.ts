@@ -1,4 +1,4 @@
-/** List of purchases and refunds with their person, relay and event. Any purchase can be refunded here. */
+/** List of purchases and refunds with their person, relay and event. Any purchase can be moved or refunded here. */
 import { useState } from "preact/hooks";
 import type { RefundPreview } from "../../src/shop/selling/manual-refund.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
@@ -22,12 +22,14 @@ import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { fromColumn } from "./from-column.ts";
 import { sayAmount } from "./money.ts";
+import { MoveDialog } from "./move-dialog.ts";
 import { PaymentButton } from "./payment-dialog.ts";
 
 export function ReceiptList({ place, query }: { place: Place; query: URLSearchParams }): View {
   const filter = { kind: query.get("kind"), ref: query.get("ref"), person: query.get("person") };
   const list = useList<PurchaseView>(apiPath(place, "purchases") + writeQuery(filter), 10_000);
   const [refunding, setRefunding] = useState<PurchaseView | null>(null);
+  const [moving, setMoving] = useState<PurchaseView | null>(null);
   const { items, error, reload } = list;
   const isFiltered = Object.values(filter).some((value) => value !== null);
   return html`<div class="tab-actions"><${PaymentButton} place=${place} person=${null} /></div>
@@ -46,13 +48,18 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No such receipt" : "Nothing was bought yet"}>
             <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfills and each payment that your server or a person records has its receipt here."}</p><//>`
-          : html`<${Table} label="Receipts" columns=${columnsOf(place, setRefunding)} items=${items} />
+          : html`<${Table} label="Receipts" columns=${columnsOf(place, setMoving, setRefunding)} items=${items} />
             <${OlderButton} list=${list} none="These are all." />`
     }
+    ${moving !== null && html`<${MoveDialog} place=${place} purchase=${moving} onClose=${() => setMoving(null)} />`}
     ${refunding !== null && html`<${Refund} place=${place} purchase=${refunding} onClose=${() => setRefunding(null)} />`}`;
 }
 
-function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Column<PurchaseView>[] {
+function columnsOf(
+  place: Place,
+  onMove: (purchase: PurchaseView) => void,
+  onRefund: (purchase: PurchaseView) => void,
+): Column<PurchaseView>[] {
   return [
     {
       name: "bought",
@@ -103,10 +110,10 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       name: "end",
       title: "",
       priority: 1,
-      size: "short",
       cell: (purchase) =>
         mayRefund(purchase) &&
-        html`<button type="button" class="quiet-danger" aria-label="Refund… ${purchase.item} ${purchase.ref}" onClick=${() => onRefund(purchase)}>Refund…</button>`,
+        html`<button type="button" class="quiet" aria-label="Move… ${purchase.item} ${purchase.ref}" onClick=${() => onMove(purchase)}>Move…</button>
+          <button type="button" class="quiet-danger" aria-label="Refund… ${purchase.item} ${purchase.ref}" onClick=${() => onRefund(purchase)}>Refund…</button>`,
     },
   ];
 }

@@ -16,6 +16,7 @@ import {
   putAccessSlugs,
 } from "../../shop/people/entitlement.ts";
 import { readPersonId } from "../../shop/people/person.ts";
+import { movePurchaseManually, purchaseMove } from "../../shop/selling/manual-move.ts";
 import { previewRefund, refundManually, refundPreview } from "../../shop/selling/manual-refund.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../../shop/selling/plan.ts";
 import {
@@ -41,6 +42,7 @@ import {
   viewSubscription,
 } from "../../shop/selling/subscription.ts";
 import type { Reader } from "../../store/port.ts";
+import { rehearse } from "../../store/rehearsal.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
 /** The version that the caller read before the deletion. If it is absent, any version is deleted. */
@@ -291,6 +293,24 @@ export const sellingRoutes = [
     answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
     status: 201,
     write: async (tx, { change, params }) => await refundManually(tx, change, params.id),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/purchases/:id/move",
+    summary:
+      "Moves a purchase to another person with what it still gives and its receipt, under the same ref; plan shows the move and changes nothing.",
+    body: fields({
+      person: Type.String({ description: "the new person's id, address or token" }),
+      plan: Type.Optional(Type.Boolean({ description: "true: shows the move and changes nothing" })),
+    }),
+    answer: Type.Object({ plan: purchaseMove, receipt: purchaseView, moved: Type.Boolean() }),
+    async write(tx, { change, params, body }) {
+      const move = () => movePurchaseManually(tx, change, params.id, body.person);
+      if (body.plan !== true) return await move();
+      const { plan } = await rehearse(tx, move);
+      const receipt = await requirePurchaseView(tx, change.environmentId, params.id);
+      return { plan, receipt, moved: false };
+    },
   }),
   listRoute({
     path: "/subscriptions",

@@ -2,6 +2,7 @@
 
 import { catalogDelete, catalogList, catalogSet } from "./catalog/catalog.ts";
 import { filesDelete, filesDownload, filesList, filesUpload } from "./catalog/files.ts";
+import { receiptsMove } from "./catalog/receipt-move.ts";
 import { receiptsRecord } from "./catalog/receipt-record.ts";
 import { receiptsList, receiptsRefund } from "./catalog/receipts.ts";
 import { recordsDelete, recordsSet } from "./catalog/record-edit.ts";
@@ -149,7 +150,7 @@ export const GROUPS: readonly Group[] = [
       },
       {
         summary: "list purchases, and record payments and refunds",
-        commands: [receiptsList, receiptsRecord, receiptsRefund],
+        commands: [receiptsList, receiptsRecord, receiptsRefund, receiptsMove],
       },
     ],
   },

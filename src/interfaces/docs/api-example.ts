@@ -253,6 +253,10 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/purchases/:id": { params: { id: "$PURCHASE" } },
   "GET {E}/purchases/:id/refund": { params: { id: "$PURCHASE" } },
   "POST {E}/purchases/:id/refund": { params: { id: "$PURCHASE" } },
+  "POST {E}/purchases/:id/move": {
+    params: { id: "$PURCHASE" },
+    body: { person: "ada@example.com", plan: true },
+  },
   "POST {E}/subscriptions/:id/end": { params: { id: "$SUBSCRIPTION" } },
   "POST {E}/receipts": {
     body: { ref: "pay_1", person: "$PERSON", product: "premium", amountMinor: 4200, currency: "EUR" },

@@ -49,7 +49,7 @@ export const AUDIT_ACTIONS = {
   "plan.deleted": "A plan was deleted.",
   "receipt.recorded": "A payment that your own processor took was recorded.",
   "receipt.refunded": "A purchase was refunded by hand or by your server.",
-  "receipt.moved": "A person replayed an event and chose to move its purchase to another person.",
+  "receipt.moved": "A purchase was moved to another person: by hand, or by a replay that chose it.",
   "subscription.ended": "A subscription was ended by hand.",
   "settings.changed": "Settings of an environment were changed; the row has fingerprints of secrets.",
   "sender_domain.changed": "The domain that mail comes from was set or verified.",

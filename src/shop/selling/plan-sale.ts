@@ -39,6 +39,22 @@ import {
   startSubscription,
 } from "./subscription.ts";
 
+/** Sells a plan that moves to another person without putting them on it, because the payment put its first person on no plan at the end. */
+export function sellSpentPlan(
+  tx: Writer,
+  sale: SaleContext,
+  name: string,
+  payment: Payment,
+): Promise<Outcome> {
+  const granted = { entitlement: name, credits: 0 };
+  return sell(
+    tx,
+    { ...sale, arrival: 0 },
+    payment,
+    sellingOf(tx, sale, name, () => Promise.resolve({ granted })),
+  );
+}
+
 /** Finds a person's plan: that of the active subscription, otherwise the default. `plan` is null if there is no plan at all. */
 export async function currentPlan(
   tx: Reader,
@@ -58,10 +74,20 @@ export async function grantByRelay(
   name: string,
   payment: Payment,
 ): Promise<Outcome> {
-  const { ref } = payment;
-  const found = await findSoldHere(tx, sale, plans, name, ref);
+  const found = await findSoldHere(tx, sale, plans, name, payment.ref);
   if ("failure" in found) return found.failure;
   if ("previous" in found) return skipSold(tx, sale, found.previous);
+  return sellByRelay(tx, sale, name, payment);
+}
+
+/** Sells a plan of a relay in its place in the order of arrival. */
+export async function sellByRelay(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  payment: Payment,
+): Promise<Outcome> {
+  const { ref } = payment;
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   if (active?.billedBy === "processor" && !(await wasBilledSince(tx, sale)))
     return rejectBilledByProcessor(tx, sale, name, ref, active);
@@ -231,13 +257,14 @@ function formatLatePayment(
  */
 export async function revokeByRelay(
   tx: Writer,
-  sale: RelaySale,
+  buyer: RelaySale,
   name: string,
   { ref }: Payment,
 ): Promise<Outcome> {
-  const { environmentId, personId, arrival, eventId } = sale;
-  const claim = await claimRef(tx, sale, "plan", name, ref);
+  const claim = await claimRef(tx, buyer, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
+  const sale = { ...buyer, personId: claim.previous?.personId ?? buyer.personId };
+  const { environmentId, personId, arrival, eventId } = sale;
   const active = await findActiveSubscription(tx, environmentId, personId);
   if (active === null && (await plans.find(tx, environmentId, name)) === null)
     return failUnknown(plans, name);
@@ -287,7 +314,8 @@ export async function readPlanState(tx: Reader, sale: SaleContext) {
 }
 
 /** Skips a ref that was recorded before. If a later event recorded it, the payment moves to this event's earlier arrival. */
-async function skipSold(tx: Writer, sale: SaleContext, previous: Purchase): Promise<Outcome> {
+async function skipSold(tx: Writer, buyer: SaleContext, previous: Purchase): Promise<Outcome> {
+  const sale = { ...buyer, personId: previous.personId };
   if (sale.arrival < previous.arrival) {
     await setPurchaseArrival(tx, previous.id, sale.arrival);
     const { current } = await applyPlanOrder(tx, sale, null);

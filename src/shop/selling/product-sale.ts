@@ -15,6 +15,7 @@ import {
   auditRefusedRef,
   failUnknown,
   findSoldHere,
+  hasMovedFrom,
   isSamePurchase,
   newPurchaseId,
   type Payment,
@@ -38,14 +39,17 @@ export async function fulfilByRelay(
     : sellProduct(tx, sale, found.item, payment);
 }
 
+/** What a sale gives of a product. `ended`: the access of a purchase that moves had ended, so none is granted. */
+type SoldProduct = Pick<Product, "name" | "key" | "credits"> & { ended?: boolean };
+
 /** Sells a product. */
 export function sellProduct(
   tx: Writer,
   sale: SaleContext,
-  product: Product,
+  product: SoldProduct,
   payment: Payment,
 ): Promise<Outcome> {
-  const { name: item, key: entitlement, credits } = product;
+  const { name: item, key: entitlement, credits, ended = false } = product;
   return sell(tx, sale, payment, {
     itemKind: "product",
     item,
@@ -54,15 +58,15 @@ export function sellProduct(
     grantItem: async (purchaseId) => {
       const source = { source: "purchase", sourceRef: purchaseId } as const;
       const unending = { reason: null, expiresAtMs: null };
-      const grant = await grantAccess(tx, { ...sale, ...source, ...unending, entitlement });
+      const grant = ended ? null : await grantAccess(tx, { ...sale, ...source, ...unending, entitlement });
       if (credits > 0) {
         const onceKey = `purchase:${purchaseId}`;
         const line = { amount: credits, reason: `purchase: ${item}`, source: "purchase", onceKey } as const;
         await addCredits(tx, { ...sale, ...line });
       }
-      const { endedByEvent } = grant;
+      const endedByEvent = grant?.endedByEvent ?? null;
       return {
-        granted: { entitlement, grant: grant.id, credits },
+        granted: { entitlement, ...(grant === null ? {} : { grant: grant.id }), credits },
         message:
           endedByEvent === null ? null : formatEndedByLaterEvent(entitlement, endedByEvent, sale.personId),
       };
@@ -88,10 +92,13 @@ export async function refundByRelay(
     const message = `The purchase under this ref (${claim.previous.id}) was not fulfilled by a relay, so a relay cannot refund it. Refund it where it was paid, and then in the dashboard or with relay receipts refund.`;
     return failFinally("purchase_not_by_relay", message);
   }
-  return refundPurchase(tx, sale, claim.previous);
+  return refundPurchase(tx, { ...sale, personId: claim.previous.personId }, claim.previous);
 }
 
-/** Finds the purchase of this person and product under the ref; null if the ref is free. Otherwise returns why nothing is taken back. */
+/**
+ * Finds the purchase of this person and product under the ref, also if it moved to another person; null if the ref is free. Otherwise returns
+ * why nothing is taken back.
+ */
 async function claimRefund(
   tx: Writer,
   sale: RelaySale,
@@ -100,6 +107,7 @@ async function claimRefund(
 ): Promise<{ previous: Purchase | null } | Outcome> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
   if (purchase === null || isSamePurchase(purchase, sale, "product", item)) return { previous: purchase };
+  if (await hasMovedFrom(tx, sale, purchase, "product", item)) return { previous: purchase };
   const { id, personId, itemKind } = purchase;
   const isTheirs = personId === sale.personId;
   if (isTheirs && (await products.find(tx, sale.environmentId, item)) === null)
@@ -147,7 +155,7 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
 }
 
 /** Reads what the purchase granted. */
-function readGiven({ item, data }: Purchase): { entitlement: string; credits: number } {
+export function readGiven({ item, data }: Purchase): { entitlement: string; credits: number } {
   return { entitlement: data.granted?.entitlement ?? item, credits: data.granted?.credits ?? 0 };
 }
 
@@ -200,7 +208,8 @@ async function readHoldings(tx: Reader, sale: SaleContext, entitlement: string) 
 }
 
 /** Skips a ref that was fulfilled before. If a later event fulfilled it, the purchase and its grants move to this event's earlier arrival. */
-async function skipSold(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
+async function skipSold(tx: Writer, buyer: SaleContext, purchase: Purchase): Promise<Outcome> {
+  const sale = { ...buyer, personId: purchase.personId };
   if (sale.arrival < purchase.arrival) {
     await setPurchaseArrival(tx, purchase.id, sale.arrival);
     await reorderGrants(tx, { ...sale, source: "purchase", sourceRef: purchase.id });

@@ -108,6 +108,17 @@ export function findPurchase(
   return PURCHASE.get(tx, rest, { environmentId, kind, ref });
 }
 
+/** Finds the purchase that the person had under this ref before it moved to another person. */
+export function findMovedPurchase(
+  tx: Reader,
+  { environmentId, personId }: Pick<Purchase, "environmentId" | "personId">,
+  ref: string,
+): Promise<Purchase | null> {
+  const rest = `INDEXED BY purchase_by_ref WHERE environment_id = $environmentId AND ref = $ref AND person_id = $personId
+    AND kind = 'purchase' AND moved_to IS NOT NULL ORDER BY id DESC LIMIT 1`;
+  return PURCHASE.get(tx, rest, { environmentId, ref, personId });
+}
+
 /** Finds the refund of a purchase. */
 export function findRefundOf(
   tx: Reader,

@@ -1,6 +1,7 @@
 /**
- * Moves a purchase when a replay makes a sale for another person than the earlier run. The purchase is taken back from the first person and
- * made for the new one under the same ref, in one transaction. Source: decisions section 3, "the corrected person".
+ * Moves a purchase to another person: when a replay makes a sale for another person than the earlier run, or by hand (manual-move.ts). The
+ * purchase is taken back from the first person and made for the new one under the same ref, in one transaction. Source: decisions section 3,
+ * "the corrected person".
  */
 import type { Json } from "../../base/json.ts";
 import type { Failure, Outcome, Success } from "../../base/outcome.ts";
@@ -8,10 +9,10 @@ import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { formatPerson } from "../people/person.ts";
 import type { ItemKind } from "./catalog-item.ts";
-import { withdrawPlanPayment } from "./plan-refund.ts";
+import { refundPlanPayment, withdrawPlanPayment } from "./plan-refund.ts";
 import { refundPurchase } from "./product-sale.ts";
 import { findPurchase, markMoved, PURCHASE, type Purchase } from "./purchase.ts";
-import type { RelaySale } from "./sale.ts";
+import type { RelaySale, SaleContext } from "./sale.ts";
 
 /** The person who has the purchase, and its receipt if known. */
 interface MoveFrom {
@@ -54,11 +55,25 @@ export async function moveSale(
     const message = `The purchase ${purchase.id} was later refunded (${refund.id}), so it was not moved; it stays refunded.`;
     return { outcome: "skipped", message };
   }
+  return await transferPurchase(tx, sale, sale, purchase, sellNow);
+}
+
+/**
+ * Takes the purchase back as `withdrawal` says, and makes it with `sellNow` for the person of `sale`. If `sellNow` fails, nothing changes, and
+ * its failure is the result.
+ */
+export async function transferPurchase(
+  tx: Writer,
+  withdrawal: Omit<SaleContext, "personId">,
+  sale: SaleContext,
+  purchase: Purchase,
+  sellNow: (takenBack: Success) => Promise<Outcome>,
+): Promise<Outcome> {
   try {
     return await tx.attempt(async () => {
-      const takenBack = await takeBack(tx, { ...sale, personId: from.personId }, purchase);
+      const takenBack = await takeBack(tx, { ...withdrawal, personId: purchase.personId }, purchase);
       await markMoved(tx, purchase, sale.personId);
-      const outcome = await sellNow();
+      const outcome = await sellNow(takenBack);
       if (outcome.outcome === "failed") throw new MoveRollback(outcome);
       return await recordMove(tx, sale, purchase, takenBack, outcome);
     });
@@ -82,17 +97,22 @@ async function findMovable(
   return known !== null || (purchase.itemKind === itemKind && purchase.item === item) ? purchase : null;
 }
 
-async function takeBack(tx: Writer, sale: RelaySale, purchase: Purchase): Promise<Success> {
-  const takeBackFrom = purchase.itemKind === "plan" ? withdrawPlanPayment : refundPurchase;
-  const outcome = await takeBackFrom(tx, sale, purchase);
+async function takeBack(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Success> {
+  const outcome = await withdrawalOf(purchase)(tx, sale, purchase);
   if (outcome.outcome === "failed") throw new Error("A purchase that moves was not taken back.");
   return outcome;
+}
+
+function withdrawalOf({ itemKind, relayName }: Purchase): typeof refundPurchase {
+  if (itemKind === "product") return refundPurchase;
+  // The order of arrival never ends a subscription that the card processor bills.
+  return relayName === null ? refundPlanPayment : withdrawPlanPayment;
 }
 
 /** Audits the move and adds it to the sale's outcome. */
 async function recordMove(
   tx: Writer,
-  sale: RelaySale,
+  sale: SaleContext,
   { id, ref, personId }: Purchase,
   takenBack: Success,
   outcome: Success,

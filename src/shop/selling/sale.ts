@@ -14,7 +14,7 @@ import { writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findPerson } from "../people/person.ts";
 import type { CatalogItems, ItemKind, ItemRow } from "./catalog-item.ts";
-import { findPurchase, PURCHASE, type Purchase, type PurchaseData } from "./purchase.ts";
+import { findMovedPurchase, findPurchase, PURCHASE, type Purchase, type PurchaseData } from "./purchase.ts";
 
 export interface SaleContext {
   environmentId: number;
@@ -86,7 +86,10 @@ export function resolveRef(
   return { failure: failFinally("ref_unresolved", message) };
 }
 
-/** Finds the purchase of this person and item under the ref; null if the ref is free. Fails if the ref belongs to another purchase. */
+/**
+ * Finds the purchase of this person and item under the ref, also if it moved to another person; null if the ref is free. Fails if the ref
+ * belongs to another purchase.
+ */
 export async function claimRef(
   tx: Writer,
   sale: SaleContext,
@@ -96,6 +99,7 @@ export async function claimRef(
 ): Promise<{ previous: Purchase | null } | { failure: Failure }> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
   if (purchase === null || isSamePurchase(purchase, sale, itemKind, item)) return { previous: purchase };
+  if (await hasMovedFrom(tx, sale, purchase, itemKind, item)) return { previous: purchase };
   await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id, code: "ref_used" });
   const whose = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
   const message = `\`ref\` already belongs to ${whose} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
@@ -109,6 +113,22 @@ export function isSamePurchase(
   item: string,
 ): boolean {
   return purchase.personId === sale.personId && purchase.itemKind === itemKind && purchase.item === item;
+}
+
+/**
+ * Reports whether the sale's person had this purchase before it moved. The provider still names that person, and the purchase under the ref is
+ * the one that the provider means.
+ */
+export async function hasMovedFrom(
+  tx: Reader,
+  sale: SaleContext,
+  purchase: Purchase,
+  itemKind: ItemKind,
+  item: string,
+): Promise<boolean> {
+  if (purchase.itemKind !== itemKind || purchase.item !== item) return false;
+  const moved = await findMovedPurchase(tx, sale, purchase.ref);
+  return moved !== null && moved.itemKind === itemKind && moved.item === item;
 }
 
 /** Audits a rejected ref once per event and ref, however often the event is retried. */

@@ -120,7 +120,8 @@ export const receiptsRefund: Command = {
   },
 };
 
-function requireBought(ref: string, bought: PurchaseView | undefined): PurchaseView {
+/** Returns the payment under a ref. Throws `not_found`. */
+export function requireBought(ref: string, bought: PurchaseView | undefined): PurchaseView {
   if (bought !== undefined) return bought;
   throw new Refusal(
     "not_found",
