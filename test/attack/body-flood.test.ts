@@ -86,7 +86,7 @@ describe("1,500 half-sent bodies", () => {
     for (const { status, heard } of refused()) {
       expect(status()).toBe(429);
       expect(heard()).toContain('"code":"body_capped"');
-      expect(heard()).toContain("at once; send the request again after resetAt.");
+      expect(heard()).toContain("at once. Send the request again after resetAt.");
       expect(heard().toLowerCase()).toContain("connection: close");
     }
     // A new request takes the memory of bodies that have been half-sent for long.

@@ -176,7 +176,8 @@ const BY_KEY = "whoami";
 const NO_FIELD = "relays set-secret";
 /** This command reads only the newest page, so a list without an end is a valid response. */
 const FIRST_PAGE = "events tail";
-const BROKEN = /Something went wrong|undefined is not|is not a function|is not iterable|is not an object|Cannot destructure|TypeError|RangeError/;
+const BROKEN =
+  /Something went wrong|An internal error|undefined is not|is not a function|is not iterable|is not an object|Cannot destructure|TypeError|RangeError/;
 
 interface Ended {
   line: string;

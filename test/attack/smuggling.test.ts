@@ -208,7 +208,7 @@ describe("on the network without a base URL the service sets no cookie", () => {
       });
       const said = (await response.json()) as { code: string; message: string };
       expect([path, response.status, said.code]).toEqual([path, 403, "base_url_needed"]);
-      expect(said.message).toContain("start it with --base-url");
+      expect(said.message).toContain("Start it with --base-url");
       expect(response.headers.get("set-cookie")).toBeNull();
     }
   });

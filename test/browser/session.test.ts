@@ -98,7 +98,7 @@ test("an expired session is renewed on top of the page, and written text is stil
   await page.getByLabel("E-mail").fill(EMAIL);
   await page.getByLabel("Password").fill("not the password");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("The e-mail address or the password is wrong").waitFor();
+  await page.getByText("The email address or the password is wrong").waitFor();
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });

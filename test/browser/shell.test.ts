@@ -56,7 +56,7 @@ test("a page whose code fails to load says so, and loads again", async () => {
   mend();
   await page.getByRole("button", { name: "Load again" }).click();
   // The page has loaded, because its own message is visible.
-  await page.getByText("Local development reads the files of its own service directory and takes no sync").waitFor();
+  await page.getByText("Local development reads its own service directory, and accepts no sync").waitFor();
   expect(complaints.splice(0).every((said) => said.includes("net::ERR_FAILED"))).toBe(true);
 });
 

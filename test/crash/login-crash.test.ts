@@ -85,7 +85,7 @@ test(`login gets a key that works, or one that is revoked, over ${KILLS} kills n
     // The command asks five seconds after it began.
     const { code, told, key } = await signIn(3_000 + Math.random() * 2_500);
     if (code === 0) kept.push(key?.slice(-4) ?? "none");
-    else expect(told).toContain("it is revoked now");
+    else expect(told).toContain("Relay revoked the key");
   }
   expect((await live()).sort()).toEqual(kept.sort());
 });

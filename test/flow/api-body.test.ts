@@ -39,7 +39,7 @@ const SCENARIOS: readonly Scenario[] = [
     status: 400,
     answer: {
       code: "invalid_json",
-      message: "The request body is nested deeper than 64 levels: send it flatter.",
+      message: "The request body is nested deeper than 64 levels: send a flatter body.",
     },
   },
   {
@@ -116,7 +116,7 @@ const SCENARIOS: readonly Scenario[] = [
     name: "a repeated query parameter is rejected",
     request: "GET /events?limit=1&limit=2",
     status: 400,
-    answer: { code: "invalid_input", message: "limit is given twice in the query: give it once." },
+    answer: { code: "invalid_input", message: "The query contains limit twice: send it once." },
   },
   {
     name: "a limit over 200 is rejected",

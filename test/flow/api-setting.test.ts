@@ -202,7 +202,7 @@ runScenarios([
     status: 403,
     answer: {
       code: "forbidden",
-      message: expect.stringContaining("by owners and on the command line alone"),
+      message: expect.stringContaining("Only an owner or the command line can"),
     },
   },
   {
@@ -211,7 +211,7 @@ runScenarios([
     status: 403,
     answer: {
       code: "forbidden",
-      message: expect.stringContaining("by owners and on the command line alone"),
+      message: expect.stringContaining("Only an owner or the command line can"),
     },
   },
   {

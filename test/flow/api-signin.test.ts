@@ -112,14 +112,14 @@ describe("email and password", () => {
       "a tunnel unknown to the server",
       {},
       () => ["https://tunnel.example", "tunnel.example"],
-      /opened at https:\/\/tunnel\.example, which this server does not know as its own: start it with --base-url/,
+      /opened at https:\/\/tunnel\.example, which is not an address of this server: start the server with --base-url/,
     ],
     ["another page's origin", {}, () => ["https://evil.example"], /open the dashboard at http:\/\/127\.0\.0\.1:\d+\.$/],
     [
       "the tunnel of local development",
       { mode: "local", baseUrl: "https://tunnel.example" },
       () => ["https://tunnel.example", "tunnel.example"],
-      /to the receivers alone: open the dashboard at http:\/\/127\.0\.0\.1:\d+ on the machine it runs on\.$/,
+      /to the receivers: open the dashboard at http:\/\/127\.0\.0\.1:\d+ on the machine it runs on\.$/,
     ],
     [
       "another host in local development",

@@ -533,7 +533,7 @@ describe("an approval is rejected", () => {
     expect([status, json.code, json.message]).toEqual([
       409,
       "approval_void",
-      expect.stringContaining("ann@example.com approved this, and is no owner"),
+      expect.stringContaining("ann@example.com approved this, but is no longer an owner"),
     ]);
     expect((await see(api, asked)).state).toBe("void");
     expect(await api.store.read((tx) => tx.all("SELECT 1 FROM relay WHERE environment_id = ?1", api.environments.production.id))).toEqual([]);

@@ -48,7 +48,7 @@ const ROWS: Record<string, Row> = {
     logged: "add the origin to the key",
   },
   signed_out: {
-    says: "Nobody is signed in with this request: sign in with an e-mailed code.",
+    says: "The request has no signed-in person: sign in with an emailed code.",
     call: ({ api }) => visitor(api, api.keys.app).call("GET", "/me"),
   },
   code_not_sent: {
@@ -212,7 +212,7 @@ test.each(Object.entries(ROWS))("%s says what happened and what a visitor can do
   expect([reply.json.code, reply.json.message]).toEqual([code, expect.stringContaining(says)]);
   expect(reply.json.message).not.toMatch(OWNERS);
   expect(reply.json.message).toMatch(/^[A-Z`].*\.$/);
-  const lines = api.logged.slice(before).filter((line) => line.includes("somebody who uses an app was refused"));
+  const lines = api.logged.slice(before).filter((line) => line.includes("A request of an app's user was refused."));
   if (logged === undefined) expect(lines).toEqual([]);
   else expect(lines).toEqual([expect.stringContaining(logged)]);
 });

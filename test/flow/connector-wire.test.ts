@@ -183,7 +183,7 @@ describe("every tool, with the protocol's official client", () => {
     const nobody = await told("read_person", { id: "nobody@example.com" });
     expect([nobody.isError, nobody.json.code, nobody.json.message]).toEqual([true, "not_found", expect.stringContaining("nobody@example.com")]);
     const { tools } = await client.listTools();
-    expect(tools.find(({ name }) => name === "read_person")?.description).toContain("e-mail address");
+    expect(tools.find(({ name }) => name === "read_person")?.description).toContain("email address");
   });
 
   test("rejects a field with the name of an Object property like any unknown field", async () => {

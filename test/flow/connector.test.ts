@@ -78,7 +78,7 @@ describe("over HTTP", () => {
     test(`${name} returns the answer of its route`, async () => {
       const { isError, texts, json } = await call(client, name, { limit: 5 });
       expect([isError, texts.length]).toEqual([false, 2]);
-      expect(texts[0]).toContain("strangers");
+      expect(texts[0]).toContain("Strangers");
       expect(json.items).toBeArray();
     });
 

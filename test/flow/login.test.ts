@@ -266,7 +266,7 @@ describe("the key of a login", () => {
     expect([status, json.code, json.message]).toEqual([
       401,
       "unauthenticated",
-      `The key of this login has ended at ${expiresAt}: run relay login for another.`,
+      `The key of this login expired at ${expiresAt}: run relay login to get a new one.`,
     ]);
   });
 
@@ -276,7 +276,7 @@ describe("the key of a login", () => {
     expect(of(await api.call("/api/key", { method: "DELETE", key: api.keys.app }))).toEqual([403, "forbidden"]);
     expect(of(await api.call("/api/key", { method: "DELETE", session: true }))[0]).toBe(401);
     expect((await api.call("/api/key", { method: "DELETE", key: token })).status).toBe(204);
-    expect((await api.call("/api/key", { key: token })).json.message).toContain("run relay login for another");
+    expect((await api.call("/api/key", { key: token })).json.message).toContain("run relay login to get a new one");
     expect(of(await api.call("/api/key", { method: "DELETE", key: token }))[0]).toBe(401);
   });
 

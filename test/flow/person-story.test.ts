@@ -199,7 +199,7 @@ describe("people can be found", () => {
 
   test("with an empty search as an error that says what to search for", async () => {
     const { status, body } = await running.api("GET", "/persons?find=");
-    expect([status, body.message]).toEqual([400, expect.stringContaining("`find` is empty: it must be an address or its beginning, an id")]);
+    expect([status, body.message]).toEqual([400, expect.stringContaining("`find` is empty: it must be an address or its start, an id")]);
   });
 
   test("page by page", async () => {

@@ -216,7 +216,7 @@ test("a folder that links out of the service folder is not followed, and one tha
     const outside = await ask("/public/outside.txt");
     expect([outside.status, (await outside.json()).message]).toEqual([
       404,
-      expect.stringContaining("is a link to a folder outside of it, so it is not followed"),
+      expect.stringContaining("is a link to a folder outside it, so Relay does not follow it"),
     ]);
     await rm(pages);
     await symlink(moved, pages);

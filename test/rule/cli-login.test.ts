@@ -186,7 +186,7 @@ describe("relay whoami", () => {
   test.each([
     [
       "ended",
-      [401, { code: "unauthenticated", message: "The key of this login has ended at X: run relay login for another." }] as Reply,
+      [401, { code: "unauthenticated", message: "The key of this login expired at X: run relay login to get a new one." }] as Reply,
       "has ended at X",
     ],
     ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],

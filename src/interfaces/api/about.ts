@@ -43,14 +43,15 @@ export const aboutRoutes = [
   openRoute({
     method: "GET",
     path: "/healthz",
-    summary: "Answers while the process is up.",
+    summary: "Answers 200 while the process runs.",
     answer: Type.Object({ ok: Type.Boolean() }),
     handle: () => ({ ok: true }),
   }),
   openRoute({
     method: "GET",
     path: "/readyz",
-    summary: "Answers 200 while the store takes writes and the runner is alive, else 503 with the problem.",
+    summary:
+      "Answers 200 while the store accepts writes and the runner works; otherwise 503 with the problem.",
     answer: Type.Object({
       ready: Type.Boolean(),
       problem: Type.Optional(Type.String()),
@@ -69,13 +70,13 @@ export const aboutRoutes = [
     method: "GET",
     path: "/metrics",
     summary:
-      "Tells the service's metrics in Prometheus' text format; off loopback with a secret key of any environment.",
+      "Returns the service's metrics in the Prometheus text format. From another machine, it needs a secret key of any environment.",
     answer: Type.String(),
     async handle({ deps, request, source, headers }) {
       if (!isOwnMachine(request, source)) {
         const caller = await identifyCaller(deps, { request, source }, headers);
         if (caller.kind === "key" && caller.key.kind !== "secret") {
-          throw new Refusal("forbidden", "An app key reads no metrics: use a secret key, from a server.");
+          throw new Refusal("forbidden", "An app key cannot read metrics: use a secret key, from a server.");
         }
       }
       const { metrics } = deps;
@@ -95,7 +96,7 @@ export const aboutRoutes = [
   openRoute({
     method: "GET",
     path: "/changes.txt",
-    summary: "Tells what changed in each release as plain text, newest first.",
+    summary: "Returns what changed in each release as plain text, newest first.",
     query: sinceQuery,
     answer: Type.String(),
     handle: ({ query }) => answerText(200, writeChanges(requireChanges(query.since))),

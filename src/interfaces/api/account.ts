@@ -48,7 +48,7 @@ async function requireStill(tx: Reader, owner: Owner): Promise<void> {
   if ((await findOwnerById(tx, owner.id)) !== null) return;
   throw new Refusal(
     "unauthenticated",
-    "You are no owner of this server any more: another owner removed you.",
+    "You are no longer an owner of this server, because another owner removed you. Ask an owner to add you again.",
   );
 }
 
@@ -56,12 +56,12 @@ function requireServer({ config }: HttpDeps): void {
   if (config.mode === "server") return;
   throw new Refusal(
     "forbidden",
-    "Local development has one owner and no passwords: start a server with relay serve for more.",
+    "Local development has one owner and no passwords: for more owners, start a server with relay serve.",
   );
 }
 
 const link = Type.Object({
-  url: Type.String({ description: "sets the password; it works once" }),
+  url: Type.String({ description: "a one-time link that sets the password" }),
   expiresAt: time,
 });
 
@@ -74,7 +74,8 @@ export const accountRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/sessions",
-    summary: "Lists where the signed-in owner is signed in: since when, last used when and from where.",
+    summary:
+      "Lists the sessions of the signed-in owner: when each began, when and from where it was last used.",
     answer: Type.Object({ sessions: Type.Array(sessionItem) }),
     read: async (tx, { owner, nowMs }) => ({
       sessions: await listSessions(tx, { ownerId: owner.id, currentId: owner.sessionId, nowMs }),
@@ -83,7 +84,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/sessions/:id",
-    summary: "Ends one of the signed-in owner's own sessions at once.",
+    summary: "Ends one session of the signed-in owner at once.",
     answer: null,
     async handle({ deps, owner, params, headers, nowMs }) {
       await deps.store.write("dashboard", async (tx) => {
@@ -96,7 +97,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/sessions",
-    summary: "Signs the owner out everywhere at once; with others=true everywhere but here.",
+    summary: "Ends all sessions of the owner at once. With others=true, this session stays.",
     query: fields({ others: Type.Optional(oneOf(["true", "false"])) }),
     answer: Type.Object({ ended: Type.Integer() }),
     async handle({ deps, owner, query, headers, nowMs }) {
@@ -122,16 +123,18 @@ export const accountRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/owners",
-    summary: "Lists the owners of this server, oldest first, each with how often and when last signed in.",
+    summary:
+      "Lists the owners of this server, oldest first, each with how often and when they last signed in.",
     answer: Type.Object({ owners: Type.Array(ownerView) }),
     read: async (tx, { nowMs }) => ({ owners: await listOwnerViews(tx, nowMs) }),
   }),
   ownerRoute({
     method: "POST",
     path: "/api/owners",
-    summary: "Makes an owner with a one-time link that sets their password, shown in this answer alone.",
+    summary:
+      "Creates an owner, and a one-time link that sets their password. Only this response contains the link.",
     body: fields({
-      email: Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" }),
+      email: Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an email address" }),
     }),
     answer: Type.Object({ owner: ownerView, link }),
     status: 201,
@@ -149,7 +152,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/owners/:id/link",
-    summary: "Makes a new one-time link for an owner who has no password yet; the one before stops working.",
+    summary: "Creates a new one-time link for an owner without a password. The previous link stops working.",
     answer: Type.Object({ link }),
     status: 201,
     async handle({ deps, owner, params, nowMs }) {
@@ -157,11 +160,12 @@ export const accountRoutes = [
       return await deps.store.write("dashboard", async (tx) => {
         await requireStill(tx, owner);
         const found = (await listOwnerViews(tx, nowMs)).find(({ id }) => id === params.id);
-        if (found === undefined) throw new Refusal("not_found", "There is no such owner here.");
+        if (found === undefined)
+          throw new Refusal("not_found", "There is no owner with this id: GET /api/owners lists the owners.");
         if (found.hasPassword)
           throw new Refusal(
             "in_use",
-            `${found.email} has a password, which no other owner sets: relay admin reset on the server makes a link.`,
+            `${found.email} already has a password, and no other owner can set it. Create a reset link on the server: relay admin reset.`,
           );
         await audit(tx, { owner, nowMs }, { action: "owner.invited", target: `owner:${found.email}` });
         return { link: await makeInvite(tx, deps, found.id, nowMs) };
@@ -171,15 +175,14 @@ export const accountRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/owners/:id",
-    summary:
-      "Removes another owner at once, with their sessions, one-time links and the keys of their logins.",
+    summary: "Removes another owner at once, with their sessions, one-time links and login keys.",
     answer: null,
     async write(tx, { owner, params, nowMs }) {
       await requireStill(tx, owner);
       if (params.id === owner.id)
         throw new Refusal(
           "in_use",
-          "You cannot remove yourself: another owner does it, or relay admin remove on the server.",
+          "You cannot remove yourself: ask another owner, or run relay admin remove on the server.",
         );
       const removed = await removeOwner(tx, params.id);
       await audit(tx, { owner, nowMs }, { action: "owner.removed", target: `owner:${removed.email}` });

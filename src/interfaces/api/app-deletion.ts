@@ -8,7 +8,7 @@ export const appDeletionRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/apps/:appId/contents",
-    summary: "Counts what deleting the app would take along, and says what stands against it.",
+    summary: "Counts what a deletion of the app would delete, and lists what prevents it.",
     answer: Type.Object({ contents: appContentsView }),
     handle: async ({ deps, params }) => ({ contents: await countApp(deps.store, params.appId) }),
   }),
@@ -16,7 +16,7 @@ export const appDeletionRoutes = [
     method: "DELETE",
     path: "/api/apps/:appId",
     summary:
-      "Deletes the app with all that it holds; a production that holds events only with force. What went is answered.",
+      "Deletes the app with all its data. If production has events, force is required. The response counts what was deleted.",
     body: fields({
       confirm: Type.String({ description: "the app's id" }),
       force: Type.Optional(Type.Boolean()),

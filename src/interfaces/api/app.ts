@@ -44,11 +44,11 @@ function auditedKey({ kind, name, hint, origins }: ApiKey) {
 async function requireSecretKey(deps: HttpDeps, request: Request): Promise<PresentedKey> {
   const { key } = await identifyKey(deps, request, readBearer(request));
   if (key.kind === "secret") return key;
-  throw new Refusal("forbidden", "An app key works on the client routes alone: use a secret key.");
+  throw new Refusal("forbidden", "An app key works only on the client routes: use a secret key.");
 }
 
 function requireKeyOwner(actor: Actor): void {
-  requireOwnerActor(actor, "Keys are minted and revoked by owners and on the command line alone");
+  requireOwnerActor(actor, "Only an owner or the command line can create and revoke keys");
 }
 
 export const appRoutes = [
@@ -63,7 +63,7 @@ export const appRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/apps",
-    summary: "Makes an app with its development and production environments.",
+    summary: "Creates an app with its development and production environments.",
     body: fields({ id: Type.Optional(Type.String()), name: Type.String() }),
     answer: Type.Object({ app: appView, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
     status: 201,
@@ -71,7 +71,7 @@ export const appRoutes = [
       if (deps.config.mode === "local") {
         throw new Refusal(
           "forbidden",
-          "Local development runs one app: start a server with relay serve for more.",
+          "Local development has one app: for more apps, start a server with relay serve.",
         );
       }
       const made = await deps.store.write("dashboard", async (tx) => {
@@ -95,7 +95,7 @@ export const appRoutes = [
   ownerRoute({
     method: "PATCH",
     path: "/api/apps/:appId",
-    summary: "Gives an app another name; its id, which stands in every receiver URL, stays.",
+    summary: "Renames an app. The id, which is part of every receiver URL, stays.",
     body: fields({ name: Type.String() }),
     answer: Type.Object({ app: appView }),
     async write(tx, { owner, params, body, nowMs }) {
@@ -116,8 +116,7 @@ export const appRoutes = [
   openRoute({
     method: "GET",
     path: "/api/key",
-    summary:
-      "Says which app and environment the secret key of the request belongs to, and whose login made it.",
+    summary: "Shows the app and environment of the request's secret key, and the login that created it.",
     answer: Type.Object({
       app: Type.String(),
       environment: oneOf(ENVIRONMENT_NAMES),
@@ -135,14 +134,14 @@ export const appRoutes = [
   openRoute({
     method: "DELETE",
     path: "/api/key",
-    summary: "Revokes the key of the request itself, where a login made it: what relay logout does.",
+    summary: "Revokes the key of the request itself if a login created it. relay logout does this.",
     answer: null,
     async handle({ deps, request, nowMs }) {
       const { id, environmentId, owner } = await requireSecretKey(deps, request);
       if (owner === null)
         throw new Refusal(
           "forbidden",
-          "This key was made by no login: an owner revokes it in the dashboard's Settings, under Keys, or relay keys revoke does on the server.",
+          "No login created this key. Revoke it in the dashboard, under Settings, Keys, or with relay keys revoke on the server.",
         );
       await deps.store.write("app", async (tx) => {
         const revoked = await revokeApiKey(tx, environmentId, id, nowMs);
@@ -154,7 +153,7 @@ export const appRoutes = [
   }),
   listRoute({
     path: "/keys",
-    summary: "Lists the environment's keys, newest first, revoked ones too.",
+    summary: "Lists the environment's keys, newest first, including revoked keys.",
     item: keyView,
     async list(tx, { environmentId }, page) {
       const { items, next } = await listApiKeys(tx, environmentId, page);
@@ -165,7 +164,7 @@ export const appRoutes = [
     method: "POST",
     path: "/keys",
     summary:
-      "Mints a key, a secret one unless told, for a signed-in owner alone; its token is in this answer and never shown again.",
+      "Creates a key, by default a secret key. Only a signed-in owner can do this. Only this response contains the token.",
     body: fields({
       kind: Type.Optional(oneOf(API_KEY_KINDS)),
       name: Type.String(),
@@ -186,7 +185,7 @@ export const appRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/keys/:id",
-    summary: "Revokes a key at once and for good, for a signed-in owner alone.",
+    summary: "Revokes a key at once and permanently. Only a signed-in owner can do this.",
     answer: null,
     async handle({ deps, environmentId, actor, origin, audit, params, nowMs }) {
       requireKeyOwner(actor);

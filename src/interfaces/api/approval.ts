@@ -47,7 +47,7 @@ export const approvalRoutes = [
     method: "POST",
     path: "/approvals",
     summary:
-      "Asks for an owner's approval to carry exactly this plan into production, once, within 10 minutes.",
+      "Requests an owner's approval to apply exactly this plan to production, once, within 10 minutes.",
     body: fields({ ...wanted, plan }),
     answer,
     status: 201,
@@ -61,7 +61,7 @@ export const approvalRoutes = [
       if (told.changes === 0)
         throw new Refusal(
           "invalid_input",
-          "plan changes nothing in production: there is nothing to approve, and nothing to do.",
+          "plan changes nothing in production, so there is nothing to approve or apply.",
         );
       await deps.approvals.take(target.id);
       const key = callerOf(request);
@@ -82,8 +82,7 @@ export const approvalRoutes = [
   environmentRoute({
     method: "GET",
     path: "/approvals",
-    summary:
-      "Lists the approvals that wait for an owner of production, the newest first, without their plans.",
+    summary: "Lists the approvals that wait for an owner, newest first, without their plans.",
     answer: Type.Object({ approvals: Type.Array(approvalView) }),
     async handle(call) {
       const { deps } = call;
@@ -101,7 +100,7 @@ export const approvalRoutes = [
     method: "GET",
     path: "/api/approvals/:id",
     summary:
-      "Tells how an approval stands: to a signed-in owner with its plan, to the key that asked with the relays whose secrets were made.",
+      "Shows the state of an approval. A signed-in owner also gets the plan; the key that requested it gets the relays with new secrets.",
     answer,
     async handle(call) {
       const { deps, actor, params } = call;
@@ -117,7 +116,7 @@ export const approvalRoutes = [
     method: "POST",
     path: "/api/approvals/:id",
     summary:
-      "Approves or refuses, as a signed-in owner, the plan of this name; or withdraws what one asked for oneself.",
+      "Approves or refuses the plan of this name, as a signed-in owner. The requester can withdraw their own request.",
     body: fields({
       decision: oneOf(["approve", "refuse", "withdraw"]),
       plan: Type.String({ description: "the name of the plan that was shown" }),
@@ -128,11 +127,14 @@ export const approvalRoutes = [
       const { row: asked, target } = await requireSeen(call, params.id);
       const { decision } = body;
       if (decision === "withdraw" && asked.askedBy !== by)
-        throw new Refusal("forbidden", "decision is withdraw, and somebody else asked for this: refuse it.");
+        throw new Refusal(
+          "forbidden",
+          "decision is withdraw, but another owner or key requested this approval: refuse it instead.",
+        );
       if (decision !== "withdraw" && actor.kind !== "owner")
         throw new Refusal(
           "forbidden",
-          "A change of production is approved or refused by a signed-in owner, and by no key: open its address in the browser.",
+          "Only a signed-in owner can approve or refuse a change of production, and no key can: open the approval in the browser.",
         );
       if (body.plan !== asked.plan) throw refuseMoved(asked.plan);
       const row = await settleTime(call, asked);
@@ -155,7 +157,7 @@ export const approvalRoutes = [
     method: "POST",
     path: "/api/approvals/:id/apply",
     summary:
-      "Carries out what was approved, once, in one transaction, for who asked; secrets that are minted stand in this answer and in no other.",
+      "Applies an approved plan once, in one transaction, for the requester. Only this response contains the new secrets.",
     answer: appliedView,
     async handle(call) {
       const { deps, actor, by, params, nowMs, origin } = call;
@@ -163,7 +165,7 @@ export const approvalRoutes = [
       if (asked.askedBy !== by)
         throw new Refusal(
           "forbidden",
-          "Somebody else asked for this, and who asked carries it out: ask yourself.",
+          "Another owner or key requested this approval, and only the requester can apply it: request your own approval.",
         );
       const row = await settleTime(call, asked);
       requireState("approved", row);
@@ -206,7 +208,7 @@ async function approve(call: Asking, row: Approval, change: Change): Promise<voi
   } catch (error) {
     if (!(error instanceof Refusal) || !MOVED.has(error.code)) throw error;
     await endVoid(call, row, MOVED_WORDS);
-    throw new Refusal("approval_void", `${MOVED_WORDS} Nothing was approved: ask anew.`);
+    throw new Refusal("approval_void", `${MOVED_WORDS} Nothing was approved: request an approval again.`);
   }
 }
 
@@ -216,7 +218,7 @@ const MOVED: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "invalid_definition",
   "body_too_large",
 ]);
-const MOVED_WORDS = "Development or production changed after this was asked for.";
+const MOVED_WORDS = "Development or production changed after this request.";
 
 /** Returns the approval and its environment, for owners and for the requester. */
 async function requireSeen(
@@ -229,7 +231,7 @@ async function requireSeen(
     if (target !== null && (actor.kind === "owner" || row.askedBy === by)) return { row, target };
     throw new Refusal(
       "not_found",
-      "This key asked for no approval of this id: use the key that asked for it.",
+      "This key requested no approval with this id: use the key that requested it.",
     );
   });
 }
@@ -284,7 +286,7 @@ async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approva
 function refuseMoved(planId: string): Refusal {
   return new Refusal(
     "version_conflict",
-    "plan names another plan than the one that stands: read the plan again, and look at that one.",
+    "plan names another plan than the current one: read the plan again, then decide on that one.",
     { details: { plan: planId } },
   );
 }

@@ -43,7 +43,7 @@ export const watchRoutes = [
   }),
   listRoute({
     path: "/problems",
-    summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
+    summary: "Lists the current problems, newest first. With all=true, also the cleared problems.",
     filter: { all: Type.Optional(oneOf(["true", "false"])) },
     item: problemView,
     list: async (tx, visit, page, { all }) =>
@@ -52,7 +52,7 @@ export const watchRoutes = [
   listRoute({
     path: "/alerts",
     summary:
-      "Lists the alerts the owner was told of, newest first; a burst is one alert with a count. open=true leaves out those that are resolved.",
+      "Lists the alerts that were sent to the owner, newest first. A burst is one alert with a count. open=true leaves out resolved alerts.",
     filter: { open: Type.Optional(oneOf(["true", "false"])) },
     item: alertView,
     list: async (tx, visit, page, { open }) =>
@@ -61,8 +61,7 @@ export const watchRoutes = [
   environmentRoute({
     method: "POST",
     path: "/alerts/:id/resolve",
-    summary:
-      "Says that an alert is seen to: it is resolved, and the problem it told of cleared until it is found again.",
+    summary: "Marks an alert as resolved, and clears its problem until the problem occurs again.",
     answer: Type.Object({ alert: alertView }),
     async write(tx, { change, audit, params }) {
       const { alert, resolved } = await resolveAlert(tx, { ...change, id: params.id });
@@ -76,12 +75,12 @@ export const watchRoutes = [
     method: "GET",
     path: "/calls",
     summary:
-      "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
+      "Lists the last 1,000 requests to receivers that were rejected, ignored or duplicates, newest first, with the cause.",
     query: fields({
       ...pageQuery,
       relay: calledName,
       outcome: Type.Optional(oneOf(REQUEST_OUTCOMES)),
-      code: exactText(63, "what they were refused for, such as bad_signature"),
+      code: exactText(63, "the code of the rejection, such as bad_signature"),
       since: Type.Optional(Type.String()),
     }),
     answer: pageOf(recentRequestView),
@@ -97,7 +96,7 @@ export const watchRoutes = [
     method: "GET",
     path: "/calls/counts",
     summary:
-      "Counts the receiver calls that became no event since a time, by outcome and cause, as far as the last 1,000 tell.",
+      "Counts the requests that created no event since a time, by outcome and cause, among the last 1,000.",
     query: fields({ relay: calledName, since: Type.Optional(Type.String()) }),
     answer: Type.Object({ counts: requestCountsView }),
     async handle({ deps, environmentId, query: { relay, since } }) {
@@ -110,7 +109,7 @@ export const watchRoutes = [
     method: "GET",
     path: "/unknown-calls",
     summary:
-      "Lists the last 50 names that were called and that no receiver of the app has, with the receiver that the sender may have meant.",
+      "Lists the last 50 receiver names in requests that the app does not have, with the receiver that the sender probably meant.",
     query: fields(pageQuery),
     answer: pageOf(unknownRequestView),
     async handle({ deps, environment, query }) {

@@ -56,7 +56,7 @@ export const bulkReplayRoutes = [
     method: "POST",
     path: "/bulk-replays/plan",
     summary:
-      "Says what a bulk replay of a filter's events would do: how many match, what becomes of their actions, whose work was another person's, and which may not act.",
+      "Shows what a bulk replay of a filter's events would do: how many match, what each action would do, and which events are left out.",
     body: askedBody,
     answer: Type.Object({ plan: bulkPlan }),
     async handle({ deps: { store }, environmentId, body }) {
@@ -69,20 +69,20 @@ export const bulkReplayRoutes = [
     method: "POST",
     path: "/bulk-replays",
     summary:
-      "Begins a replay of every failed or dead event of a filter, or of done ones with another person's work, oldest first; it continues until it ends or is stopped.",
+      "Starts a replay of all failed or dead events of a filter, oldest first. For done events, it replays those whose work was for another person.",
     body: fields({
       ...asked,
       move: Type.Optional(
         Type.Boolean({
           description:
-            "runs also what was done for another person than the event is about now, whose purchases move; always so for done events",
+            "also does work again that was done for a person other than the event's person now, and moves purchases; always true for done events",
         }),
       ),
       perSecond: Type.Optional(
         Type.Integer({
           minimum: 1,
           maximum: MAX_PER_SECOND,
-          description: `how many events a second at most, from 1 to ${MAX_PER_SECOND}`,
+          description: `the most events to replay each second, from 1 to ${MAX_PER_SECOND}`,
         }),
       ),
     }),
@@ -111,7 +111,7 @@ export const bulkReplayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/bulk-replays/:id",
-    summary: "Shows how far a bulk replay is.",
+    summary: "Shows the progress of a bulk replay.",
     answer: Type.Object({ replay: bulkReplayView }),
     read: async (tx, { environmentId, params }) => ({
       replay: await requireBulkReplay(tx, environmentId, params.id),
@@ -120,7 +120,7 @@ export const bulkReplayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/bulk-replays/:id/stop",
-    summary: "Stops a bulk replay; the events that it queued stay queued.",
+    summary: "Stops a bulk replay. The events that it queued stay queued.",
     answer: Type.Object({ replay: bulkReplayView }),
     write: async (tx, { change, params }) => ({ replay: await stopBulkReplay(tx, params.id, change) }),
   }),

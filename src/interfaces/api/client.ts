@@ -43,7 +43,7 @@ const HEADERS = {
 /** A person as clients see them. Attributes stay private, because an app's notes about people may not be for them to read. */
 const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
 
-const email = Type.String({ description: "an e-mail address" });
+const email = Type.String({ description: "an email address" });
 
 function contextOf({ key, environmentId, source }: ClientCall & { source: string }): SigninContext {
   return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
@@ -87,7 +87,7 @@ export const clientRoutes = [
   personRoute({
     method: "GET",
     path: "/me",
-    summary: "Tells who is signed in and the plan they are on.",
+    summary: "Returns the signed-in person and their plan.",
     answer: Type.Object({ person: clientPerson, plan: orNull(Type.String()) }),
     async read(tx, { environmentId, personId }) {
       const row = await requirePerson(tx, environmentId, personId);
@@ -98,7 +98,7 @@ export const clientRoutes = [
   personRoute({
     method: "GET",
     path: "/access/:entitlement",
-    summary: "Tells whether the signed-in person may use one entitlement now, and until when.",
+    summary: "Returns whether the signed-in person has access to one entitlement now, and until when.",
     answer: Type.Object({
       granted: Type.Boolean(),
       until: timeOrNull,
@@ -122,7 +122,7 @@ export const clientRoutes = [
   personRoute({
     method: "GET",
     path: "/credits",
-    summary: "Tells the signed-in person's credits.",
+    summary: "Returns the credit balance of the signed-in person.",
     answer: Type.Object({ balance: Type.Integer() }),
     read: async (tx, { environmentId, personId }) => ({
       balance: await findBalance(tx, environmentId, personId),
@@ -131,7 +131,8 @@ export const clientRoutes = [
   clientRoute({
     method: "POST",
     path: "/auth/code",
-    summary: "Mails a sign-in code to an address; the answer is the same whether or not anybody has it.",
+    summary:
+      "Mails a sign-in code to an address. The response is the same whether or not a person has this address.",
     body: fields({ email }),
     answer: Type.Object({ expiresAt: time }),
     status: 202,
@@ -143,7 +144,8 @@ export const clientRoutes = [
   clientRoute({
     method: "POST",
     path: "/auth/session",
-    summary: "Signs a person in with the code they were mailed; someone new is created first.",
+    summary:
+      "Signs a person in with the mailed code. Relay creates a new person first if none has the address.",
     body: fields({ email, code: Type.String({ maxLength: 20, description: "the six digits of the code" }) }),
     answer: Type.Object({ token: Type.String(), expiresAt: time, person: clientPerson }),
     status: 201,
@@ -170,7 +172,7 @@ export const clientRoutes = [
     method: "POST",
     path: "/payments/buy",
     summary:
-      "Answers a product's payment link; 409 product_not_sellable where a relay sells it, with the url of its soldThrough if it has one.",
+      "Returns a product's payment link. If a relay sells it, the answer is 409 product_not_sellable, with the url of soldThrough if it has one.",
     body: fields({ product: Type.String({ description: "a product's name" }) }),
     answer,
     read: async (tx, { environmentId, body }) => ({
@@ -181,7 +183,7 @@ export const clientRoutes = [
     method: "POST",
     path: "/subscriptions/checkout",
     summary:
-      "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it, with the url of its soldThrough if it has one.",
+      "Returns a plan's payment link. If a relay sells it, the answer is 409 plan_not_sellable, with the url of soldThrough if it has one.",
     body: fields({ plan: Type.String({ description: "a plan's name" }) }),
     answer,
     read: async (tx, { environmentId, body }) => ({
@@ -191,7 +193,7 @@ export const clientRoutes = [
   personRoute({
     method: "GET",
     path: "/collections/:name/records",
-    summary: "Lists what the signed-in person may read of a collection, newest first.",
+    summary: "Lists the records of a collection that the signed-in person may read, newest first.",
     query: fields(pageQuery),
     answer: pageOf(record),
     read: (tx, call) => listPersonRecords(tx, at(call), readPageRequest(call.query)),
@@ -199,7 +201,8 @@ export const clientRoutes = [
   personRoute({
     method: "POST",
     path: "/collections/:name/records",
-    summary: "Writes a record of the signed-in person's own, in a direct collection to another person.",
+    summary:
+      "Creates a record that the signed-in person owns. In a direct collection, the record goes to another person.",
     body: fields({ data, to: Type.Optional(orNull(Type.String({ description: "a person's id" }))) }),
     answer: Type.Object({ record }),
     status: 201,
@@ -222,7 +225,7 @@ export const clientRoutes = [
   personRoute({
     method: "PUT",
     path: "/collections/:name/records/:id",
-    summary: "Replaces the data of the signed-in person's own record.",
+    summary: "Replaces the data of a record that the signed-in person owns.",
     body: fields({ data }),
     answer: Type.Object({ record }),
     async handle(call) {
@@ -238,7 +241,7 @@ export const clientRoutes = [
   personRoute({
     method: "DELETE",
     path: "/collections/:name/records/:id",
-    summary: "Deletes the signed-in person's own record.",
+    summary: "Deletes a record that the signed-in person owns.",
     answer: null,
     async handle(call) {
       const { deps, params, source } = call;

@@ -61,13 +61,13 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/relays/:name",
     "read_relay",
     "Read a relay",
-    "Shows one relay: its definition, receiver URL, what is known of its secrets (never a secret), and its problems.",
+    "Shows one relay: its definition, receiver URL, facts about its secrets (never a secret), and its problems.",
   ),
   tool(
     "GET {E}/events",
     "list_events",
     "List events",
-    "Lists events without payloads, newest first. States: queued, running, done, failed, dead. A page may be short and still have a next, which is the cursor of the following call.",
+    "Lists events without payloads, newest first. States: queued, running, done, failed, dead. A short page can still have a next, which is the cursor for the next request.",
   ),
   tool(
     "GET {E}/events/:id",
@@ -78,14 +78,14 @@ export const TOOLS: readonly Tool[] = [
   tool(
     "GET {E}/calls",
     "list_calls",
-    "List calls that became no event",
-    "Lists the receiver calls that were refused, ignored or duplicates, newest first, with the cause: where to look when a provider says it called and no event is there.",
+    "List requests without an event",
+    "Lists the requests that were rejected, ignored or duplicates, newest first, with the cause. Use this when a provider says that it sent a webhook but there is no event.",
   ),
   tool(
     "GET {E}/unknown-calls",
     "list_unknown_calls",
-    "List calls to unknown names",
-    "Lists names that were called and that no receiver has, with the receiver that the sender may have meant.",
+    "List requests to unknown receivers",
+    "Lists receiver names in requests that the app does not have, with the receiver that the sender probably meant.",
   ),
   tool(
     "GET {E}/problems",
@@ -103,65 +103,65 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/persons",
     "list_people",
     "List people",
-    "Lists the app's people, newest first; they are the persons whom events act on.",
+    "Lists the app's people, newest first. People are the customers that events are about.",
   ),
   tool(
     "GET {E}/persons/:id",
     "read_person",
     "Read a person",
-    "Shows one person with what they have now; id is their e-mail address, id or store account token.",
+    "Shows one person with what they have now. id is their email address, id or store account token.",
   ),
   tool(
     "POST {E}/relays/validate",
     "validate_relay",
     "Validate a definition",
-    "Tells every problem and warning of a relay definition, without saving it.",
+    "Lists every problem and warning of a relay definition, without saving it.",
   ),
   tool(
     "POST {E}/relays/:name/explain",
     "explain_relay",
     "Explain a relay",
-    "Tells step by step what a relay would do with a call, a record, a stored event (event: its id) or, with nothing given, an example. Without any effect.",
+    "Shows step by step what a relay would do with a request, a record, a stored event (event: its id) or, without any of these, an example. It has no effect.",
   ),
   tool(
     "POST {E}/relays/:name/test-event",
     "send_test_event",
     "Send a test event",
-    "Sends a receiver a call signed with its own secret (a body, or an example made of its map), or a schedule one tick. It runs with every effect and is marked as a test. In local development and development alone; explain_relay has no effect.",
+    "Sends a signed request to a receiver (with a body, or an example made from its map), or one tick to a schedule. The event has all its effects and is marked as a test. It works only in local development and development. To avoid effects, use explain_relay.",
     "cannot be undone",
   ),
   tool(
     "GET {E}/events/:id/replay",
     "plan_replay",
     "Plan a replay",
-    "Says what a replay of a finished event would do with each action. Read this before replay_event.",
+    "Shows what a replay of an ended event would do with each action. Read this before replay_event.",
   ),
   tool(
     "POST {E}/events/:id/replay",
     "replay_event",
     "Replay an event",
-    "Queues a finished event again: its actions run, calls are posted again, and what was done before is not done twice.",
+    "Queues an ended event again. Its actions run and calls are sent again, but work that is done is not done twice.",
     "cannot be undone",
   ),
   tool(
     "POST {E}/events/:id/retry",
     "retry_event",
-    "Try an event now",
-    "Tries an event that waits for its retry now, where its cause was mended; the attempt counts as any other. One that has ended takes replay_event.",
+    "Retry an event now",
+    "Retries a waiting event now, after you fixed the cause. The attempt counts like any other. For an ended event, use replay_event.",
     "cannot be undone",
   ),
   tool(
     "POST {E}/relays/:name/pause",
     "pause_relay",
     "Pause a relay",
-    "Pauses a relay: what arrives is recorded and waits for resume_relay; ticks are not recorded.",
+    "Pauses a relay. New events are stored and wait for resume_relay. Ticks are not stored.",
     "writes",
   ),
   tool(
     "POST {E}/relays/:name/resume",
     "resume_relay",
     "Resume a relay",
-    "Resumes a paused relay: every event that waited runs, in order.",
+    "Resumes a paused relay. Waiting events run in order.",
     "cannot be undone",
   ),
   tool(
@@ -212,7 +212,7 @@ export function placeArguments({ route }: Tool, given: Readonly<Record<string, u
   const querySchema = route.query ?? NO_FIELDS;
   for (const name of names) {
     const value = Object.hasOwn(given, name) ? given[name] : "";
-    if (value === "") throw refuseField(`\`${name}\` is missing: give the ${name} of what is meant.`, name);
+    if (value === "") throw refuseField(`\`${name}\` is missing: give the ${name}.`, name);
     params[name] = readWord(name, value);
   }
   for (const [name, value] of Object.entries(given)) {
@@ -228,7 +228,7 @@ export function placeArguments({ route }: Tool, given: Readonly<Record<string, u
 function readWord(name: string, value: unknown): string {
   if (["string", "number", "bigint", "boolean"].includes(typeof value)) return String(value);
   const what = value === null ? "null" : Array.isArray(value) ? "a list" : "an object";
-  throw refuseField(`\`${name}\` is ${what}: give a text, or leave it out where it may be.`, name);
+  throw refuseField(`\`${name}\` is ${what}: give a text, or leave it out if it is optional.`, name);
 }
 
 function refuseField(message: string, field: string): Refusal {

@@ -74,7 +74,7 @@ async function answerPage(deps: HttpDeps, request: Request, id: string): Promise
   if (page === null)
     throw new Refusal(
       "not_found",
-      "There is no page of this name: /docs lists all, /docs/search?q=… finds one.",
+      "There is no page with this name: /docs lists all pages, and /docs/search?q=… finds one.",
     );
   return answerText(200, `# ${page.title}\n\n${page.summary}\n\n${page.text}\n`, MARKDOWN);
 }
@@ -116,7 +116,7 @@ export const docsRoutes = [
   openRoute({
     method: "GET",
     path: "/docs",
-    summary: "Lists the pages of the documentation: as HTML to a browser, else as Markdown.",
+    summary: "Lists the pages of the documentation, as HTML for a browser and as Markdown otherwise.",
     answer: Type.String(),
     async handle({ deps, request }) {
       const docs = await deps.readManual();
@@ -128,7 +128,7 @@ export const docsRoutes = [
     method: "GET",
     path: "/docs/search",
     summary:
-      "Finds sections of the documentation that hold every word, best first: HTML to a browser, else JSON.",
+      "Finds sections of the documentation that contain every word, best first, as HTML for a browser and as JSON otherwise.",
     query: fields({
       q: Type.Optional(
         Type.String({ maxLength: MAX_QUERY_CHARS, description: `at most ${MAX_QUERY_CHARS} characters` }),
@@ -152,7 +152,7 @@ export const docsRoutes = [
   openRoute({
     method: "GET",
     path: "/docs/catalog.schema.json",
-    summary: "Shows the JSON Schema of catalog.json: collections, access, products and plans by name.",
+    summary: "Returns the JSON Schema of catalog.json: collections, access, products and plans by name.",
     answer: Type.Unknown(),
     handle: () => schemaOf("catalog"),
   }),
@@ -160,7 +160,7 @@ export const docsRoutes = [
     method: "GET",
     path: "/docs/definition.schema.json",
     summary:
-      "Shows the JSON Schema of a relay's definition: every trigger, scheme and action, with its rule and examples.",
+      "Returns the JSON Schema of a relay definition: every trigger, scheme and action, with rules and examples.",
     answer: Type.Unknown(),
     handle: () => schemaOf("definition"),
   }),
@@ -181,14 +181,15 @@ export const docsRoutes = [
         return await answerPage(deps, request, `errors/${code}`);
       const meanings = listMeanings(code);
       const [first] = meanings;
-      if (first === undefined) throw new Refusal("not_found", "There is no code of this name.");
+      if (first === undefined)
+        throw new Refusal("not_found", "There is no code with this name: /docs lists the codes.");
       return { code, status: first.status, when: first.what, todo: first.todo, meanings };
     },
   }),
   openRoute({
     method: "GET",
     path: "/docs/:page",
-    summary: "Shows a page of the documentation: as HTML to a browser, else as Markdown.",
+    summary: "Shows a page of the documentation, as HTML for a browser and as Markdown otherwise.",
     answer: Type.Unknown(),
     async handle({ deps, request, params: { page } }) {
       const asset = Object.hasOwn(ASSETS, page) ? ASSETS[page] : undefined;
@@ -204,7 +205,7 @@ export const docsRoutes = [
     method: "GET",
     path: "/docs/:page/:part",
     summary:
-      "Shows a page below another, such as a sender's: as HTML to a browser, else as Markdown; or a picture of the dashboard.",
+      "Shows a page below another page, such as a sender's, as HTML for a browser and as Markdown otherwise. It also serves the pictures of the dashboard.",
     answer: Type.String(),
     async handle({ deps, request, params: { page, part } }) {
       const screen = page === "screens" && Object.hasOwn(SCREENS, part) ? SCREENS[part] : undefined;

@@ -34,13 +34,13 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
 /** The filters of the list, except the state. */
 const eventFilter = {
   relay: Type.Optional(
-    Type.String({ maxLength: 63, description: "the name of a relay that is here or was" }),
+    Type.String({ maxLength: 63, description: "the name of a relay that exists or was deleted" }),
   ),
   trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
   reason: Type.Optional(
     Type.String({
       maxLength: 100,
-      description: "the code they failed with last, while they wait for a retry too; any: whatever it was",
+      description: "the code of the last failure, also for events that wait for a retry; any: any code",
     }),
   ),
   person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
@@ -50,7 +50,7 @@ const eventFilter = {
   mapped: Type.Optional(
     Type.String({
       maxLength: 270,
-      description: "a mapped name and what its value begins with, such as order:cs_live",
+      description: "a mapped name and the start of its value, such as order:cs_live",
     }),
   ),
 };
@@ -81,7 +81,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events/counts",
-    summary: "Counts the events that a filter of the list chooses by their state, up to 10,000 of each.",
+    summary: "Counts the events that match a filter by state, up to 10,000 for each state.",
     query: fields(eventFilter),
     answer: Type.Object({ counts: eventCounts }),
     async handle({ deps: { store }, environmentId, query }) {
@@ -93,7 +93,7 @@ export const eventRoutes = [
     method: "GET",
     path: "/events/histogram",
     summary:
-      "Draws the events that a filter of the list chooses over time, by how they stand now; many at once are counted in samples.",
+      "Counts the events that match a filter over time, by current state. Large numbers are estimated from samples.",
     query: fields({
       ...eventFilter,
       state: Type.Optional(oneOf(EVENT_STATES)),
@@ -118,7 +118,7 @@ export const eventRoutes = [
     method: "GET",
     path: "/events/:id/cause",
     summary:
-      "Says whether what a failed or dead event failed with is still so, as far as what ran since tells; null for every other event.",
+      "Shows whether the cause of a failed or dead event still exists, judged by later runs. The value is null for every other event.",
     answer: Type.Object({ cause: orNull(causeView) }),
     read: async (tx, { environmentId, params }) => ({
       cause: await evaluateEventCause(tx, environmentId, params.id),
@@ -128,7 +128,7 @@ export const eventRoutes = [
     method: "GET",
     path: "/events/:id/replay",
     summary:
-      "Says what a replay of a finished event would do with each action of its relay's present definition.",
+      "Shows what a replay of an ended event would do with each action of the relay's current definition.",
     answer: Type.Object({ plan: replayPlan }),
     read: async (tx, { environmentId, params }) => ({
       plan: await planReplay(tx, { environmentId, id: params.id }),
@@ -138,15 +138,15 @@ export const eventRoutes = [
     method: "POST",
     path: "/events/:id/replay",
     summary:
-      "Queues a finished event again with its attempts reset; run names actions to run although they did their work, under another text or for another person.",
+      "Queues an ended event again and resets its attempts. run lists actions to run again although their work is done: they were edited, or did it for another person.",
     body: fields({
       run: Type.Optional(
         Type.Array(Type.Integer({ minimum: 0 }), {
           maxItems: MAX_ACTIONS_PER_RELAY,
-          description: "a list of indexes that the plan lets you choose",
+          description: "a list of action indexes that the plan offers",
         }),
       ),
-      version: Type.Optional(Type.Integer({ description: "the relay's version of the plan" })),
+      version: Type.Optional(Type.Integer({ description: "the relay's version in the plan" })),
     }),
     answer: Type.Object({ event: eventView }),
     status: 202,
@@ -161,7 +161,7 @@ export const eventRoutes = [
     method: "POST",
     path: "/events/:id/retry",
     summary:
-      "Tries an event that waits for its retry now; the attempt counts as any other. One that has ended is replayed instead.",
+      "Retries a waiting event now. The attempt counts like any other. To run an ended event, replay it.",
     answer: Type.Object({ event: eventView }),
     status: 202,
     async write(tx, call) {
@@ -174,7 +174,7 @@ export const eventRoutes = [
     method: "POST",
     path: "/events/:id/expunge",
     summary:
-      "Takes the payload and what results quote out of an event for good, audited; it never runs again, and one that waits ends failed.",
+      "Permanently deletes the payload of an event and what its results quote from it. The event never runs again; a waiting event becomes failed. The audit log records it.",
     answer: Type.Object({ event: eventView }),
     async handle(call) {
       const { deps, environment, by, params, nowMs } = call;

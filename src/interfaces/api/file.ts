@@ -21,7 +21,7 @@ export const fileRoutes = [
   environmentRoute({
     method: "POST",
     path: "/files",
-    summary: "Keeps the body's bytes as a file; its media type is the content-type header's.",
+    summary: "Stores the bytes of the body as a file. The content-type header is its media type.",
     query: fields({ name: Type.String({ description: "the file's name" }) }),
     rawBytes: MAX_FILE_BYTES,
     answer: Type.Object({ file: fileView }),
@@ -56,7 +56,7 @@ export const fileRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/files/:id",
-    summary: "Deletes a file that no record holds.",
+    summary: "Deletes a file that no record uses.",
     answer: null,
     async write(tx, { environmentId, actor, change, params }) {
       const row = await deleteFile(tx, environmentId, params.id);

@@ -31,7 +31,7 @@ export const grantRoutes = [
     method: "GET",
     path: "/persons/:id/access",
     summary:
-      "Tells everything a person may use now, with the grants behind it; a suspended person may use nothing.",
+      "Lists everything that a person has access to now, with its grants. A suspended person has access to nothing.",
     answer: accessView,
     async read(tx, { environmentId, params, nowMs }) {
       const { status } = await requirePerson(tx, environmentId, params.id);
@@ -42,7 +42,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/access/:entitlement",
-    summary: "Tells whether a person may use one entitlement now, until when, and why.",
+    summary: "Returns whether a person has access to one entitlement now, until when, and why.",
     answer: accessView,
     async read(tx, { environmentId, params, nowMs }) {
       const { status } = await requirePerson(tx, environmentId, params.id);
@@ -74,12 +74,12 @@ export const grantRoutes = [
     method: "GET",
     path: "/persons/access/:entitlement",
     summary:
-      "Tells whether the person with an e-mail address may use one entitlement now, until when, and why; person is null for an address of no person.",
+      "Returns whether the person with an email address has access to one entitlement now, until when, and why. person is null if no person has the address.",
     query: fields({
       email: Type.String({
         minLength: 1,
         maxLength: MAX_EMAIL_CHARS,
-        description: "a whole e-mail address",
+        description: "a whole email address",
       }),
     }),
     answer: Type.Object({ person: textOrNull, ...accessView.properties }),
@@ -93,7 +93,7 @@ export const grantRoutes = [
   }),
   listRoute({
     path: "/persons/:id/grants",
-    summary: "Lists every grant a person ever had, ended ones too, newest first.",
+    summary: "Lists every grant of a person, newest first, including ended grants.",
     item: grantView,
     async list(tx, { environmentId, params, nowMs }, page) {
       await requirePerson(tx, environmentId, params.id);
@@ -103,7 +103,7 @@ export const grantRoutes = [
   listRoute({
     path: "/grants",
     summary:
-      "Lists the live grants of an entitlement with who holds it, from what and until when, newest first.",
+      "Lists the active grants of an entitlement, newest first, with the person, the source and the expiry.",
     filter: {
       entitlement: exactText(80, "a product or plan name, or access:<slug>"),
     },
@@ -122,7 +122,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/grants",
-    summary: "Grants an entitlement by hand.",
+    summary: "Grants an entitlement manually.",
     body: fields({
       entitlement: Type.String({ description: "a product or plan name, or access:<slug>" }),
       expiresAt: Type.Optional(orNull(Type.String({ description: "a time such as 2026-01-31T12:00:00Z" }))),
@@ -144,7 +144,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/grants/:id",
-    summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
+    summary: "Ends one grant from any source. A grant that has already ended does not change.",
     answer: null,
     async write(tx, { change, params }) {
       await endGrantManually(tx, change, params.id);
@@ -153,7 +153,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/credits",
-    summary: "Tells a person's balance, with the ledger newest first.",
+    summary: "Returns a person's credit balance and the ledger, newest first.",
     query: fields(pageQuery),
     answer: Type.Object({ balance: Type.Integer(), items: Type.Array(creditView), next: textOrNull }),
     async read(tx, { environmentId, params, query }) {
@@ -165,11 +165,13 @@ export const grantRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/credits",
-    summary: "Adds credits, or spends with a negative amount; the same key applies once.",
+    summary: "Adds credits, or spends them with a negative amount. A change with the same key applies once.",
     body: fields({
       amount: Type.Integer({ description: "an integer other than 0; a negative one spends" }),
       reason: Type.String(),
-      key: Type.String({ description: "your own key for this change, so that a repeat applies once" }),
+      key: Type.String({
+        description: "your own key for this change; a repeat with the same key applies once",
+      }),
     }),
     answer: Type.Object({ credit: creditView, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,

@@ -10,13 +10,13 @@ export const missedRoutes = [
     method: "POST",
     path: "/relays/:name/import-missed",
     summary:
-      "Takes lines of JSON, each an event's body or a delivery { headers, body }, as events that the receiver missed, each once; dryRun=true stores nothing.",
+      "Imports events that the receiver missed, each once. Each line is JSON: an event's body, or a delivery { headers, body }. dryRun=true stores nothing.",
     query: fields({
       dryRun: Type.Optional(oneOf(["true", "false"])),
       file: Type.Optional(
         Type.String({
           pattern: "^[0-9a-f]{64}$",
-          description: "the SHA-256 of the whole file in hex, where this is a part of it",
+          description: "the SHA-256 of the whole file in hex, if this body is a part of it",
         }),
       ),
       line: Type.Optional(
@@ -26,7 +26,7 @@ export const missedRoutes = [
         }),
       ),
       version: Type.Optional(
-        Type.String({ pattern: "^[0-9]{1,9}$", description: "the relay's version of the plan, an integer" }),
+        Type.String({ pattern: "^[0-9]{1,9}$", description: "the relay's version in the plan, an integer" }),
       ),
     }),
     rawBytes: MAX_MANAGEMENT_BODY_BYTES,

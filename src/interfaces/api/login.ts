@@ -40,15 +40,15 @@ export const loginRoutes = [
     method: "POST",
     path: "/api/login",
     summary:
-      "Begins the login of a command: the code it polls with, and the one that an owner types in the dashboard.",
+      "Starts the login of a command. It returns the code to poll with, and the code that an owner types in the dashboard.",
     body: fields({
-      machine: name("what the machine is called"),
-      account: Type.Optional(name("who is signed in there")),
+      machine: name("the name of the machine"),
+      account: Type.Optional(name("the user of the machine")),
       days: Type.Optional(
         Type.Integer({
           minimum: 1,
           maximum: MAX_LOGIN_KEY_DAYS,
-          description: `for how many days the key is to live, an integer from 1 to ${MAX_LOGIN_KEY_DAYS}`,
+          description: `the life of the key in days, an integer from 1 to ${MAX_LOGIN_KEY_DAYS}`,
         }),
       ),
     }),
@@ -81,9 +81,9 @@ export const loginRoutes = [
     method: "POST",
     path: "/api/login/token",
     summary:
-      "Fetches the key of a login that an owner allowed, once; refuses with authorization_pending, slow_down, access_denied or expired_token until then.",
+      "Returns the key of an approved login, once. Until then, it answers authorization_pending, slow_down, access_denied or expired_token.",
     body: fields({
-      deviceCode: Type.String({ maxLength: MAX_CODE_CHARS, description: "as the login began" }),
+      deviceCode: Type.String({ maxLength: MAX_CODE_CHARS, description: "the device code of the login" }),
     }),
     answer: Type.Object({
       token: Type.String(),
@@ -111,18 +111,18 @@ export const loginRoutes = [
       if (done !== null) return done;
       throw new Refusal(
         "login_used",
-        "The key of this login was fetched before, and it is told once: it is revoked now, as nobody knows who has it. Run relay login again.",
+        "The key of this login was fetched before. A second fetch may come from a stranger, so Relay revoked the key. Run relay login again.",
       );
     },
   }),
   ownerRoute({
     method: "POST",
     path: "/api/login/look",
-    summary: "Shows an owner the login that waits under a code: which machine asks, from where, since when.",
+    summary: "Shows an owner the waiting login with a code: which machine asks, from where and since when.",
     body: fields({ code }),
     answer: Type.Object({
       login: loginView,
-      here: Type.Boolean({ description: "whether it was begun from the address that this call came from" }),
+      here: Type.Boolean({ description: "whether the login began at the address of this request" }),
     }),
     async handle({ deps, body, owner, source, nowMs }) {
       const login = await findWaiting(deps, owner, body.code, nowMs);
@@ -132,7 +132,8 @@ export const loginRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/login/approve",
-    summary: "Allows the login under a code: the command that began it fetches a key of this environment.",
+    summary:
+      "Approves the login with a code. The command that started it then gets a key of this environment.",
     body: fields({ code, app: Type.String(), environment: Type.String() }),
     answer: Type.Object({ login: loginView }),
     async handle({ deps, body, owner, nowMs }) {
@@ -157,7 +158,7 @@ export const loginRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/login/deny",
-    summary: "Denies the login under a code.",
+    summary: "Denies the login with a code.",
     body: fields({ code }),
     answer: null,
     async handle({ deps, body, owner, nowMs }) {
@@ -207,7 +208,7 @@ async function makeKey(tx: Writer, login: Login, nowMs: number) {
   if (environment === null || owner === null)
     throw new Refusal(
       "access_denied",
-      "The owner or environment of this login is gone: run relay login again.",
+      "The owner or the environment of this login no longer exists: run relay login again.",
     );
   const { machine, account } = login;
   const expiresAt = nowMs + login.days * DAY_MS;

@@ -66,7 +66,7 @@ async function requireStop(
     return { stop, app: (await findApp(tx, environment.appId))?.name ?? environment.appId };
   throw new Refusal(
     "not_found",
-    "This address stops nobody's mail: it is cut short, or the person is not known here any more.",
+    "This link does not work: it is incomplete, or the person no longer exists here.",
   );
 }
 
@@ -95,7 +95,7 @@ function ownerOf(actor: Actor): string | undefined {
 export const mailRoutes = [
   listRoute({
     path: "/emails",
-    summary: "Lists mail with what became of it, newest first.",
+    summary: "Lists mail with its state, newest first.",
     filter: {
       person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       kind: Type.Optional(oneOf(EMAIL_KINDS)),
@@ -121,7 +121,7 @@ export const mailRoutes = [
     method: "POST",
     path: "/emails/:id/send-again",
     summary:
-      "Sends a mail again whose end is unknown, in the same words; its state says afterwards whether it was taken.",
+      "Sends a mail with an unknown result again, with the same text. Its state then shows the result.",
     answer: Type.Object({ email: emailView }),
     async handle({ deps, environment, by, origin, params }) {
       const environmentId = environment.id;
@@ -135,8 +135,9 @@ export const mailRoutes = [
   environmentRoute({
     method: "POST",
     path: "/mail/test",
-    summary: "Mails an owner a test of the mail settings; the mail's state and reason say how that ended.",
-    body: fields({ to: Type.Optional(Type.String({ description: "an owner's e-mail address" })) }),
+    summary:
+      "Sends an owner a test mail with the current mail settings. The state and reason of the mail show the result.",
+    body: fields({ to: Type.Optional(Type.String({ description: "an owner's email address" })) }),
     answer: Type.Object({ email: emailView }),
     async handle({ deps, environment, actor, by, origin, body }) {
       const hand = { environmentId: environment.id, by, origin };
@@ -150,7 +151,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "GET",
     path: "/sender-domain",
-    summary: "Shows the domain mail is sent from, with the DNS record that verifies it.",
+    summary: "Shows the sender domain, with the DNS record that verifies it.",
     answer: Type.Object({ senderDomain: orNull(senderDomainView) }),
     async read(tx, { environmentId }) {
       const row = await findSenderDomain(tx, environmentId);
@@ -160,7 +161,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/sender-domain",
-    summary: "Sets the domain mail is sent from and its words; another domain starts unverified.",
+    summary: "Sets the sender domain and its texts. Another domain starts unverified.",
     body: senderDomainInput,
     answer: Type.Object({ senderDomain: senderDomainView }),
     write: async (tx, { change, body }) => ({
@@ -170,7 +171,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sender-domain/verify",
-    summary: "Looks the domain's DNS record up now and remembers what it found.",
+    summary: "Checks the domain's DNS record now and stores the result.",
     answer: Type.Object({ senderDomain: senderDomainView, message: Type.String() }),
     async handle({ deps, environment, by }) {
       const change = { environmentId: environment.id, by };
@@ -181,25 +182,25 @@ export const mailRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/sender-domain",
-    summary: "Removes the domain, so that mail stops leaving.",
+    summary: "Removes the sender domain. Mail then stops.",
     answer: null,
     write: (tx, { change }) => removeSenderDomain(tx, change),
   }),
   openRoute({
     method: "GET",
     path: `${MAIL_STOP_PATH}:token`,
-    summary: "Asks the holder of a mail's address whether to stop such mail; opening it changes nothing.",
+    summary: "Asks the recipient of a mail whether to stop such mail. Opening the page changes nothing.",
     answer: Type.String(),
     async handle({ deps, params }) {
       const { app } = await deps.store.read((tx) => requireStop(tx, deps, params.token));
-      const ask = `<p>You get no more mail about events from ${escapeHtml(app)}. Mail about your account still comes.</p>\n<form method="post"><button>Stop these mails</button></form>`;
+      const ask = `<p>You will get no more mail about events from ${escapeHtml(app)}. You will still get mail about your account.</p>\n<form method="post"><button>Stop these mails</button></form>`;
       return answerPage(`Stop mail from ${app}?`, ask);
     },
   }),
   openRoute({
     method: "POST",
     path: `${MAIL_STOP_PATH}:token`,
-    summary: "Stops mail of kind event to the person whom the mail went to, in one click (RFC 8058).",
+    summary: "Stops mail of kind event to the recipient of the mail, in one click (RFC 8058).",
     rawBytes: MAX_CLICK_BYTES,
     answer: Type.String(),
     async handle({ deps, params, nowMs }) {
@@ -210,19 +211,19 @@ export const mailRoutes = [
         await setMailStop(tx, change, { personId, stopped: true });
         return found.app;
       });
-      return answerPage("Stopped", `<p>You get no more mail about events from ${escapeHtml(app)}.</p>`);
+      return answerPage("Stopped", `<p>You will get no more mail about events from ${escapeHtml(app)}.</p>`);
     },
   }),
   listRoute({
     path: "/mail/stops",
-    summary: "Lists people who want no mail of kind event, the newest first.",
+    summary: "Lists the people who stopped mail of kind event, newest first.",
     item: mailStopView,
     list: (tx, { environmentId }, page) => listMailStops(tx, environmentId, page),
   }),
   environmentRoute({
     method: "GET",
     path: "/persons/:id/mail-stop",
-    summary: "Shows since when a person wants no mail of kind event.",
+    summary: "Shows when a person stopped mail of kind event.",
     answer: stopAnswer,
     async read(tx, { environmentId, params }) {
       await requirePerson(tx, environmentId, params.id);

@@ -19,7 +19,7 @@ export const overviewRoutes = [
     method: "GET",
     path: "/overview",
     summary:
-      "Tells what needs somebody, each thing once with its cause and the way out, and how the last 24 hours went.",
+      "Lists what needs attention, each item once with its cause and what to do, and summarizes the last 24 hours.",
     answer: overviewView,
     async handle({ deps, environment, request }) {
       const { store, clock, relays } = deps;
@@ -37,7 +37,7 @@ export const overviewRoutes = [
     method: "GET",
     path: "/url-times",
     summary:
-      "Tells how long called URLs took since a time, as the newest calls were measured: half, and 95 in a hundred.",
+      "Returns the response time of called URLs since a time, from the newest calls: the median and the 95th percentile.",
     query: fields({ since: Type.Optional(Type.String()) }),
     answer: Type.Object({ urls: urlTimesView }),
     async handle({ deps: { store, relays }, environmentId, query }) {
@@ -48,7 +48,7 @@ export const overviewRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/overview",
-    summary: "Tells of every app and environment how many things need somebody, and since when.",
+    summary: "Returns the number of items that need attention for each app and environment, and since when.",
     answer: Type.Object({ places: Type.Array(environmentSummaryView) }),
     handle: async ({ deps }) => ({
       places: await listEnvironmentSummaries(deps.store, deps.clock),

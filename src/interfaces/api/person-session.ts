@@ -20,11 +20,11 @@ export const personSessionRoutes = [
     method: "POST",
     path: "/sessions/verify",
     summary:
-      "Tells whose session the token of an app's page belongs to; person is null where the token is no live session of this environment.",
+      "Returns the person of a session token from an app's page. person is null if the token is not an active session of this environment.",
     body: fields({
       token: Type.String({
         maxLength: MAX_TOKEN_CHARS,
-        description: "the session's token, as the client library's auth.token() gives it",
+        description: "the session's token, as the client library's auth.token() returns it",
       }),
     }),
     answer: Type.Object({ person: orNull(personView), expiresAt: timeOrNull }),

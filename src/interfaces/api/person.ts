@@ -70,8 +70,8 @@ const personNow = Type.Object({
 export type PersonNow = Static<typeof personNow>;
 
 const token = Type.Object({ token: tokenView });
-const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
-const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
+const body = fields({ token: Type.String({ description: "the token as the app store sends it" }) });
+const IN_PATH = "proxies write paths to their logs, so send the token in the body";
 
 type TokenCall = Pick<EnvironmentCall, "change"> & { deps: HttpDeps };
 
@@ -91,7 +91,7 @@ function remove(tx: Writer, call: TokenCall, personId: string, token: string): P
 
 /** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
 function refuseBeside(field: "find" | "email"): Refusal {
-  const message = `\`${field}\` stands alone, and others of q, email, find, status and access are given with it: leave them out, or ${field}.`;
+  const message = `\`${field}\` cannot be combined with q, email, find, status or access: leave those out, or leave ${field} out.`;
   return new Refusal("invalid_input", message, { problems: [{ field, message }] });
 }
 
@@ -99,16 +99,19 @@ export const personRoutes = [
   listRoute({
     path: "/persons",
     summary:
-      "Lists people with what they have now, newest first; q finds by a part of the address, find by index whom a text names or begins.",
+      "Lists people with what they have now, newest first. Use q for a part of an address. Use find for an address or its start, an id or a token.",
     filter: {
       q: Type.Optional(
         Type.String({
           maxLength: MAX_EMAIL_CHARS,
-          description: "a part of an address, or the beginning of an id",
+          description: "a part of an address, or the start of an id",
         }),
       ),
-      email: exactText(MAX_EMAIL_CHARS, "a whole e-mail address; alone"),
-      find: exactText(MAX_EMAIL_CHARS, "an address or its beginning, an id or a store account token; alone"),
+      email: exactText(MAX_EMAIL_CHARS, "a whole email address, without another filter"),
+      find: exactText(
+        MAX_EMAIL_CHARS,
+        "an address or its start, an id or a store account token, without another filter",
+      ),
       status: Type.Optional(personStatus),
       access: Type.Optional(oneOf(["true", "false"])),
     },
@@ -137,8 +140,8 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons",
-    summary: "Invites a person by address; someone who exists already is answered as they are.",
-    body: fields({ email: Type.String({ description: "an e-mail address" }) }),
+    summary: "Adds a person by address. A person who exists already is returned unchanged.",
+    body: fields({ email: Type.String({ description: "an email address" }) }),
     answer: Type.Object({ person: personView, created: Type.Boolean() }),
     status: 201,
     async write(tx, { deps, environmentId, by, body, nowMs }) {
@@ -152,7 +155,7 @@ export const personRoutes = [
     method: "GET",
     path: "/persons/:id",
     summary:
-      "Shows one person with what they have now: access with the grants behind it, credits, plan, store account tokens, and whether mail may go.",
+      "Shows one person with what they have now: access with its grants, credits, plan, store account tokens, and whether they take mail.",
     answer: personNow,
     // Each part can take long, so the handler yields the event loop between them.
     async handle({ deps, environmentId, params, nowMs }) {
@@ -182,7 +185,7 @@ export const personRoutes = [
     method: "GET",
     path: "/persons/:id/story",
     summary:
-      "Tells what happened for a person, newest first: events with why they failed, access, credits, purchases, plans, mails, records, changes.",
+      "Returns the timeline of a person, newest first: events with their failures, access, credits, purchases, plans, mails, records and changes.",
     query: fields(pageQuery),
     answer: pageOf(timelineItem),
     async handle({ deps, environmentId, params, query, nowMs }) {
@@ -193,7 +196,7 @@ export const personRoutes = [
   environmentRoute({
     method: "PATCH",
     path: "/persons/:id",
-    summary: "Suspends or activates a person, or changes attributes; an attribute given as null is removed.",
+    summary: "Suspends or activates a person, or changes attributes. null removes an attribute.",
     body: fields({
       status: Type.Optional(oneOf(["active", "suspended"])),
       attributes: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
@@ -207,7 +210,7 @@ export const personRoutes = [
     method: "DELETE",
     path: "/persons/:id",
     summary:
-      "Erases a person at once; their records, payloads, calls and mails go in the minutes after. Ledger and receipts keep only the id, and no relay hears of it.",
+      "Erases a person at once. Their records, payloads, calls and mails are deleted within minutes. The ledger and receipts keep only the id. No relay runs for these deletions.",
     answer: null,
     async handle({ deps, environment, by, audit, params, nowMs }) {
       const erasure = { environmentId: environment.id, personId: params.id, by, nowMs };
@@ -230,7 +233,7 @@ export const personRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/tokens",
-    summary: "Files a store account token for a person; filing it again changes nothing.",
+    summary: "Adds a store account token to a person. Adding it again changes nothing.",
     body,
     answer: token,
     write: (tx, call) => file(tx, call, call.params.id, call.body.token),
@@ -238,7 +241,7 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/tokens/remove",
-    summary: "Takes a person's store account token back.",
+    summary: "Removes a store account token from a person.",
     body,
     answer: null,
     write: (tx, call) => remove(tx, call, call.params.id, call.body.token),
@@ -246,14 +249,14 @@ export const personRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/tokens/:token",
-    summary: `As PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
+    summary: `Does the same as PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
     answer: token,
     write: (tx, call) => file(tx, call, call.params.id, call.params.token),
   }),
   environmentRoute({
     method: "DELETE",
     path: "/persons/:id/tokens/:token",
-    summary: `As POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
+    summary: `Does the same as POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
     answer: null,
     write: (tx, call) => remove(tx, call, call.params.id, call.params.token),
   }),

@@ -17,7 +17,7 @@ export const pullRoutes = [
   listRoute({
     path: "/sync/items",
     summary:
-      "Lists what files may say of an environment, each thing with what the last sync brought of it and who changed it; at the end what was deleted since.",
+      "Lists the items of an environment that files can define, each with its version of the last sync and who changed it. Items deleted since then come last.",
     item: deployedStateView,
     large: true,
     list: (tx, { environmentId }, page) => listDeployedState(tx, environmentId, page),
@@ -26,7 +26,7 @@ export const pullRoutes = [
     method: "POST",
     path: "/sync/pulled",
     summary:
-      "Says what files hold now, each by its mark: where it still stands so, a sync no longer asks before it replaces it. Nothing else changes.",
+      "Records what the files contain now, each item by its mark. A sync can then replace an item that is still the same without a question. Nothing else changes.",
     body: fields({
       items: Type.Array(
         fields({
@@ -38,13 +38,13 @@ export const pullRoutes = [
       ),
     }),
     answer: Type.Object({
-      known: Type.Integer({ description: "how many of them stand as the files hold them" }),
+      known: Type.Integer({ description: "how many of them are the same as in the files" }),
     }),
     async write(tx, { environment, body, nowMs }) {
       if (environment.name !== "development")
         throw new Refusal(
           "forbidden",
-          "Only the development environment remembers what files hold, because only it takes a sync: pull without saying so.",
+          "Only the development environment records what files contain, because only it accepts a sync: pull without this request.",
         );
       return { known: await recordPulled(tx, environment.id, body.items, nowMs) };
     },

@@ -75,14 +75,14 @@ async function emptyCollection({ deps, environment, origin }: CollectionCall, na
 export const recordRoutes = [
   listRoute({
     path: "/collections/:name/records",
-    summary: "Lists a collection's records, newest first; those of an owner, to a person, or with a text.",
+    summary: "Lists a collection's records, newest first. Filter by owner, recipient or text.",
     filter: {
       owner: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       to: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       q: Type.Optional(
         Type.String({
           maxLength: MAX_SOUGHT_CHARS,
-          description: "text of at most 200 characters anywhere in the data, in small or capital letters",
+          description: "text of at most 200 characters anywhere in the data, in any case",
         }),
       ),
     },
@@ -98,8 +98,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "POST",
     path: "/collections/:name/records",
-    summary:
-      "Writes a record, for an owner or addressed to a person where the collection's kind asks for one.",
+    summary: "Creates a record. Depending on the collection's kind, it needs an owner or a recipient.",
     body: fields(written),
     answer: Type.Object({ record: recordItem }),
     status: 201,
@@ -127,12 +126,13 @@ export const recordRoutes = [
     method: "PUT",
     path: "/collections/:name/records/:id",
     summary:
-      "Replaces a record's data; owner and recipient stay unless given. With updatedAt it is refused where it was changed since.",
+      "Replaces a record's data. Owner and recipient stay unless you give them. With updatedAt, the request fails if the record changed since then.",
     body: fields({
       ...written,
       updatedAt: Type.Optional(
         Type.String({
-          description: "the record's updatedAt as you read it; refused where it was changed since",
+          description:
+            "the record's updatedAt as you read it; the request fails if the record changed since then",
         }),
       ),
     }),
@@ -169,7 +169,7 @@ export const recordRoutes = [
     method: "POST",
     path: "/collections",
     saves: "catalog",
-    summary: "Makes a collection.",
+    summary: "Creates a collection.",
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
     answer: Type.Object({ collection: collectionView, ...followed }),
     status: 201,
@@ -192,7 +192,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "GET",
     path: "/collections/:name",
-    summary: "Shows one collection, with the relays that hear of changes in it.",
+    summary: "Shows one collection, with the relays that its changes trigger.",
     answer: Type.Object({ collection: collectionView, listeners: Type.Array(listenerView) }),
     read: async (tx, { environmentId, params }) => ({
       collection: viewCollection(await requireCollection(tx, environmentId, params.name)),
@@ -203,7 +203,7 @@ export const recordRoutes = [
     method: "PUT",
     path: "/collections/:name",
     saves: "catalog",
-    summary: "Changes a collection; its kind is fixed while it holds records.",
+    summary: "Changes a collection. Its kind cannot change while it has records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
     answer: Type.Object({ collection: collectionView, ...followed }),
     async handle({ deps, environmentId, origin, audit, params, body, nowMs }) {
@@ -230,7 +230,7 @@ export const recordRoutes = [
     method: "DELETE",
     path: "/collections/:name",
     saves: "catalog",
-    summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
+    summary: "Deletes a collection. If it has records, force=true is required and deletes them too.",
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
     answer: Type.Object(followed),
     async handle(call) {

@@ -17,14 +17,14 @@ export const relaySecretRoutes = [
     method: "PUT",
     path: "/relays/:name/secret",
     summary:
-      "Stores the sender's secret or public key, or without a value mints a new secret; the old one may verify a while longer.",
+      "Stores the sender's secret or public key. Without a value, it creates a new secret. An overlap period keeps the old secret valid.",
     body: fields({
-      value: Type.Optional(orNull(Type.String({ description: "the value the sender shows" }))),
+      value: Type.Optional(orNull(Type.String({ description: "the value that the sender shows" }))),
       overlapSeconds: Type.Optional(
         Type.Integer({
           minimum: 0,
           maximum: MAX_SECRET_OVERLAP_SECONDS,
-          description: `for how many seconds the old secret verifies too, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
+          description: `the seconds that the old secret stays valid, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
         }),
       ),
     }),
@@ -42,15 +42,14 @@ export const relaySecretRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/relays/:name/previous-secret",
-    summary:
-      "Ends a rotation's overlap now: the secret before the present one verifies nothing from here on.",
+    summary: "Ends the overlap period of a rotation now. The previous secret stops working.",
     answer: null,
     write: (tx, call) => endOverlap(tx, relayContext(call), call.params.name),
   }),
   environmentRoute({
     method: "PUT",
     path: "/relays/:name/signing-secret",
-    summary: "Mints a new signing secret; the next notice is signed with it.",
+    summary: "Creates a new signing secret. It signs the next outbound call.",
     answer: Type.Object({ signingSecret: Type.String() }),
     write: (tx, call) => rotateSigningSecret(tx, relayContext(call), call.params.name),
   }),

@@ -116,7 +116,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays",
-    summary: "Lists relays, newest first, each with how it is and how its events of the last 24 hours ended.",
+    summary: "Lists relays, newest first, each with its health and the event counts of the last 24 hours.",
     query: fields(pageQuery),
     answer: pageOf(listedRelay),
     async handle(call) {
@@ -131,7 +131,7 @@ export const relayRoutes = [
     method: "POST",
     path: "/relays",
     saves: "relay",
-    summary: "Makes a relay; a secret that is minted stands in this answer and in no other.",
+    summary: "Creates a relay. If Relay creates a secret, only this response contains it.",
     body: fields({
       definition,
       secret: Type.Optional(orNull(Type.String({ description: "the sender's secret or public key" }))),
@@ -149,7 +149,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/validate",
-    summary: "Tells every problem and warning of a definition without saving it.",
+    summary: "Lists every problem and warning of a definition without saving it.",
     body: fields({ definition }),
     answer: checkedView,
     async handle({ deps, environment, body, nowMs }) {
@@ -172,7 +172,7 @@ export const relayRoutes = [
     method: "GET",
     path: "/relays/:name",
     summary:
-      "Shows one relay with how it is and why, its definition, what is known of its secrets, its problems, and what it names and is missing.",
+      "Shows one relay: its health with the reason, definition, facts about its secrets, problems, and the missing items that it names.",
     answer: Type.Object({
       relay: relayView,
       health: healthView,
@@ -198,7 +198,7 @@ export const relayRoutes = [
     method: "GET",
     path: "/relays/:name/funnel",
     summary:
-      "Tells why nothing happened: how many calls and events of 24 hours came to each step, and where the others stopped and why.",
+      "Shows why nothing happened: how many requests and events of 24 hours reached each step, and where and why the others stopped.",
     answer: Type.Object({ funnel: funnelView }),
     async handle({ deps, environmentId, params }) {
       await deps.writeRecentRequests();
@@ -210,7 +210,7 @@ export const relayRoutes = [
     method: "PUT",
     path: "/relays/:name",
     saves: "relay",
-    summary: "Replaces a relay's definition, which was read at the given version.",
+    summary: "Replaces a relay's definition. version must be the version that you read.",
     body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
     answer: savedRelay,
     async handle(call) {
@@ -225,8 +225,7 @@ export const relayRoutes = [
   }),
   listRoute({
     path: "/relays/:name/versions",
-    summary:
-      "Lists the versions of a relay's definition, newest first: when, by whom, and what differs from the one before.",
+    summary: "Lists the versions of a relay's definition, newest first: when, by whom, and what changed.",
     item: relayVersion,
     large: true,
     list: (tx, { environmentId, params }, page) => listVersions(tx, environmentId, params.name, page),
@@ -236,9 +235,9 @@ export const relayRoutes = [
     path: "/relays/:name/restore",
     saves: "relay",
     summary:
-      "Saves the definition of an earlier version again, as a new version; it is checked like any other save.",
+      "Restores the definition of an earlier version as a new version. Relay checks it like any other save.",
     body: fields({
-      restores: Type.Integer({ description: "the version to save again, an integer" }),
+      restores: Type.Integer({ description: "the version to restore, an integer" }),
       version: Type.Integer({ description: "the version you read, an integer" }),
     }),
     answer: savedRelay,
@@ -259,7 +258,7 @@ export const relayRoutes = [
     path: "/relays/:name",
     saves: "relay",
     summary:
-      "Deletes a relay with its secrets; its receiver answers 404 from then on. Warnings say what was sold through it.",
+      "Deletes a relay and its secrets. Its receiver then answers 404. Warnings list what was sold through it.",
     answer: Type.Object({ warnings: Type.Array(warningView), ...savedFile }),
     warnsOnly: true,
     async write(tx, call) {
@@ -271,7 +270,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/pause",
-    summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
+    summary: "Pauses a relay. New events are stored and wait. Ticks are not stored.",
     answer: Type.Object({ relay: relayView }),
     async handle(call) {
       const { deps, environmentId, origin, params, nowMs } = call;
@@ -287,7 +286,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/resume",
-    summary: "Resumes a relay: what waited runs in order.",
+    summary: "Resumes a relay. Waiting events run in order.",
     answer: Type.Object({ relay: relayView }),
     write: async (tx, call) => ({
       relay: await resumeRelay(tx, { ...viewContext(call), actor: call.actor }, call.params.name),
@@ -296,7 +295,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/retry",
-    summary: "Counts the relay's events that wait for their retry, among the first 5,000 of the server.",
+    summary: "Counts the relay's events that wait for a retry, among the first 5,000 of the server.",
     answer: Type.Object({ retries: retriesView }),
     read: async (tx, { environmentId, params }) => ({
       retries: await countRetries(tx, environmentId, params.name),
@@ -306,7 +305,7 @@ export const relayRoutes = [
     method: "POST",
     path: "/relays/:name/retry",
     summary:
-      "Tries every event of the relay that waits for its retry now; answers how many that are, and why it stopped where a pause came in between.",
+      "Retries every waiting event of the relay now. It returns the number of events, and why it stopped if the relay was paused meanwhile.",
     answer: triedView,
     status: 202,
     handle: ({ deps: { store }, environmentId, by, params, nowMs }) =>
@@ -316,7 +315,7 @@ export const relayRoutes = [
     method: "POST",
     path: "/relays/:name/explain",
     summary:
-      "Tells step by step what the relay would do with a call, a record, a stored event or an example, with no effect: nothing is written, mailed or called.",
+      "Shows step by step what the relay would do with a request, a record, a stored event or an example. It writes, mails and calls nothing.",
     body: simulateInput,
     answer: Type.Object({ explanation: simulationView }),
     async handle({ deps, environmentId, params, body }) {
@@ -328,7 +327,7 @@ export const relayRoutes = [
   openRoute({
     method: "GET",
     path: "/api/relay-templates",
-    summary: "Lists definitions to start from, each with what it names and what is left to do.",
+    summary: "Lists definitions to start from, each with the items that it names and the remaining steps.",
     query: fields(pageQuery),
     answer: pageOf(
       Type.Object({
@@ -336,7 +335,7 @@ export const relayRoutes = [
         title: Type.String(),
         summary: Type.String(),
         definition: Type.Unknown(),
-        catalog: Type.Unknown({ description: "in the shape of catalog.json" }),
+        catalog: Type.Unknown({ description: "in the form of catalog.json" }),
         steps: Type.Array(Type.String()),
       }),
     ),

@@ -11,7 +11,7 @@ const MAX_PEOPLE = 8;
 const thing = Type.Object({
   kind: oneOf(["event", "record", "person"]),
   id: Type.String(),
-  name: Type.String({ description: "a person's address, else the id" }),
+  name: Type.String({ description: "a person's address, or otherwise the id" }),
   collection: Type.Optional(Type.String({ description: "a record's" })),
 });
 
@@ -20,7 +20,7 @@ export const findRoutes = [
     method: "GET",
     path: "/find",
     summary:
-      "Finds the event, the record or the people that a text names: a whole id, a store account token, an address or its beginning.",
+      "Finds the event, the record or the people for a text: a whole id, a store account token, an address or its start.",
     query: fields({ q: Type.String({ maxLength: 200, description: "text of at most 200 characters" }) }),
     answer: Type.Object({ found: Type.Array(thing) }),
     async read(tx, { environmentId, query }) {

@@ -98,7 +98,7 @@ export const sellingRoutes = [
     method: "PUT",
     path: "/products/:name",
     saves: "catalog",
-    summary: "Makes or replaces a product: the entitlement and credits it gives, and how it is sold.",
+    summary: "Creates or replaces a product: the entitlement and credits that it grants, and how it is sold.",
     body: fields({
       title: Type.Optional(Type.String()),
       key: Type.Optional(
@@ -124,7 +124,7 @@ export const sellingRoutes = [
     method: "DELETE",
     path: "/products/:name",
     saves: "catalog",
-    summary: "Deletes a product; what people bought stays theirs.",
+    summary: "Deletes a product. People keep what they bought.",
     query: versionQuery,
     answer: Type.Object(followed),
     async write(tx, { change, params, query }) {
@@ -153,7 +153,7 @@ export const sellingRoutes = [
     method: "PUT",
     path: "/plans/:name",
     saves: "catalog",
-    summary: "Makes or replaces a plan; one saved with default true takes the default over.",
+    summary: "Creates or replaces a plan. A plan with default true becomes the default plan.",
     body: fields({
       title: Type.Optional(Type.String()),
       default: Type.Optional(Type.Boolean()),
@@ -192,7 +192,8 @@ export const sellingRoutes = [
     method: "PUT",
     path: "/access",
     saves: "catalog",
-    summary: "Makes the access slugs exactly these; one that is held is only removed with force=true.",
+    summary:
+      "Replaces all access slugs. If people have a slug that is not in the list, force=true is required.",
     query: forceQuery,
     body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
     answer: slugs,
@@ -210,7 +211,7 @@ export const sellingRoutes = [
     method: "PUT",
     path: "/access/:slug",
     saves: "catalog",
-    summary: "Makes an access slug or changes its title.",
+    summary: "Creates an access slug, or changes its title.",
     body: fields({ title }),
     answer: slugs,
     async write(tx, { environmentId, change, audit, params, body, nowMs }) {
@@ -229,7 +230,8 @@ export const sellingRoutes = [
     method: "DELETE",
     path: "/access/:slug",
     saves: "catalog",
-    summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
+    summary:
+      "Deletes an access slug. If people have it, force=true is required, and their grants stay under its name.",
     query: forceQuery,
     answer: Type.Object(followed),
     async write(tx, { environmentId, change, audit, params, query, nowMs }) {
@@ -245,7 +247,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/catalog-uses",
-    summary: "Tells which relays name which product, plan or access slug, and in which action.",
+    summary: "Lists which relays use which product, plan or access slug, and in which action.",
     answer: Type.Object({ uses: Type.Array(catalogUse) }),
     async handle({ deps, environmentId }) {
       const { relays } = await deps.relays.current();
@@ -255,7 +257,7 @@ export const sellingRoutes = [
   listRoute({
     path: "/purchases",
     summary:
-      "Lists receipts and refunds, newest first; ref finds a receipt with its refund. A confirmation, which is no purchase, is listed by its kind or its ref.",
+      "Lists receipts and refunds, newest first. ref finds a receipt with its refund. A confirmation is not a purchase: find it by kind or ref.",
     filter: {
       ref: exactText(MAX_REF_CHARS, "the ref of a receipt"),
       person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
@@ -279,7 +281,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/purchases/:id/refund",
-    summary: "Says what taking a purchase back by hand would take back.",
+    summary: "Shows what a manual refund of a purchase would take back.",
     answer: Type.Object({ plan: refundPreview }),
     read: async (tx, { environmentId, params, nowMs }) => ({
       plan: await previewRefund(tx, environmentId, params.id, nowMs),
@@ -289,7 +291,7 @@ export const sellingRoutes = [
     method: "POST",
     path: "/purchases/:id/refund",
     summary:
-      "Takes a purchase back by hand, also one that a relay fulfilled: its access and credits, or its plan. It moves no money.",
+      "Refunds a purchase manually, also a purchase that a relay fulfilled: it takes back the access and credits, or the plan. No money moves.",
     answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
     status: 201,
     write: async (tx, { change, params }) => await refundManually(tx, change, params.id),
@@ -328,7 +330,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "POST",
     path: "/subscriptions/:id/end",
-    summary: "Ends a subscription with its own grants; the person lands on the default plan.",
+    summary: "Ends a subscription and its grants. The person moves to the default plan.",
     answer: Type.Object({ subscription: subscriptionView }),
     write: async (tx, { change, params }) => ({
       subscription: viewSubscription(await endSubscriptionManually(tx, change, params.id)),
@@ -338,7 +340,7 @@ export const sellingRoutes = [
     method: "POST",
     path: "/receipts",
     summary:
-      "Records a payment or refund the app's processor took, once per ref, and gives or takes back what it is for.",
+      "Records a payment or refund of the app's processor, once for each ref. It grants or takes back what was bought.",
     body: receiptBody,
     answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
     status: 201,

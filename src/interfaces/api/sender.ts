@@ -14,10 +14,10 @@ export const senderRoutes = [
   openRoute({
     method: "GET",
     path: "/api/senders",
-    summary: "Lists the senders whose recipe is known, by name, each with what it tells.",
+    summary: "Lists the senders with a known recipe, by name, each with what it sends.",
     query: fields({
       ...pageQuery,
-      q: Type.Optional(Type.String({ maxLength: 100, description: "a text in its name or its sentence" })),
+      q: Type.Optional(Type.String({ maxLength: 100, description: "a text in the name or the description" })),
     }),
     answer: pageOf(senderLine),
     async handle({ query }) {
@@ -31,13 +31,17 @@ export const senderRoutes = [
   openRoute({
     method: "GET",
     path: "/api/senders/:name",
-    summary: "Shows a sender: a relay to begin with, where its secret is, an example event, its pitfalls.",
+    summary:
+      "Shows a sender: a relay to start from, where to find its secret, an example event, and pitfalls.",
     answer: Type.Object({ sender: senderView }),
     async handle({ params }) {
       const { findSender } = await readSenders();
       const sender = findSender(params.name);
       if (sender === null)
-        throw new Refusal("not_found", "There is no sender of this name: GET /api/senders lists them.");
+        throw new Refusal(
+          "not_found",
+          "There is no sender with this name: GET /api/senders lists the senders.",
+        );
       return { sender: viewSender(sender) };
     },
   }),
@@ -45,7 +49,7 @@ export const senderRoutes = [
     method: "GET",
     path: "/relays/:name/sender",
     summary:
-      "Shows the sender whose recipe a relay has, as its recipe, map and types tell; null where none is known.",
+      "Shows the sender that matches the recipe, map and types of a relay. The value is null if no known sender matches.",
     answer: Type.Object({ sender: orNull(senderView) }),
     async handle({ deps, environmentId, params }) {
       const { recogniseSender } = await readSenders();

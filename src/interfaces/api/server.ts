@@ -142,7 +142,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/server",
-    summary: "Tells how the server was started: its address, proxies and folder, and each limit in words.",
+    summary: "Shows how the server was started: its address, proxies and folder, and each limit in words.",
     answer: Type.Object({ server: serverView }),
     handle: ({ deps }) => ({ server: viewServer(deps) }),
   }),
@@ -150,7 +150,7 @@ export const serverRoutes = [
     method: "GET",
     path: "/api/nodes",
     summary:
-      "Lists the processes that serve one PostgreSQL database side by side, and which environments each of them runs; none on SQLite.",
+      "Lists the nodes that serve one PostgreSQL database, and the environments that each of them runs. With SQLite, the list is empty.",
     answer: Type.Object({ nodes: Type.Array(nodeView) }),
     handle: async ({ deps }) => ({ nodes: await viewNodes(deps) }),
   }),
@@ -158,7 +158,7 @@ export const serverRoutes = [
     method: "GET",
     path: "/api/audit",
     summary:
-      "Lists what was changed of the whole server, newest first: owners, sessions, apps, logins and backups.",
+      "Lists the changes of the whole server, newest first: owners, sessions, apps, logins and backups.",
     query: fields({ ...pageQuery, ...auditFilter }),
     answer: pageOf(auditView),
     handle({ deps, query: { limit, cursor, ...filter } }) {
@@ -171,14 +171,14 @@ export const serverRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/backups",
-    summary: "Lists the server's backups, newest first, how often it makes them, and the one being made.",
+    summary: "Lists the server's backups, newest first, with the schedule and the running backup.",
     answer: Type.Object({ backups: backupsView }),
     handle: ({ deps }) => ({ backups: viewBackups(deps) }),
   }),
   ownerRoute({
     method: "POST",
     path: "/api/backups",
-    summary: "Begins a checked copy of the database into the backups folder; one at a time.",
+    summary: "Starts a verified backup of the database into the backups folder. One backup runs at a time.",
     answer: Type.Object({ backups: backupsView }),
     status: 202,
     async handle({ deps, owner, nowMs }) {

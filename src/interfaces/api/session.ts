@@ -37,9 +37,9 @@ const sessionView = Type.Object({
   owner: orNull(Type.Object({ email: Type.String() })),
   setupNeeded: Type.Boolean(),
   mode: oneOf(["local", "server"]),
-  address: orNull(Type.String({ description: "the dashboard's one address, where the server knows it" })),
+  address: orNull(Type.String({ description: "the dashboard's only address, if the server knows it" })),
   cookies: Type.Boolean({
-    description: "whether anyone can sign in: not on the network without a base URL",
+    description: "whether sign-in works: not on the network without a base URL",
   }),
   version: orNull(Type.String()),
   apps: Type.Array(app),
@@ -59,7 +59,7 @@ export const sessionRoutes = [
   openRoute({
     method: "GET",
     path: "/api/session",
-    summary: "Tells who is signed in, and to them the apps and environments they may open.",
+    summary: "Returns the signed-in owner, with the apps and environments that they can open.",
     answer: sessionView,
     async read(tx, { deps, request, nowMs }) {
       const { mode } = deps.config;
@@ -100,14 +100,14 @@ export const sessionRoutes = [
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
       const hasPassword = known?.passwordHash != null;
       if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
-        throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
+        throw new Refusal("forbidden", "current is not your current password: type it again.");
       }
       deps.signinCap.releaseAttempt(source, owner.email, place);
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
         const now = await findOwnerByEmail(tx, owner.email);
         if (!hasSamePassword(now, known))
-          throw new Refusal("forbidden", "The password was changed meanwhile: sign in with the new one.");
+          throw new Refusal("forbidden", "The password changed meanwhile: sign in with the new password.");
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         await writeAudit(tx, {
           environmentId: SERVER_SCOPE,

@@ -16,7 +16,7 @@ export const settingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/settings",
-    summary: "Shows the environment's settings and the caps in force; no secret is ever shown.",
+    summary: "Shows the environment's settings and the active caps, without secrets.",
     answer: Type.Object({ settings: settingsView }),
     read: async (tx, { deps, environmentId }) => ({
       settings: await showSettings(tx, environmentId, factsOf(deps)),
@@ -26,7 +26,7 @@ export const settingRoutes = [
     method: "PUT",
     path: "/settings",
     summary:
-      "Changes settings read at the given version: hold, processor secret, mail, alerts, who signs in; what is absent stays.",
+      "Changes settings: hold, processor secret, mail, alerts, who can sign in. version must be the version that you read. Settings that you leave out stay.",
     body: settingsInput,
     answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
     async handle({ deps, environmentId, origin, change, body }) {

@@ -43,7 +43,7 @@ const LOCAL_OWNER = "owner@localhost";
 
 const password = Type.String({ description: "a password of 10 to 256 characters" });
 /** The length has a limit, because attempts are counted by email address, and a counter's name must be short. */
-const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" });
+const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an email address" });
 const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
 const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
 
@@ -130,7 +130,7 @@ function refuseWrong({ log }: HttpDeps, source: string): Refusal {
   log.warn("A sign-in attempt failed.", { source });
   return new Refusal(
     "unauthenticated",
-    "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
+    "The email address or the password is wrong. Type them again, or reset the password with relay admin reset.",
   );
 }
 
@@ -138,7 +138,7 @@ export const signinRoutes = [
   openRoute({
     method: "POST",
     path: "/api/session",
-    summary: "Signs an owner in with e-mail and password.",
+    summary: "Signs an owner in with an email address and a password.",
     body: fields({ email, password }),
     answer,
     async handle({ deps, request, source, body, headers, nowMs }) {
@@ -177,7 +177,8 @@ export const signinRoutes = [
   openRoute({
     method: "POST",
     path: "/api/link",
-    summary: "Tells whether a one-time link still works, without using it and without saying whose it is.",
+    summary:
+      "Returns whether a one-time link still works. It does not use the link, and does not show its owner.",
     body: fields({ kind: oneOf(["setup", "reset", "local"]), token }),
     answer: Type.Object({ live: Type.Boolean() }),
     async handle({ deps, request, source, body, nowMs }) {
@@ -188,7 +189,7 @@ export const signinRoutes = [
   openRoute({
     method: "POST",
     path: "/api/setup",
-    summary: "Makes the first owner with the one-time set-up link, and signs in.",
+    summary: "Creates the first owner with the one-time setup link, and signs in.",
     body: fields({ token, email, password }),
     answer,
     status: 201,
@@ -218,7 +219,10 @@ export const signinRoutes = [
         const link = await redeemSigninLink(tx, { token: body.token, kind: "reset", nowMs });
         const owner = (await listOwners(tx)).find(({ id }) => id === link.ownerId);
         if (owner === undefined)
-          throw new Refusal("not_found", "The owner of this link is gone: sign in as another one.");
+          throw new Refusal(
+            "not_found",
+            "The owner of this link no longer exists: sign in as another owner.",
+          );
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         return await startSession(tx, owner, "reset link", { deps, request, source, nowMs });
       });

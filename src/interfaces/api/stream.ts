@@ -110,7 +110,7 @@ export const streamRoutes = [
     method: "GET",
     path: "/stream",
     summary:
-      "Tells as server-sent events what kinds of things change here, at most twice a second; an empty list says that the service is there.",
+      "Sends the kinds of items that change as server-sent events, at most twice a second. An empty list is a heartbeat.",
     answer: Type.String({
       contentMediaType: "text/event-stream",
       description: `events whose data is {"changed":[…]}, of ${CHANGE_KINDS.join(", ")}`,

@@ -25,34 +25,32 @@ import { relayContext, settleBefore } from "./relay.ts";
 export const wanted = {
   relays: Type.Optional(
     Type.Array(Type.Unknown(), {
-      description: "relay definitions, every one there is a file of",
+      description: "the relay definitions of all files",
     }),
   ),
   catalog: Type.Optional(
-    orNull(
-      Type.Unknown({ description: "the catalog file; absent: there is none, and nothing of it changes" }),
-    ),
+    orNull(Type.Unknown({ description: "the catalog file; without it, the catalog does not change" })),
   ),
   prune: Type.Optional(
     Type.Boolean({
       description:
-        "delete relays that a sync brought, that nobody edited since, and whose file is gone; in development alone",
+        "delete relays from an earlier sync whose file is gone and that were not edited since; development only",
     }),
   ),
   replaceEdited: Type.Optional(
     Type.Boolean({
-      description: "replace also what was made or edited in the dashboard since the last sync",
+      description: "also replace items that were created or edited in the dashboard since the last sync",
     }),
   ),
   from: Type.Optional(
     Type.Literal("development", {
-      description: "development, which carries what stands in that environment of the app instead of files",
+      description: "development: apply the items of that environment of the app instead of files",
     }),
   ),
   to: Type.Optional(
     Type.Literal("production", {
       description:
-        "production, which a key of development may name too: carrying it out there needs an approval",
+        "production: a development key can name it too, but applying the plan there needs an approval",
     }),
   ),
 };
@@ -63,7 +61,7 @@ export const syncRoutes = [
     method: "POST",
     path: "/sync/plan",
     summary:
-      "Tells what files, or what stands in development, would change in an environment and what of it would be refused; changes nothing.",
+      "Shows what files, or the items in development, would change in an environment, and what would be refused. It changes nothing.",
     body: fields(wanted),
     answer: planView,
     async handle(call) {
@@ -77,8 +75,7 @@ export const syncRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sync/apply",
-    summary:
-      "Carries out the plan of this name in one transaction, or nothing of it; secrets that are minted stand in this answer and in no other.",
+    summary: "Applies the plan of this name in one transaction. Only this response contains the new secrets.",
     body: fields({ ...wanted, plan: Type.String({ description: "the name of the plan that was read" }) }),
     answer: appliedView,
     async handle(call) {
@@ -87,7 +84,7 @@ export const syncRoutes = [
       if (target.name === "production")
         throw new Refusal(
           "approval_needed",
-          "Production takes nothing without an owner's approval: relay sync --live and relay promote ask for one.",
+          "Production accepts no change without an owner's approval: relay sync --live and relay promote request one.",
         );
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
@@ -116,13 +113,13 @@ export async function findTarget(
   if (name === "local")
     throw new Refusal(
       "forbidden",
-      "Local development reads the files of its own service directory and takes no sync: name the development environment of a server.",
+      "Local development reads its own service directory, and accepts no sync: name the development environment of a server.",
     );
   if (name === "development" && to === undefined) return environment;
   if (prune === true)
     throw new Refusal(
       "invalid_input",
-      "prune is for development alone, because nothing is deleted in production this way: delete a relay of production in its dashboard.",
+      "prune works only in development, because a sync deletes nothing in production: delete a production relay in the dashboard.",
     );
   return name === "production"
     ? environment
@@ -151,7 +148,7 @@ async function readWanted(
   if ((from === undefined) === (relays === undefined))
     throw new Refusal(
       "invalid_input",
-      "relays is missing, or stands beside from: send the definitions of the files, or name with from where they stand.",
+      "relays and from cannot be combined, and one of them is required: send the definitions in relays, or name their environment with from.",
     );
   if (relays === undefined) {
     const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
@@ -179,7 +176,7 @@ export async function readSent(
     else if (checkeds.has(name)) {
       problems.push({
         field: place,
-        message: `\`${place}\` stands here twice: send one definition of each name.`,
+        message: `\`${place}\` occurs twice: send one definition for each name.`,
       });
     } else checkeds.set(name, checked);
     await yieldToEventLoop();

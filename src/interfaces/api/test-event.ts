@@ -7,7 +7,7 @@ export const testEventRoutes = [
     method: "POST",
     path: "/relays/:name/test-event",
     summary:
-      "Sends a receiver a call signed with its own secret, a schedule one tick, or writes a record; it runs with every effect, and production takes none.",
+      "Sends a signed request to a receiver, one tick to a schedule, or writes a record. The event has all its effects. Production accepts no test events.",
     body: testEventInput,
     answer: testEventView,
     handle: ({ deps, origin, params, body, change }) =>

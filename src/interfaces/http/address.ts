@@ -33,7 +33,7 @@ export function requireLocalHost(request: Request, port: number, baseUrl: string
   throw new Refusal(
     "wrong_origin",
     isTunnel
-      ? `In local development this address brings providers' calls to the receivers alone: open the dashboard at http://127.0.0.1:${port} on the machine it runs on.`
+      ? `In local development, this address only forwards webhooks to the receivers: open the dashboard at http://127.0.0.1:${port} on the machine it runs on.`
       : `In local development the service answers only to 127.0.0.1, localhost and [::1] on port ${port}: open http://127.0.0.1:${port} on the machine it runs on.`,
   );
 }
@@ -49,7 +49,7 @@ const FREE_NAME = "token";
  */
 export function requireOneReading(request: Request, params: Readonly<Record<string, string>>): void {
   if (request.headers.get("host")?.includes(",") === true) {
-    throw new Refusal("ambiguous_request", "The request names more than one host: send one Host header.");
+    throw new Refusal("ambiguous_request", "The request has more than one host: send one Host header.");
   }
   for (const name in params) {
     const part = params[name] ?? "";
@@ -65,7 +65,7 @@ export function requireOneReading(request: Request, params: Readonly<Record<stri
 function refusePath(): Refusal {
   return new Refusal(
     "ambiguous_request",
-    "The path holds a backslash, a dot segment, two slashes in a row, or an encoded dot or slash, which a proxy may read another way: write it plainly.",
+    "The path contains a backslash, a dot segment, two slashes in a row, or an encoded dot or slash. A proxy may read it differently: send a plain path.",
   );
 }
 
@@ -116,10 +116,10 @@ export interface Served {
 export function refuseMissing(served: readonly Served[], method: string, pathname: string): Refusal {
   const methods = served.filter(({ path }) => matchesPath(path, pathname)).map(({ method: one }) => one);
   if (methods.length === 0) {
-    return new Refusal("not_found", "Nothing exists under this address: /openapi.json lists every route.");
+    return new Refusal("not_found", "Nothing exists at this address: /openapi.json lists every route.");
   }
   const allow = [...new Set(methods)].join(", ");
-  return new Refusal("method_not_allowed", `${method} is not for this address: use ${allow}.`, {
+  return new Refusal("method_not_allowed", `${method} is not allowed at this address: use ${allow}.`, {
     details: { allow },
   });
 }
@@ -242,7 +242,7 @@ export function checkQuery<Schema extends TObject>(schema: Schema, search: URLSe
   const query: Record<string, string> = Object.create(null);
   for (const [name, value] of search) {
     if (Object.hasOwn(query, name)) {
-      throw new Refusal("invalid_input", `${name} is given twice in the query: give it once.`);
+      throw new Refusal("invalid_input", `The query contains ${name} twice: send it once.`);
     }
     query[name] = value;
   }

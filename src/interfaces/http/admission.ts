@@ -103,13 +103,13 @@ async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal>
   if (ended === null)
     return new Refusal(
       "unauthenticated",
-      "The request carries no live key: send Authorization: Bearer with a key that is not revoked.",
+      "The request has no valid key: send Authorization: Bearer with a key that is not revoked.",
     );
   const how =
     ended.revokedAt === null
-      ? `has ended at ${toIso(ended.expiresAt)}`
+      ? `expired at ${toIso(ended.expiresAt)}`
       : `was revoked at ${toIso(ended.revokedAt)}`;
-  return new Refusal("unauthenticated", `The key of this login ${how}: run relay login for another.`);
+  return new Refusal("unauthenticated", `The key of this login ${how}: run relay login to get a new one.`);
 }
 
 /** Returns the actor of a change, for rows and audit. */
@@ -141,7 +141,7 @@ async function identifySession(
   if (token === null || session === null) {
     throw new Refusal(
       "unauthenticated",
-      "The request carries no key and no session: send Authorization: Bearer with a secret key, or sign in.",
+      "The request has no key and no session: send Authorization: Bearer with a secret key, or sign in.",
     );
   }
   if (!READS.has(request.method)) requireSameOrigin(deps.config, request.headers);
@@ -161,7 +161,7 @@ async function identifySession(
 
 /** Runs a write about a caller in the background, so that it never delays or fails the request. */
 function inBackground(deps: HttpDeps, work: Promise<unknown>): void {
-  work.catch((error: unknown) => deps.log.warn("A caller's last use was not noted.", { error }));
+  work.catch((error: unknown) => deps.log.warn("The last use of a caller was not stored.", { error }));
 }
 
 export interface Admitted {
@@ -214,7 +214,7 @@ export function requireOwnerActor(actor: Actor, what: string): void {
   if (actor.kind !== "key") return;
   throw new Refusal(
     "forbidden",
-    `${what}, and no key may: sign in to the dashboard, or run relay keys on the server.`,
+    `${what}, and a key cannot: sign in to the dashboard, or run relay keys on the server.`,
   );
 }
 
@@ -224,7 +224,7 @@ export async function requireApprover(tx: Reader, decidedBy: string | null): Pro
   if ((await findOwnerByEmail(tx, email)) !== null) return;
   throw new Refusal(
     "approval_void",
-    `${email} approved this, and is no owner of this server any more: ask anew.`,
+    `${email} approved this, but is no longer an owner of this server: request an approval again.`,
   );
 }
 
@@ -239,7 +239,7 @@ export function requireOwner(caller: Caller): Owner {
   if (caller.kind !== "owner") {
     throw new Refusal(
       "forbidden",
-      "This is for signed-in owners and no key may do it: sign in to the dashboard.",
+      "Only a signed-in owner can do this, and a key cannot: sign in to the dashboard.",
     );
   }
   const { session } = caller;
@@ -256,7 +256,7 @@ function requireSecretKey({ kind }: { kind: string }): void {
   if (kind === "secret") return;
   throw new Refusal(
     "forbidden",
-    "An app key works on the client routes alone: use a secret key, from a server.",
+    "An app key works only on the client routes: use a secret key, from a server.",
   );
 }
 
@@ -269,7 +269,7 @@ function requireKeyOf(
   if (key.appId !== appId || key.environmentName !== name) {
     throw new Refusal(
       "wrong_environment",
-      `This key belongs to ${key.appId}/${key.environmentName}: use a key of the environment you name, or name the key's environment.`,
+      `This key belongs to ${key.appId}/${key.environmentName}: use a key of the environment that you name, or name the environment of the key.`,
     );
   }
 }

@@ -187,18 +187,18 @@ export function answerFault(deps: HttpDeps, error: unknown): Response {
 
 const INTERNAL = new Refusal(
   "internal",
-  "Something went wrong in the service itself: look at the server's log for this time.",
+  "An internal error occurred: look in the server's log at this time.",
 );
 
 function explain(deps: HttpDeps, request: Request, error: unknown): Refusal {
   const fields = { method: request.method, path: loggedPath(addressOf(request).pathname), error };
   if (error instanceof StoreUnavailable) {
-    deps.log.warn("The store could not be used.", fields);
+    deps.log.warn("The store is not available.", fields);
     return new Refusal(
       "not_recorded",
       request.method === "GET"
-        ? "The database cannot be used now: ask again in a moment; where it lasts, the server's log says why."
-        : "The store cannot be used now, so nothing was recorded: send the request again.",
+        ? "The database is not available now: retry in a moment. If this continues, the server's log shows the cause."
+        : "The store is not available now, so nothing was stored: send the request again.",
     );
   }
   deps.log.error("A request failed.", fields);

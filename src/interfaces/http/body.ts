@@ -75,7 +75,10 @@ async function readPieces(body: AsyncIterable<Uint8Array>, maxBytes: number): Pr
 
 /** Returns the refusal for a sender that disconnected before the end of its body. It is not a fault of the service. */
 function brokenOff(): Refusal {
-  return new Refusal("body_incomplete", "The request ended before its body did: send it again whole.");
+  return new Refusal(
+    "body_incomplete",
+    "The request ended before its body was complete: send the whole request again.",
+  );
 }
 
 function parseBody(bytes: Uint8Array): Json {
@@ -84,19 +87,19 @@ function parseBody(bytes: Uint8Array): Json {
   if (depth > MAX_DEPTH) {
     throw new Refusal(
       "invalid_json",
-      `The request body is nested deeper than ${MAX_DEPTH} levels: send it flatter.`,
+      `The request body is nested deeper than ${MAX_DEPTH} levels: send a flatter body.`,
     );
   }
   if (values > MAX_BODY_VALUES) {
     throw new Refusal(
       "invalid_json",
-      `The request body holds more than ${MAX_BODY_VALUES.toLocaleString("en")} values: send less at once.`,
+      `The request body has more than ${MAX_BODY_VALUES.toLocaleString("en")} values: send less at once.`,
     );
   }
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (holdsLongNumber(text))
-      throw new Refusal("invalid_json", `The request body holds ${LONG_NUMBER}: send it as text.`);
+      throw new Refusal("invalid_json", `The request body contains ${LONG_NUMBER}: send it as text.`);
     return parseJson(text);
   } catch (error) {
     if (error instanceof Refusal) throw error;
@@ -230,19 +233,19 @@ export class BodyRoom {
     for (const place of this.#places) {
       if (nowMs - place.sinceMs < YOUNG_MS) break;
       if (nowMs < place.oldMs || (source !== null && place.source !== source)) continue;
-      this.#drop(place, "The request body arrived so slowly that others needed its room");
+      this.#drop(place, "The request body arrived too slowly, and other requests needed the memory");
       if (held() + bytes <= most) return;
     }
     throw new Refusal(
       "body_capped",
-      `Request bodies of more than ${most / 2 ** 20} MB are arriving ${source === null ? "altogether" : "from this address"} at once; send the request again after resetAt.`,
+      `Request bodies of more than ${most / 2 ** 20} MB are arriving ${source === null ? "altogether" : "from this address"} at once. Send the request again after resetAt.`,
       { resetAtMs: this.#clock.now() + YOUNG_MS },
     );
   }
 
   #drop(place: Place, why: string): void {
     this.#leave(place);
-    place.drop(new Refusal("body_slow", `${why}; send the request again, whole and without pauses.`));
+    place.drop(new Refusal("body_slow", `${why}. Send the whole request again, without pauses.`));
   }
 
   #leave(place: Place): void {

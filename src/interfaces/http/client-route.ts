@@ -100,7 +100,8 @@ function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusa
   const words = formatForVisitor(refusal);
   if (words === cause) return refusal;
   const path = loggedPath(addressOf(request).pathname);
-  if (!UNLOGGED.includes(code)) deps.log.warn("somebody who uses an app was refused", { code, path, cause });
+  if (!UNLOGGED.includes(code))
+    deps.log.warn("A request of an app's user was refused.", { code, path, cause });
   return new Refusal(code, words, extra);
 }
 
@@ -177,7 +178,7 @@ function requireOrigin(deps: HttpDeps, request: Request, key: PresentedKey): voi
   throw new Refusal(
     "wrong_origin",
     key.environmentName === "production"
-      ? "This live app key works only from the origins it names, and the request's Origin header is none of them: add the origin to the key."
+      ? "This live app key works only from its own origins, and the request's Origin header is not one of them: add the origin to the key."
       : "A development app key works from https pages and from localhost: open the page under one of these.",
   );
 }
@@ -197,7 +198,7 @@ async function requirePerson(
   const nowMs = deps.clock.now();
   const session = await deps.store.read((tx) => findPersonSession(tx, environmentId, token, nowMs));
   if (session === null) {
-    throw new Refusal("signed_out", "Nobody is signed in with this request: sign in with an e-mailed code.");
+    throw new Refusal("signed_out", "The request has no signed-in person: sign in with an emailed code.");
   }
   if (isPersonSessionExtensionDue(session, nowMs)) {
     await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs));

@@ -85,7 +85,7 @@ export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | 
   if (servesCookies(config)) return;
   throw new Refusal(
     "base_url_needed",
-    `The server listens on ${config.host} without a base URL, so a session would go over plain http and no cookie is served: start it with --base-url and the https origin that browsers open, such as https://relay.example.com.`,
+    `The server listens on ${config.host} without a base URL, so a session would use plain http. The server sets no session cookie. Start it with --base-url and the https origin that browsers open, such as https://relay.example.com.`,
   );
 }
 
@@ -132,7 +132,7 @@ export function requireSameOrigin(
   throw new Refusal(
     "wrong_origin",
     origin === `https://${host}` && dashboardOrigin(config) === null
-      ? `The dashboard was opened at ${URL.parse(origin)?.origin ?? "an https address"}, which this server does not know as its own: start it with --base-url and that address, or open the dashboard at ${shown}.`
-      : `A change made with the dashboard's session must come from the dashboard's own page: open the dashboard at ${shown}.`,
+      ? `The dashboard was opened at ${URL.parse(origin)?.origin ?? "an https address"}, which is not an address of this server: start the server with --base-url and that address, or open the dashboard at ${shown}.`
+      : `A change with the dashboard's session must come from the dashboard's own page: open the dashboard at ${shown}.`,
   );
 }

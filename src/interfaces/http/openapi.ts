@@ -18,7 +18,7 @@ const ERROR_SCHEMA = {
     url: {
       type: "string",
       description:
-        "Of product_not_sellable and plan_not_sellable: where the buyer pays, if the item says so.",
+        "For product_not_sellable and plan_not_sellable: the URL where the buyer pays, if the item has one.",
     },
     problems: {
       type: "array",
@@ -44,7 +44,7 @@ const REFUSED = {
 
 /** The receiver's own entry, because it is not a route of the list. */
 const RECEIVER = {
-  summary: "Receives a provider's webhook, signed as the relay's definition says.",
+  summary: "Receives a provider's webhook. Its signature must match the relay's definition.",
   operationId: "postHooksAppIdName",
   tags: ["hooks"],
   security: [],
@@ -77,15 +77,14 @@ const RECEIVER = {
 
 /** The request by which a sender verifies the URL. */
 const ASKED = {
-  summary:
-    "Answers what a sender asks when the URL is registered, where the relay's verify.handshake names it.",
+  summary: "Answers the sender's handshake when the URL is registered, if the relay has verify.handshake.",
   operationId: "getHooksAppIdName",
   tags: ["hooks"],
   security: [],
   parameters: pathParameters("/hooks/{appId}/{name}"),
   responses: {
     200: {
-      description: "The challenge said back, or nothing for a probe.",
+      description: "The challenge, or an empty body for a probe.",
       content: { "text/plain": { schema: { type: "string" } } },
     },
     default: REFUSED,
@@ -113,19 +112,19 @@ export function writeOpenApi(routes: readonly Route[], baseUrl: string): object 
           type: "http",
           scheme: "bearer",
           description:
-            "A secret key (relay_live_…, relay_dev_…; earlier ones begin sk_) of the environment in the path.",
+            "A secret key (relay_live_…, relay_dev_…; older keys begin with sk_) of the environment in the path.",
         },
         appKey: {
           type: "apiKey",
           in: "header",
           name: "x-app-key",
-          description: "An app key (ak_…), from an origin it works from; also taken as a bearer token.",
+          description: "An app key (ak_…), from one of its origins. It is also accepted as a bearer token.",
         },
         personSession: {
           type: "http",
           scheme: "bearer",
           description:
-            "A signed-in person's session (ps_…); x-person-session where the bearer is the app key.",
+            "The session of a signed-in person (ps_…). Use x-person-session if the bearer token is the app key.",
         },
         session: {
           type: "apiKey",

@@ -106,13 +106,13 @@ function isShown(path: string): boolean {
 function outside(): Refusal {
   return new Refusal(
     "not_found",
-    "The service folder's public/ is a link to a folder outside of it, so it is not followed: replace the link with a folder that holds the files.",
+    "The service folder's public/ is a link to a folder outside it, so Relay does not follow it: replace the link with a folder that has the files.",
   );
 }
 
 function missing(): Refusal {
   return new Refusal(
     "not_found",
-    "There is no such file in the service folder's public/: put it there and open this address again.",
+    "The service folder's public/ has no such file: put it there and open this address again.",
   );
 }
