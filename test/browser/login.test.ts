@@ -75,7 +75,7 @@ test("the profile works and shows its owner, and production is announced", async
   const unnamed = await relay("alerts", "resolve", "--all");
   expect([unnamed.code, unnamed.text.includes(`write --profile ${name}`)]).toEqual([2, true]);
   const named = await relay("alerts", "resolve", "--all", "--profile", name);
-  expect([named.code, named.text.includes("This acts on PRODUCTION")]).toEqual([0, true]);
+  expect([named.code, named.text.includes("This command changes PRODUCTION")]).toEqual([0, true]);
 });
 
 test("the Keys page lists the key with its owner and expiry and revokes it, and the command then says what to do", async () => {

@@ -349,7 +349,7 @@ describe("a command that writes has the same effect on a server", () => {
 
 test("setting a secret next to a running server says that the server reads it within a second", async () => {
   const { code, told } = await here("settings set processorSecret", "a-secret-of-the-processor-0987654321");
-  expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining("The service that runs here finds that within a second.") });
+  expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining("The running service reads the change within a second.") });
 });
 
 test("relay changes prints the changes of the named server", async () => {

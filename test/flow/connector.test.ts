@@ -218,7 +218,7 @@ test("relay mcp works next to a service, and with RELAY_URL and RELAY_KEY", asyn
     expect(newer.map(({ version }: { version: string }) => version)).toEqual(RELEASES.slice(0, -12).map(({ version }) => version));
     service.kill("SIGTERM");
     await service.exited;
-    expect(call(far, "list_relays")).rejects.toThrow("Nothing answered at");
+    expect(call(far, "list_relays")).rejects.toThrow("No server answers at");
     await far.close();
   } finally {
     rmSync(cwd, { recursive: true, force: true });

@@ -128,10 +128,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
     await running.api("DELETE", `/collections/orders/records/${record.id}`);
     const silent = await run(["delete", id]);
-    expect([silent.code, silent.told]).toEqual([
-      1,
-      expect.stringContaining(`say relay files delete ${id} --confirm ${id} to do it without being asked.`),
-    ]);
+    expect([silent.code, silent.told]).toEqual([1, expect.stringContaining(`write relay files delete ${id} --confirm ${id} to confirm.`)]);
     expect((await run(["delete", id, "--confirm", "other"])).code).toBe(2);
     expect(await listed()).toHaveLength(1);
     const asked: string[] = [];

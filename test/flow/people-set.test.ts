@@ -53,8 +53,8 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 
   const REFUSED: [json: string, code: number, words: string][] = [
-    ["[1]", 2, "What is set is not a JSON object: write one such as {}"],
-    ["team=red", 2, "What is set is not a JSON object"],
+    ["[1]", 2, "The value is not a JSON object: write one such as {}"],
+    ["team=red", 2, "The value is not a JSON object"],
     ['{"team":"a\\u0007b"}', 1, "`attributes.team` holds the control character U+0007"],
     [`{"team":"${"x".repeat(17_000)}"}`, 1, "`attributes` would take more than 16384 bytes: store larger values in a record."],
   ];

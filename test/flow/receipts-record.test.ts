@@ -72,11 +72,11 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([silent.code, silent.told.slice(1).join("\n")]).toEqual([
       1,
       expect.stringContaining(
-        "Nothing was recorded, because nobody is there to be asked: say relay receipts record pay_7 … --confirm pay_7 to do it without being asked.",
+        "Nothing was recorded, because there is no terminal for the question: write relay receipts record pay_7 … --confirm pay_7 to confirm.",
       ),
     ]);
     const other = await run(`${PAID} --confirm pay_8`);
-    expect([other.code, other.told.join()]).toEqual([2, expect.stringContaining('--confirm is "pay_8", and the ref is pay_7')]);
+    expect([other.code, other.told.join()]).toEqual([2, expect.stringContaining('--confirm is "pay_8", but the ref is pay_7')]);
     expect((await run(PAID, { interactive: true, confirm: () => Promise.resolve(false) })).code).toBe(1);
     expect(await receipts()).toEqual([]);
     const yes = { interactive: true, confirm: (question: string) => Promise.resolve(question === "Record this payment?") };
@@ -165,7 +165,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
       '--currency is "eur", which is not a currency',
     ],
     ["a customer of a product", `--person ${ADA} --product lamp --customer cus_1`, 1, "`processorCustomerId` goes with a plan only"],
-    ["invalid data", `--person ${ADA} --product lamp --data 1`, 2, "What is set is not a JSON object"],
+    ["invalid data", `--person ${ADA} --product lamp --data 1`, 2, "The value is not a JSON object"],
   ];
   test.each(REFUSED)("%s is rejected, and nothing is recorded", async (_what, line, code, words) => {
     const refused = await run(`pay_7 ${line}${SURE}`);

@@ -54,11 +54,11 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([silent.code, silent.told]).toEqual([
       1,
       expect.stringContaining(
-        `${PLAN}\nNothing was taken back, because nobody is there to be asked: say relay receipts refund pay_7 --confirm pay_7 to do it without being asked.`,
+        `${PLAN}\nNothing was taken back, because there is no terminal for the question: write relay receipts refund pay_7 --confirm pay_7 to confirm.`,
       ),
     ]);
     const other = await run("refund pay_7 --confirm pay_8");
-    expect([other.code, other.told]).toEqual([2, expect.stringContaining('--confirm is "pay_8", and the ref is pay_7')]);
+    expect([other.code, other.told]).toEqual([2, expect.stringContaining('--confirm is "pay_8", but the ref is pay_7')]);
     expect(await has()).toEqual([1, 5]);
     const yes = { interactive: true, confirm: (question: string) => Promise.resolve(question === "Take back what lamp granted?") };
     expect((await run("refund pay_7", yes)).code).toBe(0);

@@ -106,12 +106,12 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await refusal(["delete", "orders", id])).toEqual([
       1,
       expect.stringContaining(
-        `The data of ${id}: {"order":"A-7"}\nNothing was deleted, because nobody is there to be asked: say relay records delete orders ${id} --confirm ${id} to do it without being asked.`,
+        `The data of ${id}: {"order":"A-7"}\nNothing was deleted, because there is no terminal for the question: write relay records delete orders ${id} --confirm ${id} to confirm.`,
       ),
     ]);
     expect(await refusal(["delete", "orders", id, "--confirm", "x"])).toEqual([
       2,
-      expect.stringContaining(`--confirm is "x", and the record is ${id}`),
+      expect.stringContaining(`--confirm is "x", but the record is ${id}`),
     ]);
     expect(await refusal(["delete", "orders", "rec_nothing", "--confirm", "rec_nothing"])).toEqual([
       1,

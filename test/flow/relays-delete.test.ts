@@ -45,7 +45,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([silent.code, silent.told]).toEqual([
       1,
       expect.stringContaining(
-        `If you delete orders: ${GONE}\nNothing was deleted, because nobody is there to be asked: say relay relays delete orders --confirm orders to do it without being asked.`,
+        `If you delete orders: ${GONE}\nNothing was deleted, because there is no terminal for the question: write relay relays delete orders --confirm orders to confirm.`,
       ),
     ]);
     const asked: string[] = [];
@@ -62,10 +62,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 
   test("rejects another name after --confirm as a usage error, and suggests the nearest name for an unknown relay", async () => {
     const other = await remove("orders --confirm order");
-    expect([other.code, other.told]).toEqual([
-      2,
-      expect.stringContaining('--confirm is "order", and the relay is orders: write it once more, --confirm orders.'),
-    ]);
+    expect([other.code, other.told]).toEqual([2, expect.stringContaining('--confirm is "order", but the relay is orders: write --confirm orders.')]);
     const near = await remove("order --confirm order");
     expect([near.code, near.told]).toEqual([1, expect.stringContaining("Did you mean orders?")]);
     expect(await names()).toEqual(["orders"]);

@@ -414,7 +414,7 @@ describe("a migration", () => {
     const server = lockDataDirectory(dataDir, "relay serve", 0);
     const beside = await list();
     expect({ code: beside.code, said: beside.said }).toEqual({ code: 1, said: "" });
-    expect(beside.told).toMatch(/in use by relay serve, process .* start it with this version first/);
+    expect(beside.told).toMatch(/in use by relay serve, process .* An older server must first be started with this version/);
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
     expect(existsSync(join(dataDir, "backups"))).toBe(false);
     server.release();

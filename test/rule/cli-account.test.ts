@@ -67,7 +67,10 @@ test.each(MAKERS)("%s %s creates no server database in a project folder before r
 test.each(MAKERS)("%s %s reports a data directory that it creates, and does not mention one that exists", async (...line) => {
   const folder = mkdtempSync(join(cwd, "elsewhere-"));
   const { code, told } = await runCommand(line, { cwd: folder });
-  expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining(`A new data directory is made at ${join(folder, ".relay")}.`) });
+  expect({ code, told }).toEqual({
+    code: 0,
+    told: expect.stringContaining(`The command created a new data directory at ${join(folder, ".relay")}.`),
+  });
   const second = await runCommand(["admin", "create", "--email", "ben@example.com"], { cwd: folder });
   expect({ code: second.code, isTold: second.told.includes("A new data directory") }).toEqual({ code: 0, isTold: false });
 });

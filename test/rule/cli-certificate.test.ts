@@ -21,9 +21,9 @@ test.each(CASES)("names a certificate %s, and says what to do", async (_which, t
     const url = `https://localhost:${server.port}`;
     const { code, told } = await runCommand(["events", "list", "--url", url], { cwd, env: { RELAY_KEY: "relay_dev_x" } });
     expect(code).toBe(1);
-    expect(told).toContain(`The certificate of ${url} is not believed on this machine`);
+    expect(told).toContain(`This machine does not trust the certificate of ${url}`);
     expect(told).toContain("NODE_EXTRA_CA_CERTS");
-    expect(told).not.toContain("Nothing answered");
+    expect(told).not.toContain("No server answers");
   } finally {
     await server.stop(true);
   }
@@ -35,7 +35,7 @@ test("a server without TLS has no certificate to renew", async () => {
     const url = `https://localhost:${server.port}`;
     const { code, told } = await runCommand(["events", "list", "--url", url], { cwd, env: { RELAY_KEY: "relay_dev_x" } });
     expect(code).toBe(1);
-    expect(told).toContain(`Nothing answered at ${url}`);
+    expect(told).toContain(`No server answers at ${url}`);
     expect(told).not.toContain("certificate");
   } finally {
     await server.stop(true);

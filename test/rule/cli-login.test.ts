@@ -159,7 +159,7 @@ describe("relay login", () => {
     ["a profile that does not exist and no server", ["--profile", "new"], 2, "relay login --profile new --url"],
     ["an invalid name", ["--url", url, "--profile", "../x"], 2, "write 1 to 63 letters"],
     ["days beyond a year", ["--url", url, "--days", "1000"], 2, "from 1 to 365"],
-    ["what is no relay server", ["--url", url], 1, "is no relay server"],
+    ["what is no relay server", ["--url", url], 1, "is not a relay server"],
   ])("with %s is refused before it starts", async (what, line, code, words) => {
     away = what.startsWith("what is no");
     const result = await relay("login", ...line);
@@ -180,7 +180,7 @@ describe("relay whoami", () => {
     expect(code).toBe(0);
     for (const words of ["shop-development (default)", url, "shop ", "development", "sk_dev_…_one", "ann@example.com", "2030-04-01", "works"])
       expect(said).toContain(words);
-    expect(told).toBe(`In this folder, commands act on shop/development at ${url} (profile shop-development), by the default profile.`);
+    expect(told).toBe(`In this folder, commands act on shop/development at ${url} (profile shop-development), from the default profile.`);
   });
 
   test.each([
@@ -190,8 +190,8 @@ describe("relay whoami", () => {
       "has ended at X",
     ],
     ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],
-    ["away", [502, "x"] as Reply, "is no relay server"],
-    ["answered by another program", [200, {}] as Reply, "is no relay server"],
+    ["away", [502, "x"] as Reply, "is not a relay server"],
+    ["answered by another program", [200, {}] as Reply, "is not a relay server"],
   ])("reports a key that is %s, and exits with 1", async (_what, answer, words) => {
     await relay("login", "--url", url);
     key = answer;
@@ -204,7 +204,7 @@ describe("relay whoami", () => {
 test("relay whoami reports variables that name another program", async () => {
   key = [200, { hello: "world" }];
   const { code, said } = await runCommand(["whoami"], { cwd: home, clock, env: { XDG_CONFIG_HOME: home, RELAY_URL: url, RELAY_KEY: "sk_dev_one" } });
-  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining("is no relay server") });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining("is not a relay server") });
 });
 
 test("a key of RELAY_KEY that the server rejects is reported with its origin and how to replace it", async () => {
@@ -214,7 +214,7 @@ test("a key of RELAY_KEY that the server rejects is reported with its origin and
     clock,
     env: { XDG_CONFIG_HOME: home, RELAY_KEY: "sk_dev_gone" },
   });
-  const words = `The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`;
+  const words = `The key in RELAY_KEY or on standard input is unknown to ${url} or has expired: use another key, or run relay login --url ${url}.`;
   expect([code, told]).toEqual([1, expect.stringContaining(words)]);
 });
 

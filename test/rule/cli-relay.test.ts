@@ -174,11 +174,11 @@ test("shows the limits of the running server, and whose limits they are", async 
   expect(readFileSync(join(dataDir, "running.json"), "utf8")).not.toContain("secret");
   // A pause and a hold apply as soon as they are stored. The service checks the file once a second for work that it may resume.
   expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");
-  expect((await run("relays resume orders")).told).toEndWith("The service that runs here finds that within a second.");
+  expect((await run("relays resume orders")).told).toEndWith("The running service reads the change within a second.");
   expect((await run("settings set held on")).told).not.toContain("within a second");
-  expect((await run("settings set held off")).told).toEndWith(". The service that runs here finds that within a second.");
+  expect((await run("settings set held off")).told).toEndWith(". The running service reads the change within a second.");
   for (const line of ["relays rotate-secret orders --overlap 60", "relays end-overlap orders", "relays rotate-secret orders"])
-    expect((await run(line)).told).toEndWith(". The service that runs here finds that within a second.");
+    expect((await run(line)).told).toEndWith(". The running service reads the change within a second.");
   expect((await run("settings set connector.writes on")).told).toBe("connector.writes is on.");
   forget();
   expect((await run("settings set held off")).told).toBe("held is off.");

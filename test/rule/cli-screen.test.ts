@@ -211,7 +211,7 @@ describe("endings of ids", () => {
 
   test("refuse an ending that several ids have, and list them", async () => {
     const twins = ["alt_0000000000000000000000000000beef", "alt_1111111111111111111111111111beef"];
-    expect(wholeId("beef", "alerts", pages(twins))).rejects.toThrow(`beef ends the ids of 2 alerts (${twins.join(", ")}): write more of it.`);
+    expect(wholeId("beef", "alerts", pages(twins))).rejects.toThrow(`2 ids of alerts end in beef (${twins.join(", ")}): write more of the id.`);
   });
 
   test("leave text that is no ending unchanged", async () => {
@@ -222,15 +222,15 @@ describe("endings of ids", () => {
     const id = numberedId("evt", NOW_MS, 0x1a2f);
     expect(await wholeEventId("1a2f", events(0x1a2f, 0x3b01, 0xf4240))).toBe(id);
     expect(await wholeEventId("00001a2f", events(0x1a2f, 0x31a2f))).toBe(id);
-    expect(wholeEventId("1a2f", events(0x1a2f, 0x31a2f))).rejects.toThrow("1a2f ends the ids of 2 events");
-    expect(wholeEventId("1a2f", events(0x1a2f, 0x10000000))).rejects.toThrow("may end the ids of many events");
+    expect(wholeEventId("1a2f", events(0x1a2f, 0x31a2f))).rejects.toThrow("2 ids of events end in 1a2f");
+    expect(wholeEventId("1a2f", events(0x1a2f, 0x10000000))).rejects.toThrow("Many event ids can end in 1a2f");
     expect(await wholeEventId("1a2e", events(0x1a2f))).toBe("1a2e");
   });
 });
 
 describe("suggestions", () => {
   test.each([
-    ["ded", '--state is "ded": did you mean dead? It is one of queued, running, done, failed, dead.'],
+    ["ded", '--state is "ded": did you mean dead? The values are queued, running, done, failed, dead.'],
     ["frobnicated", '--state is "frobnicated": write one of queued, running, done, failed, dead.'],
   ])("%s", (given, sentence) => {
     expect(refuseChoice("--state", given, EVENT_STATES)).toBe(sentence);

@@ -161,14 +161,14 @@ describe("a database's URL on the command line", () => {
   ])("is refused for local development, by %s", async (_by, line, env) => {
     const { code, told } = await runCommand(line, { cwd, env });
     expect(code).toBe(2);
-    expect(told).toMatch(/local development keeps its rows in relay\.db.*start relay serve/);
+    expect(told).toMatch(/local development works only with relay\.db.*relay serve/);
     expect(told).not.toContain(PASSWORD);
   });
 
   test("conflicts with --url", async () => {
     const { code, told } = await runCommand(["relays", "list", "--url", "https://a.example", "--database", url], { cwd });
     expect(code).toBe(2);
-    expect(told).toMatch(/^--url and --database name two places/);
+    expect(told).toMatch(/^--url and --database name two targets/);
   });
 
   test("appears in the process list without its password (Linux)", async () => {

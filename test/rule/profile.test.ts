@@ -86,7 +86,7 @@ describe("the file", () => {
     chmodSync(place(), 0o644);
     chmodSync(dirname(place()), 0o755);
     expect(readProfiles(world()).profiles).toHaveLength(1);
-    expect(told.map((line) => line.includes("could be opened by other users"))).toEqual([true, true]);
+    expect(told.map((line) => line.includes("Other users of this machine could open"))).toEqual([true, true]);
     expect([statSync(place()).mode & 0o777, statSync(dirname(place())).mode & 0o777]).toEqual([0o600, 0o700]);
     readProfiles(world());
     expect(told).toHaveLength(2);
@@ -108,7 +108,7 @@ describe("the file", () => {
     writeFileSync(other, "{}");
     mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
     symlinkSync(other, place());
-    expect(() => readProfiles(world())).toThrow("no plain file");
+    expect(() => readProfiles(world())).toThrow("not a regular file");
     expect(readFileSync(other, "utf8")).toBe("{}");
   });
 });
@@ -123,12 +123,12 @@ const READS: readonly [rule: string, line: string, where: "bare" | "owned", env:
     "bare",
     () => ({}),
     "sk_of_one",
-    "At shop/development at http://127.0.0.1:",
+    "Target: shop/development at http://127.0.0.1:",
   ],
   ["a named profile, even with a data directory", "--profile two", "owned", () => ({}), "sk_of_two", ""],
-  ["RELAY_PROFILE", "", "owned", () => ({ RELAY_PROFILE: "two" }), "sk_of_two", "by RELAY_PROFILE"],
+  ["RELAY_PROFILE", "", "owned", () => ({ RELAY_PROFILE: "two" }), "sk_of_two", "from RELAY_PROFILE"],
   ["RELAY_URL with RELAY_KEY rather than RELAY_PROFILE", "", "bare", () => ({ ...URLS(), RELAY_PROFILE: "two" }), "sk_ci", ""],
-  ["RELAY_URL with RELAY_KEY even with a data directory, and says so", "", "owned", URLS, "sk_ci", "by RELAY_URL"],
+  ["RELAY_URL with RELAY_KEY even with a data directory, and says so", "", "owned", URLS, "sk_ci", "from RELAY_URL"],
   ["a flag rather than RELAY_URL", "--profile two", "bare", URLS, "sk_of_two", ""],
   ["--data-dir rather than any variable", "--data-dir .relay", "owned", () => ({ ...URLS(), RELAY_PROFILE: "two" }), null, ""],
   ["the local data directory if RELAY_URL comes without a key", "", "owned", () => ({ RELAY_URL: URLS().RELAY_URL }), null, ""],
@@ -146,13 +146,13 @@ describe("a command that reads uses", () => {
     const { code, told } = await runCommand(line, { cwd, env: { HOME: home, ...env() } });
     expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining(words) });
     expect(asked.at(-1) ?? null).toBe(key === null ? null : `${key} /api/apps/shop/development/problems`);
-    expect(told.includes("At shop/")).toBe(words !== "");
+    expect(told.includes("Target: shop/")).toBe(words !== "");
   });
 
   test.each([
-    ["two places at once", "--profile one --url https://a.example", {}, 2, "--profile and --url name two places"],
+    ["two places at once", "--profile one --url https://a.example", {}, 2, "--profile and --url name two targets"],
     ["a profile that does not exist", "--profile tow", {}, 1, "did you mean two?"],
-    ["another environment than the profile's", "--profile one --environment production", {}, 1, "and --environment says production"],
+    ["another environment than the profile's", "--profile one --environment production", {}, 1, "but --environment is production"],
     ["an environment by its variable, too", "--profile one", { RELAY_ENVIRONMENT: "production" }, 1, "wrong_environment"],
     ["plain http to another machine", "--url http://relay.example.com", { RELAY_KEY: "sk_ci" }, 2, "--url is an http address"],
     [
@@ -188,13 +188,13 @@ describe("a command that changes something in production", () => {
   test("is refused if only the default profile names it", async () => {
     saveProfile(world(), profile("live", "production"));
     const { code, told } = await runCommand(["mcp"], { cwd: bare, env: { HOME: home } });
-    expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("write --profile live to change something there") });
+    expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("To change production, write --profile live") });
     expect(asked).toEqual([]);
   });
 
   test("prints where it acts", async () => {
     saveProfile(world(), profile("live", "production"));
     const { code, told } = await runCommand(["mcp", "--profile", "live"], { cwd: bare, env: { HOME: home } });
-    expect([code, told]).toEqual([0, `This acts on PRODUCTION: shop/production at http://127.0.0.1:${server.port} (profile live).`]);
+    expect([code, told]).toEqual([0, `This command changes PRODUCTION: shop/production at http://127.0.0.1:${server.port} (profile live).`]);
   });
 });

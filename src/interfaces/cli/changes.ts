@@ -11,13 +11,13 @@ import type { World } from "./io.ts";
 
 export const changes: Command = {
   words: ["changes"],
-  summary: "what each release changed",
+  summary: "show the changes of each release",
   details:
-    "Of this program, unless a server is named: another version may run there, and its own changes are shown.",
+    "The command shows the changes of this program. With --profile or --url it shows those of a server, which may run another version.",
   options: [
-    { name: "since", value: "<version>", help: "only releases after this one" },
-    { name: "profile", value: "<name>", help: "what changed at the server of this profile", of: "profile" },
-    { name: "url", value: "<url>", help: "what changed at the server of this address" },
+    { name: "since", value: "<version>", help: "only later releases than this one" },
+    { name: "profile", value: "<name>", help: "show the changes of this profile's server", of: "profile" },
+    { name: "url", value: "<url>", help: "show the changes of the server at this address" },
     JSON_OUTPUT,
   ],
   examples: ["relay changes", "relay changes --since 0.5.0"],

@@ -139,7 +139,7 @@ export class Input {
 export function refuseChoice(what: string, given: string, choices: readonly string[]): string {
   const near = findNearestName(given, choices);
   const list = choices.join(", ");
-  return `${what} is ${JSON.stringify(given)}: ${near === null ? `write one of ${list}.` : `did you mean ${near}? It is one of ${list}.`}`;
+  return `${what} is ${JSON.stringify(given)}: ${near === null ? `write one of ${list}.` : `did you mean ${near}? The values are ${list}.`}`;
 }
 
 /** An error in the command line itself: exit code 2. */

@@ -60,7 +60,7 @@ export async function withStore<Result>(
   if (!existsSync(file) && options.create !== true) {
     throw new CommandFailure(
       "not_found",
-      `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
+      `There is no data directory at ${folder}: name that of the server with --data-dir or RELAY_DATA_DIR, or start a service with relay dev or relay serve.`,
     );
   }
   requireDatabaseFile(folder);
@@ -76,7 +76,7 @@ export async function withStore<Result>(
     const done = await work(store);
     if (isNew)
       world.tell(
-        `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
+        `The command created a new data directory at ${resolve(folder)}. If your server uses another one, remove this directory, and name the server's with --data-dir or RELAY_DATA_DIR.`,
       );
     return done;
   } finally {
@@ -96,11 +96,11 @@ async function withShared<Result>(
     throw from === 0
       ? new CommandFailure(
           "not_found",
-          `There is no service in ${database} yet: name another database, or start relay serve with this one.`,
+          `The database ${database} has no service yet: name another database, or start relay serve with this one.`,
         )
       : new CommandFailure(
           "database_refused",
-          `${database} has schema ${from}, and this executable works with ${to}: start a server of this version first, which brings it there.`,
+          `${database} has schema ${from}, but this version needs ${to}: start a server of this version first, which migrates the database.`,
         );
   };
   const store = await openPostgres(database, { clock: world.clock, onMigrate });
@@ -124,13 +124,13 @@ export async function openAlone(
   let lock: DirectoryLock | null = null;
   const onMigrate = (_schema: object, begun: boolean): void => {
     lock = take?.(folder, world) ?? null;
-    const how = begun ? "from where a start before ended" : "after a copy of it into backups/";
-    world.tell(`The database is brought to this version's schema first, ${how}.`);
+    const how = begun ? "and continues an earlier migration" : "after a copy into backups/";
+    world.tell(`The command first migrates the database to this version's schema, ${how}.`);
   };
   try {
     const onMigrationProgress: MigrationProgress = ({ rows, of }) => {
       if (!world.watched) {
-        if (of !== null) world.tell(`${rows} rows moved so far.`);
+        if (of !== null) world.tell(`Rows moved: ${rows}.`);
       } else world.redraw(of === null ? null : `Moving ${sayFar(rows, of, "rows")}`);
     };
     return await openSqlite(file, { clock: world.clock, onMigrate, onMigrationProgress });
@@ -145,7 +145,7 @@ function lockForMigration(folder: string, world: World): DirectoryLock {
   } catch (error) {
     if (!(error instanceof DataDirectoryTaken)) throw error;
     throw new DataDirectoryTaken(
-      `${error.message} The database is not at this version's schema yet: a server of this version is bringing it there, and this works when it has; an older one does not know the schema, so start it with this version first.`,
+      `${error.message} The database does not have this version's schema yet. A running server of this version migrates it now: wait until it is done. An older server must first be started with this version.`,
     );
   }
 }
@@ -190,7 +190,7 @@ async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment>
 }
 
 function refuseApp(apps: readonly { id: string }[]): string {
-  if (apps.length === 0) return "There is no app yet: make one with relay apps create <name>.";
+  if (apps.length === 0) return "There is no app yet: create one with relay apps create <name>.";
   const known = apps.map((app) => app.id).join(", ");
   return `There are ${apps.length} apps: name one with --app (${known}).`;
 }

@@ -14,9 +14,9 @@ const SHOWN_HITS = 12;
 
 export const docs: Command = {
   words: ["docs"],
-  summary: "the documentation, or what holds these words",
-  details: "A page's name prints the page; other words print the sections that hold every one of them.",
-  arguments: [{ name: "words", help: "a page's name, or words to look for", optional: true, many: true }],
+  summary: "read or search the documentation",
+  details: "A page's name prints the page. Other words print the sections that contain all of them.",
+  arguments: [{ name: "words", help: "a page's name, or words to search for", optional: true, many: true }],
   options: [JSON_OUTPUT],
   examples: ["relay docs", "relay docs first-hour", "relay docs rotate secret"],
   async run(input, world) {
@@ -32,14 +32,14 @@ export const docs: Command = {
       if (json) world.say(writeJson({ pages: top.map(listed) }, 2));
       else await show(input, world, writeList(top));
       return world.tell(
-        `\n${relay} docs <page> prints one, ${relay} docs <words> looks for words; a service shows them at /docs.`,
+        `\n${relay} docs <page> prints a page, and ${relay} docs <words> searches. A running service shows the pages at /docs.`,
       );
     }
     const hits = manual.search(asked);
     if (hits.length === 0)
       throw new CommandFailure(
         "not_found",
-        `No page holds every word of ${JSON.stringify(asked)}: try fewer words; ${relay} docs lists all pages.`,
+        `No page contains all words of ${JSON.stringify(asked)}: search for fewer words. ${relay} docs lists all pages.`,
       );
     if (json) world.say(writeJson({ sections: hits.map(found) }, 2));
     else await show(input, world, writeHits(hits));

@@ -4,8 +4,9 @@ import { show } from "./terminal/terminal.ts";
 
 export const licenses: Command = {
   words: ["licenses"],
-  summary: "the licenses of the packages in this program",
-  details: "A list of the packages with their versions, then the text of each license.",
+  summary: "show the licenses of the included packages",
+  details:
+    "The command lists the packages in this program with their versions, then the text of each license.",
   options: [],
   examples: ["relay licenses"],
   async run(input, world) {

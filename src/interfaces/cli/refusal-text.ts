@@ -137,13 +137,13 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
   if (isFileTrouble(error)) {
     return {
       code: "file_unusable",
-      message: `${error.path} cannot be used (${error.message}): check the path, and that this user may read and write there.`,
+      message: `${error.path} cannot be used (${error.message}): check the path, and that this user can read and write it.`,
     };
   }
   const message = error instanceof Error ? error.message : String(error);
   return {
     code: "internal",
-    message: `Something went wrong that should not: ${message} (RELAY_DEBUG=1 shows where).`,
+    message: `The command failed because of a bug: ${message} RELAY_DEBUG=1 shows the code line.`,
   };
 }
 
@@ -151,8 +151,8 @@ function adviseOnStore(error: Error): string {
   const advice = isPostgresTrouble(error)
     ? adviseOn(error)
     : isUnfitStatement(error)
-      ? "compare its tables with this version's by relay doctor"
-      : "check the disk and the data directory's rights";
+      ? "compare its tables with this version's with relay doctor"
+      : "check the disk and the permissions of the data directory";
   return `To do: ${advice}.`;
 }
 

@@ -36,7 +36,7 @@ export const SERVICE_DIR: Option = {
   value: "<folder>",
   env: "RELAY_SERVICE_DIR",
   otherwise: "service",
-  help: "where relays/*.json and catalog.json are",
+  help: "the folder with relays/*.json and catalog.json",
   of: "folder",
 };
 export const BASE_URL: Option = {
@@ -44,7 +44,7 @@ export const BASE_URL: Option = {
   value: "<url>",
   env: "RELAY_BASE_URL",
   otherwise: "http://<host>:<port>",
-  help: "the public origin, as a proxy or tunnel gives it; receiver URLs begin with it",
+  help: "the public origin, with which receiver URLs begin",
 };
 /** The times between a server's automatic backups, in milliseconds. */
 const BACKUP_PERIODS = {
@@ -60,7 +60,7 @@ export const BACKUP_EVERY: Option = {
   value: `<${Object.keys(BACKUP_PERIODS).join("|")}>`,
   env: "RELAY_BACKUP_EVERY",
   otherwise: "off",
-  help: "how often a backup is made by itself, into backups/ of the data directory",
+  help: "the time between automatic backups into backups/ of the data directory",
   of: Object.keys(BACKUP_PERIODS),
 };
 export const HOST: Option = {
@@ -77,7 +77,7 @@ export const ALLOW_PRIVATE: Option = {
   list: true,
   env: "RELAY_ALLOW_PRIVATE",
   otherwise: "none",
-  help: "private hosts or ranges that call_url and mail may reach",
+  help: "private hosts or ranges that call_url and mail can reach",
 };
 
 export const PORT: Option = {
@@ -85,7 +85,7 @@ export const PORT: Option = {
   value: "<number>",
   env: "RELAY_PORT",
   otherwise: String(DEFAULT_PORT),
-  help: "the port to listen on; 0 picks a free one",
+  help: "the port to listen on; 0 chooses a free one",
 };
 
 /** The options that `dev` and `serve` share. */
@@ -99,14 +99,14 @@ export const RUN_OPTIONS: readonly Option[] = [
     value: "<number>",
     env: "RELAY_CONCURRENCY",
     otherwise: "32",
-    help: "events that run at once",
+    help: "the events that run at the same time",
   },
   {
     name: "log-format",
     value: "<text|json>",
     env: "RELAY_LOG_FORMAT",
     otherwise: "text",
-    help: "how the log on standard error is written",
+    help: "the format of the log on standard error",
     of: ["text", "json"],
   },
   {
@@ -114,7 +114,7 @@ export const RUN_OPTIONS: readonly Option[] = [
     value: "<url>",
     env: "RELAY_DOCS_URL",
     otherwise: "this service's own /docs",
-    help: "where errors point to",
+    help: "the documentation that error messages link to",
   },
 ];
 
@@ -128,7 +128,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
     list: true,
     env: "RELAY_TRUSTED_PROXY",
     otherwise: "none",
-    help: "proxies whose X-Forwarded-For is believed",
+    help: "proxies whose X-Forwarded-For header is trusted",
   },
   BACKUP_EVERY,
   {
@@ -136,7 +136,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
     value: "<number>",
     env: "RELAY_BACKUP_KEEP",
     otherwise: String(BACKUPS_KEPT),
-    help: "how many of the backups made by themselves are kept",
+    help: "the number of automatic backups to keep",
   },
 ];
 
@@ -175,7 +175,7 @@ export function readDatabase(input: Input): DatabaseUrl | null {
 }
 
 export const LOCAL_DATABASE =
-  "local development keeps its rows in relay.db of the data directory, and a PostgreSQL database is a server's: leave it out, or start relay serve";
+  "local development works only with relay.db of the data directory: leave the database out, or start a server with relay serve";
 
 function refuseDatabase({ env }: World): null {
   if (env.RELAY_DATABASE) throw new UsageError(`RELAY_DATABASE is set, but ${LOCAL_DATABASE}.`);
@@ -198,7 +198,7 @@ function readBackup(input: Input): ServiceConfig["backup"] {
   const database = readDatabase(input);
   if (everyMs !== null && database !== null)
     throw new UsageError(
-      `--backup-every (RELAY_BACKUP_EVERY) copies relay.db of the data directory, and the rows are in ${database}: leave it out, and let pg_dump or your provider's snapshots copy them.`,
+      `--backup-every (RELAY_BACKUP_EVERY) copies relay.db, but the rows are in ${database}: leave it out, and use pg_dump or your provider's snapshots.`,
     );
   const keep = input.number("backup-keep", { from: 1, to: MAX_BACKUPS_KEPT }) ?? BACKUPS_KEPT;
   return everyMs === null ? null : { everyMs, keep };
@@ -222,7 +222,9 @@ export function readServiceDir(input: Input, world: World): string {
 export function readBaseUrl(input: Input): string | null {
   const url = readOrigin("base-url", input.text("base-url"));
   if (url !== null && new URL(url).pathname !== "/") {
-    throw new UsageError(`--base-url holds a path: write the origin alone, such as ${new URL(url).origin}.`);
+    throw new UsageError(
+      `--base-url contains a path: write only the origin, such as ${new URL(url).origin}.`,
+    );
   }
   return url;
 }

@@ -64,7 +64,7 @@ export abstract class Api {
   /** Sends one request whose answer has no body. */
   async command(method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> {
     const { status } = await this.#call(method, path, body, JSON_TYPE);
-    if (status !== 204) throw refuseMisread(this.url, "is not what this command reads");
+    if (status !== 204) throw refuseMisread(this.url, "has an unexpected form");
   }
 
   /** Sends a GET and returns the bytes of the answer with its headers. */
@@ -78,7 +78,7 @@ export abstract class Api {
     const { items, next } = await this.request<Page<Item>>("GET", `${path}${asked}`);
     const isPage = Array.isArray(items) && items.every((item) => isJsonObject(item as Json));
     if (!isPage || (next !== null && (typeof next !== "string" || next === cursor)))
-      throw refuseMisread(this.url, "is no page of a list");
+      throw refuseMisread(this.url, "is not a page of a list");
     return { items: items.map(withoutDocs), next };
   }
 
@@ -138,7 +138,7 @@ function withoutDocs<Item>(item: Item): Item {
 export function refuseOtherServer(url: string, status: number): CommandFailure {
   return new CommandFailure(
     "service_not_running",
-    `What answered at ${url} (${status}) is no relay server: check --url.`,
+    `The program that answers at ${url} (${status}) is not a relay server: check --url.`,
   );
 }
 

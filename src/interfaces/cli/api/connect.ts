@@ -39,7 +39,7 @@ export async function withApi<Result>(
   if (!hasDataDirectory(input, world))
     throw new CommandFailure(
       "not_found",
-      `There is no data directory at ${readDataDir(input, world)}, and no profile: name the server's folder with --data-dir, start one with relay dev or relay serve, or sign in to a server elsewhere with relay login.`,
+      `There is no data directory at ${readDataDir(input, world)}, and no profile. Name the server's folder with --data-dir, start a service with relay dev or relay serve, or sign in to a server with relay login.`,
     );
   return await withEnvironment(input, world, async (store, environment) =>
     work(await openLocalApi(store, environment, { input, world, writes })),
@@ -65,7 +65,7 @@ export async function requireServer(input: Input, world: World, access: Access =
   const target = chooseTarget(input, world, false);
   if (target.kind === "folder")
     throw new UsageError(
-      "The server is not named: give its address with --url or RELAY_URL, or sign in with relay login and name its profile.",
+      "The line names no server: write its address with --url or RELAY_URL, or sign in with relay login and name its profile.",
     );
   return await connect(target, input, world, access);
 }
@@ -96,11 +96,11 @@ async function connect(
   const changesProduction = writes && remote.environment === "production";
   if (changesProduction && target.by === "default")
     throw new UsageError(
-      `${formatRemote(remote)} is production, and nothing but the default profile names it: write --profile ${remote.profile} to change something there.`,
+      `${formatRemote(remote)} is production, and only the default profile names it. To change production, write --profile ${remote.profile}.`,
     );
-  if (changesProduction) world.tell(`This acts on PRODUCTION: ${formatRemote(remote)}.`);
+  if (changesProduction) world.tell(`This command changes PRODUCTION: ${formatRemote(remote)}.`);
   else if (isUnexpected(target.by, input, world))
-    world.tell(`At ${formatRemote(remote)}, by ${formatSource(target.by)}.`);
+    world.tell(`Target: ${formatRemote(remote)}, from ${formatSource(target.by)}.`);
   return remote;
 }
 
@@ -117,11 +117,11 @@ function requireNamedEnvironment(remote: Remote, input: Input): void {
     if (given === null || given === remote[name]) continue;
     const how =
       remote.profile === null
-        ? "give a key of that one in RELAY_KEY"
-        : "name its profile with --profile, or make one with relay login";
+        ? "set RELAY_KEY to a key of that one"
+        : "name its profile with --profile, or create one with relay login";
     throw new CommandFailure(
       "wrong_environment",
-      `The key is of ${formatRemote(remote)}, and --${name} says ${plain(given)}: ${how}.`,
+      `The key belongs to ${formatRemote(remote)}, but --${name} is ${plain(given)}: ${how}.`,
     );
   }
 }
@@ -137,5 +137,5 @@ async function readKey(input: Input, world: World): Promise<string> {
 export function formatPickupDelay({ isLocal }: Api, input: Input, world: World): string {
   if (!isLocal || readDatabase(input) !== null) return "";
   if (readRunningUrl(readDataDir(input, world)) === null) return "";
-  return " The service that runs here finds that within a second.";
+  return " The running service reads the change within a second.";
 }

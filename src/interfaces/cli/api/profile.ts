@@ -91,13 +91,13 @@ export function requireProfile(world: World, name: string): Profile {
   const near = findNearestName(name, names);
   const known =
     names.length === 0
-      ? "there is none yet"
+      ? "there is no profile yet"
       : near === null
         ? `there are ${names.join(", ")}`
         : `did you mean ${near}?`;
   throw new CommandFailure(
     "not_found",
-    `There is no profile ${JSON.stringify(name)} (${known}): relay login --profile makes one.`,
+    `There is no profile ${JSON.stringify(name)} (${known}): relay login --profile creates one.`,
   );
 }
 
@@ -107,7 +107,7 @@ export function requireProfileFile(world: World): string {
   if (path === null)
     throw new CommandFailure(
       "file_unusable",
-      "There is no folder to keep the profile in: set HOME or XDG_CONFIG_HOME.",
+      "There is no folder for the profile: set HOME or XDG_CONFIG_HOME.",
     );
   readProfiles(world);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -123,7 +123,7 @@ export function saveProfile(world: World, profile: Profile, isDefault = false): 
   if (profiles.length > MAX_PROFILES)
     throw new CommandFailure(
       "invalid_input",
-      `There are ${MAX_PROFILES} profiles: take one away with relay logout.`,
+      `There are ${MAX_PROFILES} profiles, which is the limit: remove one with relay logout.`,
     );
   write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
 }
@@ -155,7 +155,7 @@ function isThere(path: string): boolean {
     if (fileErrorCode(error) === "ENOENT" || fileErrorCode(error) === "ENOTDIR") return false;
     throw error;
   }
-  throw unusable(path, "it is no plain file of at most 1 MiB");
+  throw unusable(path, "it is not a regular file of at most 1 MiB");
 }
 
 /** Requires that this user owns the file and its folder, and removes other users' access. The keys in the file give access to servers. */
@@ -170,7 +170,7 @@ function keepOwn(path: string, world: World): void {
     if ((mode & OTHERS) === 0) continue;
     chmodSync(place, kept);
     world.tell(
-      `${place} could be opened by other users of this machine and is yours alone now (mode ${kept.toString(8)}); if it may have been read, run relay logout and relay login.`,
+      `Other users of this machine could open ${place}. Only you can open it now (mode ${kept.toString(8)}). If another user may have read it, run relay logout and relay login.`,
     );
   }
 }
@@ -197,6 +197,6 @@ function parse(text: string, path: string): Profiles {
 function unusable(path: string, why: string): CommandFailure {
   return new CommandFailure(
     "file_unusable",
-    `${path} cannot be used (${why}): remove it and run relay login; its keys are revoked in the dashboard's Settings, under Keys.`,
+    `${path} cannot be used (${why}): remove it and run relay login. Revoke its keys in the dashboard's Settings, under Keys.`,
   );
 }

@@ -37,13 +37,13 @@ export function noteAnswer(url: string): void {
 /** Returns the error to report: after an answer that the command could not read, an error that names the answer. */
 export function blameAnswer(error: unknown): unknown {
   const isMisread = error instanceof TypeError || error instanceof RangeError || error instanceof URIError;
-  return isMisread && answered !== null ? refuseMisread(answered, "is not what this command reads") : error;
+  return isMisread && answered !== null ? refuseMisread(answered, "has an unexpected form") : error;
 }
 
 /** Fails with `service_not_running` for an answer that no relay server of this version gives. */
 export function refuseMisread(url: string, what: string): CommandFailure {
   return new CommandFailure(
     "service_not_running",
-    `What ${url} answered ${what}: check that --url names a relay server, and that it has this version (relay --version); RELAY_DEBUG=1 shows where.`,
+    `The answer of ${url} ${what}: check that --url names a relay server of this version (relay --version). RELAY_DEBUG=1 shows the code line.`,
   );
 }

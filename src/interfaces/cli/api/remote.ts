@@ -81,7 +81,7 @@ export function readServerUrl(text: string, where = "--url"): string {
     );
   if (parsed.protocol === "http:" && !LOOPBACK.test(parsed.hostname))
     throw new UsageError(
-      `${where} is an http address (${parsed.origin}), over which everybody on the way reads the key: use https (http is for this machine alone).`,
+      `${where} is an http address (${parsed.origin}), so others on the network could read the key: use https. Only this machine may use http.`,
     );
   return parsed.origin;
 }
@@ -97,7 +97,7 @@ export async function findServer(
   if (key === "")
     throw new CommandFailure(
       "unauthenticated",
-      `No key for ${url} is given: run relay login --url ${url} and name its profile with --profile, or set RELAY_KEY to a secret key of the environment (relay keys create makes one on the server).`,
+      `There is no key for ${url}: run relay login --url ${url} and name its profile with --profile. Or set RELAY_KEY to a secret key of the environment: relay keys create creates one on the server.`,
     );
   const bare = { url, key, profile: null, patienceMs };
   const { app, environment } = await askKey(bare).catch((error) => {
@@ -119,7 +119,7 @@ function sayWhoseKey(error: unknown, url: string): unknown {
   if (!(error instanceof Refusal) || error.code !== "unauthenticated") return error;
   return new Refusal(
     error.code,
-    `${error.message} The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`,
+    `${error.message} The key in RELAY_KEY or on standard input is unknown to ${url} or has expired: use another key, or run relay login --url ${url}.`,
   );
 }
 
@@ -167,8 +167,8 @@ const NOT_BELIEVED = /CERT|SIGNATURE|ALTNAME/;
 
 function sayUnreached(url: string, code: string): string {
   return NOT_BELIEVED.test(code)
-    ? `The certificate of ${url} is not believed on this machine (${code}), so nothing was sent there: renew it, name the host that it is for, or, where an authority of your own signed it, give that authority's certificate with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.`
-    : `Nothing answered at ${url} (${code}): start the service, or name the right address.`;
+    ? `This machine does not trust the certificate of ${url} (${code}), so the command sent nothing. Renew the certificate, or name the host of the certificate. For your own authority, set NODE_EXTRA_CA_CERTS=/path/to/authority.pem.`
+    : `No server answers at ${url} (${code}): start the service, or name the right address.`;
 }
 
 /** Sends one request to a server, also outside the routes of the key's environment. Throws the server's refusal. */

@@ -66,7 +66,7 @@ function requireOneTarget(input: Input): void {
   const names = ["profile", "url", input.given("data-dir") ? "data-dir" : "database"];
   const flags = names.filter((name) => input.given(name));
   if (flags.length > 1)
-    throw new UsageError(`--${flags[0]} and --${flags[1]} name two places: write one of them.`);
+    throw new UsageError(`--${flags[0]} and --${flags[1]} name two targets: write one of them.`);
 }
 
 function findDefaultProfile(world: World): ServerTarget | null {
@@ -95,13 +95,13 @@ export function formatTarget(input: Input, world: World): string {
   const target = chooseTarget(input, world);
   switch (target.kind) {
     case "server":
-      return `${target.url}, by ${target.by}`;
+      return `${target.url}, from ${target.by}`;
     case "profile":
-      return `${formatRemote(remoteOfProfile(target.profile))}, by ${formatSource(target.by)}`;
+      return `${formatRemote(remoteOfProfile(target.profile))}, from ${formatSource(target.by)}`;
     case "folder":
       return hasDataDirectory(input, world)
         ? formatFolder(input, world)
-        : "nothing: there is no data directory and no profile";
+        : "nothing, because there is no data directory and no profile";
   }
 }
 

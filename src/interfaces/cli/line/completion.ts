@@ -76,13 +76,13 @@ complete -c relay -f -a "(__relay_complete)"`,
 
 export const completion: Command = {
   words: ["completion"],
-  summary: "a script that completes commands and names",
+  summary: "print a completion script for a shell",
   details: [
-    "It completes commands, options, states and kinds, and the names of relays, profiles and apps. Install it once:",
-    "  bash: put  source <(relay completion bash)  into ~/.bashrc",
-    "  zsh: put  source <(relay completion zsh)  into ~/.zshrc, below compinit",
+    "The script completes commands, options and values, and the names of relays, profiles and apps. Install it once:",
+    "  bash: add  source <(relay completion bash)  to ~/.bashrc",
+    "  zsh: add  source <(relay completion zsh)  to ~/.zshrc, below compinit",
     "  fish: relay completion fish > ~/.config/fish/completions/relay.fish",
-    "  PowerShell: put  relay completion powershell | Out-String | Invoke-Expression  into $PROFILE",
+    "  PowerShell: add  relay completion powershell | Out-String | Invoke-Expression  to $PROFILE",
   ].join("\n"),
   arguments: [{ name: "shell", help: SHELLS.join(", "), of: SHELLS }],
   options: [],
@@ -174,7 +174,7 @@ function nextWords(before: readonly string[], commands: readonly Command[]): Can
       : summary;
     next.set(word, { value: word, help });
   }
-  if (before.length === 0) next.set("help", { value: "help", help: "one command, or what a code means" });
+  if (before.length === 0) next.set("help", { value: "help", help: "explain a command or a code" });
   return [...next.values()];
 }
 

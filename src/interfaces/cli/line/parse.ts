@@ -42,15 +42,16 @@ export function rejectUnknownCommand(given: readonly string[], commands: readonl
   const [first = "", second] = line;
   const meant = findMeant(line, commands);
   if (meant !== null)
-    return new UsageError(`relay ${line.slice(0, 2).join(" ")} is no command: did you mean ${meant}?`);
+    return new UsageError(`relay ${line.slice(0, 2).join(" ")} is not a command: did you mean ${meant}?`);
   const elsewhere = IN_DASHBOARD[`${first} ${second}`];
-  if (elsewhere !== undefined) return new UsageError(`relay ${first} ${second} is no command: ${elsewhere}`);
+  if (elsewhere !== undefined)
+    return new UsageError(`relay ${first} ${second} is not a command: ${elsewhere}`);
   const group = commands.filter((command) => command.words.length > 1 && command.words[0] === first);
   if (group.length > 0) {
     const known = group.map((command) => command.words[1] ?? "");
     const near = second === undefined ? null : findNearestName(second, known);
     const what =
-      second === undefined || second.startsWith("-") ? "needs a word more" : `does not know ${second}`;
+      second === undefined || second.startsWith("-") ? "needs another word" : `does not know ${second}`;
     return new UsageError(
       `relay ${first} ${what}: ${near === null ? `write one of ${known.join(", ")}` : `did you mean relay ${first} ${near}?`}${near === null ? "." : ""}`,
     );
@@ -64,7 +65,7 @@ export function rejectUnknownCommand(given: readonly string[], commands: readonl
 }
 
 const ERASE =
-  "erasing somebody cannot be undone and an address is soon mistyped, so it is done on the person's page in the dashboard (Erase…), which shows whom it is about and what goes, and asks for the address. Until then relay people suspend lets them use nothing.";
+  "erasing a person cannot be undone, so only the person's page in the dashboard does it (Erase…). The page shows the person and the data first, and asks for the address. Until then, relay people suspend blocks the person.";
 
 /** The hint for words that look like a command but exist only in the dashboard, with the reason. */
 const IN_DASHBOARD: Readonly<Record<string, string>> = {
@@ -118,7 +119,7 @@ function readOption(
   const option = options.find(({ name }) => name === token.name);
   if (option === undefined) throw refuseOption(command, options, token.rawName);
   if (option.value === undefined && token.value !== undefined) {
-    throw new UsageError(`--${option.name} takes no value: write it alone.`);
+    throw new UsageError(`--${option.name} takes no value: write only --${option.name}.`);
   }
   if (option.value !== undefined && (token.value === undefined || token.value === "")) {
     throw new UsageError(`--${option.name} is missing its value: write --${option.name} ${option.value}.`);

@@ -16,7 +16,7 @@ export async function requireYes(
     "not_confirmed",
     yes === false
       ? `${undone}.`
-      : `${undone}, because nobody is there to be asked: say ${line} to do it without being asked.`,
+      : `${undone}, because there is no terminal for the question: write ${line} to confirm.`,
   );
 }
 
@@ -25,6 +25,6 @@ export function requireSame(input: Input, what: string, meant: string): void {
   const confirm = input.text("confirm");
   if (confirm !== null && confirm !== meant)
     throw new UsageError(
-      `--confirm is ${JSON.stringify(confirm)}, and the ${what} is ${meant}: write it once more, --confirm ${meant}.`,
+      `--confirm is ${JSON.stringify(confirm)}, but the ${what} is ${meant}: write --confirm ${meant}.`,
     );
 }

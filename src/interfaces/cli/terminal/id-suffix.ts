@@ -48,7 +48,7 @@ export async function wholeEventId(text: string, read: ReadPage<Named>): Promise
   if ((last.seq - first) / apart > MAX_CANDIDATES)
     throw new CommandFailure(
       "invalid_input",
-      `${text} may end the ids of many events: write more of it, eight signs as relay events list shows them.`,
+      `Many event ids can end in ${text}: write eight characters, as relay events list shows them.`,
     );
   for (let seq = first; seq <= last.seq; seq += apart) {
     const [one] = (await read(1, makeCursor(String(seq + 1)))).items;
@@ -77,6 +77,6 @@ function only(found: readonly string[], text: string, what: string): string {
   const more = found.length > MAX_TOLD ? ` and ${found.length - MAX_TOLD} more` : "";
   throw new CommandFailure(
     "invalid_input",
-    `${text} ends the ids of ${found.length} ${what} (${told}${more}): write more of it.`,
+    `${found.length} ids of ${what} end in ${text} (${told}${more}): write more of the id.`,
   );
 }

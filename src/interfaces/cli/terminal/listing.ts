@@ -17,14 +17,14 @@ export const LIMIT: Option = {
   name: "limit",
   value: "<number>",
   otherwise: String(SHOWN),
-  help: "how many at most",
+  help: "the most items to show",
 };
 export const SINCE: Option = {
   name: "since",
   value: "<time>",
-  help: "not before this time, or so long ago: 24h, 90m, 7d",
+  help: "only from this time on: 24h, 90m or 7d ago, or a date",
 };
-export const UNTIL: Option = { name: "until", value: "<time>", help: "before this time, or so long ago" };
+export const UNTIL: Option = { name: "until", value: "<time>", help: "only before this time, as in --since" };
 
 /** Reads the most items that the command shows. Throws UsageError. */
 export function readLimit(input: Input, otherwise = SHOWN): number {
@@ -38,7 +38,7 @@ export function readTime(input: Input, name: string, { clock }: World): number |
   const time = readMoment(text, clock.now());
   if (time !== null) return time;
   throw new UsageError(
-    `--${name} is ${JSON.stringify(text)}: write how long ago, such as 24h, 90m or 7d, a date, or a time with its zone, such as 2030-01-31T12:00:00Z.`,
+    `--${name} is ${JSON.stringify(text)}: write a time span such as 24h, 90m or 7d, a date, or a time with its zone such as 2030-01-31T12:00:00Z.`,
   );
 }
 
@@ -66,7 +66,7 @@ export function nextLimit(shown: number, total = MAX_LISTED): number {
 /** Formats the note that the list is cut. A pipe gets it too, because its reader could think that the list is complete. */
 export function sayMore(shown: number): string {
   const next = nextLimit(shown);
-  return `There are more than ${shown === 1 ? "this one" : `these ${shown}`}${next > shown ? `: --limit ${next} shows more` : ", the most that --limit takes"}.`;
+  return `There are more than ${shown === 1 ? "this one" : `these ${shown}`}${next > shown ? `: --limit ${next} shows more` : ", which is the highest --limit"}.`;
 }
 
 /** Reads a page of a list. `after` is the cursor of the page before. */

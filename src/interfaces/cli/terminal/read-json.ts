@@ -10,6 +10,6 @@ export function readJsonObject(text: string): JsonObject {
   } catch {}
   if (value !== undefined && isJsonObject(value)) return value;
   throw new UsageError(
-    "What is set is not a JSON object: write one such as {}, as an argument or on standard input.",
+    "The value is not a JSON object: write one such as {}, as an argument or on standard input.",
   );
 }

@@ -43,7 +43,7 @@ export async function sayList<Item>(
     ...(drawn.left.length === 0
       ? []
       : [
-          `No room for ${drawn.left.join(", ")}: a wider terminal or --json shows ${drawn.left.length === 1 ? "it" : "them"}.`,
+          `Hidden: ${drawn.left.join(", ")}. A wider terminal or --json shows ${drawn.left.length === 1 ? "this column" : "these columns"}.`,
         ]),
   ];
   const width = screen.columns;
@@ -54,7 +54,7 @@ export async function sayList<Item>(
 /** Formats the count, such as `20 of 6,063: --limit 200 shows more.` */
 function sayCut(shown: number, { total, atLeast }: Count): string {
   const next = nextLimit(shown, atLeast ? undefined : total);
-  return `${say(shown)} of ${atLeast ? "more than " : ""}${say(total)}: --limit ${next} shows ${!atLeast && next >= total ? "them all" : "more"}.`;
+  return `${say(shown)} of ${atLeast ? "more than " : ""}${say(total)}: --limit ${next} shows ${!atLeast && next >= total ? "all" : "more"}.`;
 }
 
 function say(count: number): string {
