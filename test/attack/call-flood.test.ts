@@ -84,7 +84,7 @@ describe("only events use up the app's limit for the minute", () => {
     const capped = await again();
     expect(told(capped)).toBe("429 receiver_capped");
     expect(capped.body.message).toBe(
-      "This relay may receive 5 calls in a minute that become no event (duplicates, what its when ignores, bodies that are not JSON), and none of them is left here: send the call again after resetAt.",
+      "This relay can receive 5 requests in a minute that create no event (duplicates, ignored requests, bodies that are not JSON), and reached this limit. Send the request again after resetAt.",
     );
     expect(capped.body.resetAt).toBe(new Date(START_MS + 60_000).toISOString());
     expect(await send("2")).toBe("taken");

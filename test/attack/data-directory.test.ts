@@ -203,7 +203,7 @@ describe("a start with a database that contains nothing", () => {
     test(`${rule}: the start and doctor refuse it with one message, and nothing is deleted`, async () => {
       const file = await loseRows(lose);
       const before = listFiles(dataDir)?.filter((name) => !/^runner|-shm/.test(name));
-      const said = `${file} is empty, and ${join(dataDir, left)} beside it is not its own: put the database back`;
+      const said = `${file} is empty, and ${join(dataDir, left)} next to it does not belong to it: put the database back`;
       await expect(startRunningService({ config: { dataDir } })).rejects.toThrow(said);
       expect(listFiles(dataDir)?.filter((name) => !/^runner|-shm/.test(name))).toEqual(before);
       const found = await examine({

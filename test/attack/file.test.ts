@@ -44,7 +44,7 @@ const FILES: readonly [name: string, make: (path: string) => void, says: RegExp]
   ["a hundred thousand brackets", (path) => writeFileSync(path, "[".repeat(100_000)), /at most 64 levels/],
   ["a name with a path in it", (path) => writeFileSync(path, definition("../../evil")), /`name` is not in the right form/],
   ["another relay's name", (path) => writeFileSync(path, definition("other")), /give both the same name/],
-  ["a name twice", (path) => writeFileSync(path, `{"name":"x",${definition("a-name").slice(1)}`), /stands here twice/],
+  ["a name twice", (path) => writeFileSync(path, `{"name":"x",${definition("a-name").slice(1)}`), /is here twice/],
   ["__proto__", (path) => writeFileSync(path, '{"__proto__":{"name":"a-name"}}'), /`__proto__` is a reserved name/],
 ];
 

@@ -188,7 +188,7 @@ test("the page begins with warnings about captured requests and payment links", 
   await page.getByText("A captured call could buy more than it can now, of book").waitFor();
   await page.getByText("links that production does not have yet, for pen").waitFor();
   const card = page.getByRole("region", { name: "product book" });
-  expect(await card.innerText()).toContain("whoever captures one call can give book, as it becomes, to anybody");
+  expect(await card.innerText()).toContain("anyone who captures one request can give book to any person");
   await page.getByRole("button", { name: "Refuse" }).click();
   expect(await run.exited).toBe(3);
 });

@@ -274,7 +274,7 @@ runScenarios([
         {
           code: "reference_missing",
           field: "products.book.soldThrough.relay",
-          message: expect.stringContaining("The product book is sold through the relay shop-orders, which is not there any more"),
+          message: expect.stringContaining("The product book is sold through the relay shop-orders, which no longer exists"),
         },
         { code: "reference_missing", field: "plans.pro.soldThrough.relay", message: expect.stringContaining("The plan pro") },
       ],

@@ -60,7 +60,7 @@ test("the command refuses an app with production events, and deletes nothing wit
   });
   expect(await relay("apps delete app_test --confirm app_test")).toMatchObject({
     code: 1,
-    told: expect.stringMatching(/production: 1 key, 1 event[\s\S]*holds events, so nothing was deleted[\s\S]*in_use/),
+    told: expect.stringMatching(/production: 1 key, 1 event[\s\S]*has events, so nothing was deleted[\s\S]*in_use/),
   });
   expect((await owner("DELETE", "/api/apps/app_test", { confirm: "app_test" })).body.code).toBe("in_use");
   expect((await relay("apps create Other --id other")).code).toBe(0);

@@ -66,7 +66,7 @@ test("waits and logs the reason, asks senders to retry, and serves once the data
   expect(told).toMatchObject({
     level: "error",
     message: "the start waits for the database; receivers answer 503 until then",
-    cause: `The database cannot be reached: nobody takes connections at ${new URL(away).host}.`,
+    cause: `The database cannot be reached: no server accepts connections at ${new URL(away).host}.`,
     todo: "look that PostgreSQL runs there and takes connections from this machine",
   });
   const ask = (path: string) => fetch(`http://127.0.0.1:${told?.port}${path}`);
@@ -105,7 +105,7 @@ test("a disconnected node says so to senders, also if the connection hangs witho
   const refused = await post({ service }, tenant, "orders", "meanwhile").catch((error: Error) => error.message);
   expect(refused).toStartWith('meanwhile: 503 {"code":"not_recorded"');
   const causes = node.lines().map(({ cause }) => cause);
-  expect(causes).toContain("The database answers neither what it was asked nor who connects anew.");
+  expect(causes).toContain("The database answers neither open requests nor new connections.");
   proxy.mend();
   await until("it records again", () =>
     post({ service }, tenant, "orders", "after").then(

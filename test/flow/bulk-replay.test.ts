@@ -256,7 +256,7 @@ test("a blocked replay does not delay another environment's replay", async () =>
   );
   const { id } = (await begin()).body.replay;
   expect(await finish(id)).toMatchObject({ state: "done", replayed: 3 });
-  expect(running.logged.join()).toContain("a bulk replay could not go on");
+  expect(running.logged.join()).toContain("a bulk replay could not continue");
 });
 
 test("one replay runs at a time in an environment, also when two start at once", async () => {

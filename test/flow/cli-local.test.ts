@@ -274,7 +274,7 @@ describe("a deleted file", () => {
     await pass(started);
     expect(told.slice(-2)).toEqual([
       expect.stringMatching(
-        /^relay checkout-completed: warning: The product ebook is sold through the relay checkout-completed, which is not there any more: /,
+        /^relay checkout-completed: warning: The product ebook is sold through the relay checkout-completed, which no longer exists, /,
       ),
       expect.stringMatching(/^relay checkout-completed: warning: The plan pro is sold through /),
     ]);

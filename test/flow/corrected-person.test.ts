@@ -372,7 +372,7 @@ describe("other actions", () => {
     await running.drain();
     expect(await results(event)).toEqual(["other_person", "done"]);
     expect((await showEvent(running, event)).warnings).toEqual([
-      `The event was about ${ADA} at the attempt before and is about ${BOB} now: what was done for ${ADA} stays as it is. To do it for ${BOB}, replay the event and choose it.`,
+      `The event was about ${ADA} at the attempt before and is about ${BOB} now: the work for ${ADA} is not changed. To do it for ${BOB}, replay the event and choose it.`,
     ]);
     expect(await again(event, { run: [0] })).toEqual(["done", "done"]);
     expect([await holds(ADA), await holds(BOB), await under("pay_1")]).toEqual([NOTHING, A_LAMP, MOVED]);

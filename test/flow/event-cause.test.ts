@@ -71,7 +71,7 @@ test("an unresolved ref of one event stays a problem after other events succeed,
   await send("b", { ...ADA, payment: "pi_1" });
   expect(await causeOf(dead)).toMatchObject({
     stands: "unknown",
-    message: expect.stringMatching(/^Since then others were done, which tells nothing of this one\. Name a path/),
+    message: expect.stringMatching(/^Since then other events were done, but that does not show that this one works\. Name a path/),
   });
   await editRelay(running, receiverDefinition({ map, actions: [{ ...grant, ref: "{{mapped.event_id}}" }] }));
   await send("c", ADA);

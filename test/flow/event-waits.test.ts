@@ -84,7 +84,7 @@ describe("a queued event says that it waits for", () => {
       "its retry",
       CALL,
       async () => undefined,
-      { for: "retry", until: "2026-01-15T12:01:00.000Z", ahead: null, dropsAt: null, message: "It is tried again at 2026-01-15T12:01:00.000Z." },
+      { for: "retry", until: "2026-01-15T12:01:00.000Z", ahead: null, dropsAt: null, message: "It will be retried at 2026-01-15T12:01:00.000Z." },
       "unresolvable, next attempt 2026-01-15T12:01:00.000Z",
     ],
   ];

@@ -126,7 +126,7 @@ describe("a receiver's request", () => {
       { map: { event_id: "id", person_id: "who" }, actions: [GRANT] },
       { body: '{"id":"a","who":"per_none"}' },
       "fail",
-      /^person_id resolved to nobody, so no action ran\.$/,
+      /^person_id resolved to no person, so no action ran\.$/,
       "person stops",
     ],
     [
@@ -268,7 +268,7 @@ describe("a trigger without a request", () => {
     for (const road of ["explain", "test-event"]) {
       const { status, body } = await running.api("POST", `/relays/never/${road}`, {});
       expect([road, status, body.code]).toEqual([road, 400, "invalid_input"]);
-      expect(body.message).toContain("no record of plain can be as the trigger's where asks: correct where");
+      expect(body.message).toContain("no record of plain can match the trigger's where: correct where");
     }
     const given = await running.api("POST", "/relays/never/explain", { record: { stat: "paid" } });
     expect([given.status, given.body.code]).toEqual([400, "data_invalid"]);

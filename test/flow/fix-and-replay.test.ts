@@ -170,7 +170,7 @@ describe("actions edited before a replay or retry", () => {
     const view = await showEvent(running, event);
     expect(view.person?.email).toBe("bob@example.com");
     expect(view.warnings).toEqual([
-      `The event was about ${ADA} at the attempt before and is about bob@example.com now: what was done for ${ADA} stays as it is. To do it for bob@example.com, replay the event and choose it.`,
+      `The event was about ${ADA} at the attempt before and is about bob@example.com now: the work for ${ADA} is not changed. To do it for bob@example.com, replay the event and choose it.`,
     ]);
   });
 
@@ -280,7 +280,7 @@ describe("the preview of a replay", () => {
         will: "edited",
         mayChoose: true,
         doneAt,
-        message: `Is skipped unless you choose it: it was edited after it had done its work at ${doneAt} (amount was 5 and is 6). What it did then stays, and choosing it does the new work besides.`,
+        message: `Is skipped unless you choose it: it was edited after it had done its work at ${doneAt} (amount was 5 and is 6). Its earlier work stays, and choosing it does the new work in addition.`,
         action: give(6),
         was: give(5),
       },
@@ -613,7 +613,7 @@ describe("on the command line", () => {
     expect(said).toBe(
       [
         "orders, version 2",
-        "  actions.0  grant_credits  Is skipped unless you choose it: it was edited after it had done its work at 2026-01-15T12:00:00.000Z (amount was 5 and is 6). What it did then stays, and choosing it does the new work besides. (--run 0)",
+        "  actions.0  grant_credits  Is skipped unless you choose it: it was edited after it had done its work at 2026-01-15T12:00:00.000Z (amount was 5 and is 6). Its earlier work stays, and choosing it does the new work in addition. (--run 0)",
         "  actions.1  write_record  Is skipped: its work was done at 2026-01-15T12:00:00.000Z.",
       ].join("\n"),
     );

@@ -145,7 +145,7 @@ describe("a move is rejected without a change", () => {
         return undefined;
       },
       "database_refused",
-      /are others than this version makes \(person\.shoe_size\)/,
+      /differ from those of this version \(person\.shoe_size\)/,
     ],
     [
       "from a database with a value of a wrong type",

@@ -71,7 +71,7 @@ test("a full database makes the node unready with the reason, although small wri
   await admin.unsafe("CREATE TRIGGER take_nothing BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION take_nothing()");
   expect(await ready()).toEqual({ status: 200 });
   await expect(post(node, tenant, "orders", "first")).rejects.toThrow("503");
-  const full = { status: 503, problem: "The database's disk is full: make room there, and writes go on by themselves." };
+  const full = { status: 503, problem: "The database's disk is full: free space there, and writes continue automatically." };
   for (let turn = 0; turn < 3; turn++) {
     await Bun.sleep(KEPT_MS);
     expect(await ready()).toEqual(full);

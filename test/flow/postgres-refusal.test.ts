@@ -94,7 +94,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
       url.port = "1";
     },
     "connection",
-    "nobody takes connections at 127.0.0.1:1",
+    "no server accepts connections at 127.0.0.1:1",
     "look that PostgreSQL runs there",
   ],
   [
@@ -113,7 +113,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     },
     "encoding",
     "LATIN1: it cannot hold every text that comes",
-    "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+    "create the database again with ENCODING 'UTF8' TEMPLATE template0",
   ],
 ];
 
@@ -151,7 +151,7 @@ test("a database with another program's tables stays unchanged", async () => {
   await using sql = new SQL({ url: other.url, max: 1 });
   await sql.unsafe("CREATE TABLE event (id integer)");
   expect(await start(other.url)).toBe(
-    'database_refused: The database cannot be taken. It holds what another program made: relation "event" already exists. To do: give this service a database of its own.',
+    'database_refused: The database cannot be taken. It holds what another program made: relation "event" already exists. To do: give this service its own database.',
   );
   expect([...(await sql.unsafe("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))]).toEqual([{ tablename: "event" }]);
 });

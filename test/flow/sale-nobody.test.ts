@@ -45,7 +45,7 @@ test("the first one raises an alert that names the event and the key, and marks 
     {
       code: "sale_nobody",
       target: "relay:orders",
-      message: `The event ${event} of orders found nobody, so nobody was given or lost what it was about: person_token resolved to nobody, so no action ran. See relay events show ${event}.`,
+      message: `The event ${event} of orders found no person, so it granted and revoked nothing: person_token resolved to no person, so no action ran. See relay events show ${event}.`,
     },
   ]);
   const { relay, health } = (await running.api("GET", "/relays/orders")).body;
@@ -58,7 +58,7 @@ test("several in a day are one alert with a count, and no sentence contains the 
   const last = await send("two", "ctm_other");
   const items = await alerts();
   expect(items).toMatchObject([{ code: "sale_nobody", count: 2 }]);
-  expect(items[0].message).toContain("2 events of orders found nobody since 2026-01-15T12:00:00.000Z");
+  expect(items[0].message).toContain("2 events of orders found no person since 2026-01-15T12:00:00.000Z");
   expect(items[0].message).toContain(`the last one ${last}`);
   expect(JSON.stringify(items)).not.toContain("ctm_");
   expect(first).not.toBe(last);
@@ -74,8 +74,8 @@ test("those of one transaction raise one alert, with their count and the last ev
   expect(raises.mock.calls.map(([, { code, count }]) => [code, count])).toEqual([["sale_nobody", 5]]);
   const items = await alerts();
   expect(items).toMatchObject([{ code: "sale_nobody", count: 5 }]);
-  expect(items[0].message).toContain(`5 events of orders found nobody since 2026-01-15T12:00:00.000Z`);
-  expect(items[0].message).toContain(`the last one ${sent.at(-1)}: person_token resolved to nobody`);
+  expect(items[0].message).toContain(`5 events of orders found no person since 2026-01-15T12:00:00.000Z`);
+  expect(items[0].message).toContain(`the last one ${sent.at(-1)}: person_token resolved to no person`);
 });
 
 test("the alert resolves when a replay finds the person", async () => {

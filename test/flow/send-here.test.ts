@@ -90,7 +90,7 @@ describe("relay send", () => {
     expect(said).toContain("is done");
     expect(code).toBe(0);
     const toNobody = await relay("send", "told");
-    expect(toNobody.said).toContain("person is missing: every record of letters is for somebody");
+    expect(toNobody.said).toContain("person is missing, and every record of letters needs a person");
     expect(toNobody.said).toContain("relay send: --person");
     expect(toNobody.code).toBe(1);
   });

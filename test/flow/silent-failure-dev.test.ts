@@ -75,13 +75,13 @@ const ROWS: readonly DevFailure[] = [
     trigger: { map: { event_id: "id", person_id: "person" } },
     actions: [{ type: "grant_credits", amount: 5 }],
     post: {},
-    cause: /person_not_found · .*(resolved to nobody|nobody)/,
+    cause: /person_not_found · .*(resolved to no person|no person)/,
   },
   {
     name: "url-down",
     actions: [{ type: "call_url", url: "http://localhost:9/nobody" }],
     post: {},
-    cause: /connection_failed · .* · tried again at .* in (1 minute|60 seconds|59 seconds) · .*events show evt_/,
+    cause: /connection_failed · .* · retry at .* in (1 minute|60 seconds|59 seconds) · .*events show evt_/,
   },
   { name: "url-typo", post: { to: "url-tpyo" }, cause: /404 unknown_receiver · .*did the sender mean url-typo\?/ },
   {

@@ -123,7 +123,7 @@ describe("an app that is deleted", () => {
       "gone",
       false,
       "in_use",
-      /^The production environment of gone holds events, so nothing was deleted: .*dashboard/,
+      /^The production environment of gone has events, so nothing was deleted\. .*dashboard/,
     ],
   ];
   test.each(REFUSED)("refuses %s", async (_what, appId, confirm, force, code, says) => {

@@ -401,7 +401,7 @@ describe("a migration", () => {
     writeFileSync(join(dataDir, "backups"), "a file where the folder should be");
     const before = dumpTables(join(dataDir, "relay.db"));
     const work = () => openSqlite(join(dataDir, "relay.db"), { clock });
-    expect(await refusalOf(work)).toMatch(/left as it is because no copy/);
+    expect(await refusalOf(work)).toMatch(/not changed, because no copy/);
     const command = await runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder });
     expect(command).toMatchObject({ code: 1, told: expect.stringContaining("backup_refused") });
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);

@@ -228,7 +228,7 @@ describe("a round", () => {
     await cared.beside.breakWrites("DELETE", "run", "no");
     await cared.round();
     expect([await cared.count("event"), await cared.count("audit WHERE event_id IS NOT NULL")]).toEqual([1, 0]);
-    expect(cared.logged.join()).toContain("a caretaker failed");
+    expect(cared.logged.join()).toContain("a maintenance job failed");
   });
 
   test("deletes nothing when the clock was just set ahead, and deletes everything old an hour later", async () => {

@@ -108,7 +108,7 @@ describe("a definition file", () => {
     const text = written({}).replace('"name"', '"name": "first",\n  "name"');
     expect(check("checkout-completed", text)).toMatchObject({
       ok: false,
-      problems: [{ field: "name", message: expect.stringMatching(/stands here twice/) }],
+      problems: [{ field: "name", message: expect.stringMatching(/is here twice/) }],
     });
   });
 
@@ -127,7 +127,7 @@ describe("a definition file", () => {
       ok: false,
       problems: [
         {
-          message: `The file is not JSON at line 1, column 1: a value was expected, and ${code}, which shows as nothing or as a space, stands here.`,
+          message: `The file is not JSON at line 1, column 1: a value was expected, and ${code}, which shows as nothing or as a space, is here.`,
         },
       ],
     });

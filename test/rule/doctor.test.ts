@@ -345,8 +345,8 @@ describe("the doctor", () => {
     const finding = (await look(dataDir)).find(({ check }) => check === "people");
     expect(finding?.message).toContain("per_0 (zoe@xn--bcher-kva.example) and per_1 (zoe@bücher.example) of ");
     expect(finding?.todo).toContain("relay people show <id>");
-    expect(finding?.todo).toContain("then erase the first on their page (what came under the address stays the second's)");
-    expect(finding?.todo).toContain("both of the pair");
+    expect(finding?.todo).toContain("Then suspend the first, or erase it on its page");
+    expect(finding?.todo).toContain("To erase a person completely, erase both");
   });
 
   for (const { rule, arrange, finds } of broken) {

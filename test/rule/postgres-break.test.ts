@@ -201,7 +201,7 @@ test("an unreachable database with a full disk: the store reports the current tr
   // The check of the disk cannot connect, so it never finds the disk's free space.
   proxy.closedTo = "relay reader";
   const away = expect.stringContaining("The database cannot be reached");
-  const full = "The database's disk is full: make room there, and writes go on by themselves.";
+  const full = "The database's disk is full: free space there, and writes continue automatically.";
   await goAway();
   expect(store.trouble).toEqual(away);
   await expect(store.write("app", addApp("big"))).rejects.toThrow("could not extend file");

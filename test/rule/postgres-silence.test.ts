@@ -39,7 +39,7 @@ async function untilDone(work: () => Promise<unknown>): Promise<void> {
 const LONG_S = 13;
 /** A time longer than a statement can take there. */
 const NEVER_S = 600;
-const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
+const CUT_OFF = "The database answers neither open requests nor new connections.";
 /** The connection that asks about the other end of overdue connections. */
 const ASKS = "relay silence";
 

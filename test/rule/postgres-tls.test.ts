@@ -50,7 +50,7 @@ async function connect(mode: string, authority: "ours" | "theirs" | "system" | n
 const UNKNOWN = "let sslrootcert name a PEM file with the authority that the server's certificate is of";
 const OTHER_NAME = "name the server as its certificate does, or take sslmode=verify-ca";
 const OVER = "give the server a certificate that is good now";
-const NO_TLS = "let the server speak TLS (ssl = on), or take sslmode=disable on a network that is yours alone";
+const NO_TLS = "let the server speak TLS (ssl = on), or take sslmode=disable on a private network";
 
 type Line = [mode: string, authority: "ours" | "theirs" | "system" | null, answer: string];
 const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["issue"]> | null, lines: Line[]][] = [

@@ -142,7 +142,7 @@ const ROWS: readonly [what: string, make: () => unknown, line: string[], code: s
     },
     FREE,
     "newer_schema",
-    /written by a newer version \(schema 9999, .*\): start that version, or go back with relay restore and the copy that its migration left in backups\//,
+    /written by a newer version \(schema 9999, .*\): start that version, or use relay restore with the copy that its migration stored in backups\//,
   ],
   [
     "another server",

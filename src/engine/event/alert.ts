@@ -48,7 +48,7 @@ export function alertWaiting(
   tx: Writer,
   { count, ...alert }: EventAlert & { code: WaitingCode; why: string; count: number },
 ): Promise<void> {
-  const message = `An event of ${alert.relayName} waits and is tried again: ${alert.why}`;
+  const message = `An event of ${alert.relayName} waits and will be retried: ${alert.why}`;
   return alertOwner(tx, alert, { code: alert.code, message, count, burstMs: DAY_MS });
 }
 
@@ -61,8 +61,8 @@ export function alertUnmatchedSale(
   const message = (count: number, sinceMs: number): string => {
     const which =
       count === 1
-        ? `The event ${eventId} of ${relayName} found nobody, so nobody was given or lost what it was about`
-        : `${count} events of ${relayName} found nobody since ${toIso(sinceMs)}, so nobody was given or lost what they were about, the last one ${eventId}`;
+        ? `The event ${eventId} of ${relayName} found no person, so it granted and revoked nothing`
+        : `${count} events of ${relayName} found no person since ${toIso(sinceMs)}, so they granted and revoked nothing, the last one ${eventId}`;
     return `${which}: ${why} See relay events show ${eventId}.`;
   };
   return alertOwner(tx, alert, { code: "sale_nobody", message, count: added, burstMs: DAY_MS });

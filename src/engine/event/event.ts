@@ -210,7 +210,7 @@ export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Pr
 export function refuseUnknownEvent(id: string): Refusal {
   return new Refusal(
     "not_found",
-    `There is no event ${id} in this environment, where events are kept for 30 days: relay events list shows the ones there are.`,
+    `There is no event ${id} in this environment, where events are kept for 30 days: relay events list shows the existing ones.`,
   );
 }
 

@@ -120,7 +120,7 @@ function formatPlan(will: PlannedAction["will"], step: Step, doneAt: string | nu
       const was = step.does === "edited" ? step.was : undefined;
       const texts =
         was === undefined ? "the text it ran with was not kept" : formatTextDifference(was, action);
-      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). What it did then stays, and choosing it does the new work besides.`;
+      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). Its earlier work stays, and choosing it does the new work in addition.`;
     }
   }
 }

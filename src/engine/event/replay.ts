@@ -274,14 +274,14 @@ async function requireReplayable(
   if (!FINAL_STATES.has(event.state)) {
     throw new Refusal(
       "not_replayable",
-      `The event is ${event.state}, so it cannot be replayed now; wait until it is done, failed or dead. Where it waits for its retry, relay events retry or Try now tries it at once.`,
+      `The event is ${event.state}, so it cannot be replayed now; wait until it is done, failed or dead. If it waits for its retry, use relay events retry or Retry now.`,
     );
   }
   if (event.expunged !== null) {
-    const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
+    const why = event.expunged === "person_erased" ? "its person was erased" : "a person expunged it";
     throw new Refusal(
       "payload_expunged",
-      `The event's payload is not there any more, because ${why}: it cannot run again; do by hand what it should have done.`,
+      `The event's payload no longer exists, because ${why}. The event cannot run again: do its work by hand.`,
     );
   }
   // A relay that was deleted and created again under its name takes over the earlier events.
@@ -310,7 +310,7 @@ async function readSteps(
   } catch {
     throw new Refusal(
       "not_replayable",
-      "The relay holds an action that this version of the service does not know, so its events wait: save its definition anew, or use the version that wrote it.",
+      "The relay has an action that this version of the service does not know, so its events wait: save its definition again, or use the version that wrote it.",
     );
   }
   const prior = await readPriorWork(tx, eventSeq);

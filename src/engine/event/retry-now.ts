@@ -66,7 +66,7 @@ export async function retryEventNow(tx: Writer, request: RetryRequest & { id: st
   if (stored.expunged !== null) {
     throw new Refusal(
       "payload_expunged",
-      "The event's payload is not there any more, so it cannot run: do by hand what it should have done.",
+      "The event's payload no longer exists, so the event cannot run: do its work by hand.",
     );
   }
   await requireRunning(tx, environmentId, stored.relayId, stored.relayName);

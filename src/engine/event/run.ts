@@ -182,7 +182,7 @@ export async function recordResults(tx: Writer, results: readonly AttemptResult[
     writeAudits(tx, audits),
   ]);
   requireOpen(runs, saved.length);
-  if (buffered + read !== saved.length) throw new Error("An event was run that is not as it was.");
+  if (buffered + read !== saved.length) throw new Error("An event ran with a changed state.");
   for (const { event } of results) tx.notify("event_moved", event.environmentId);
 }
 

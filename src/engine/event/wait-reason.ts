@@ -95,7 +95,7 @@ function explainPause(name: string): Stop {
 }
 
 function explainRetry(until: string): Waiting {
-  return { for: "retry", until, ahead: null, dropsAt: null, message: `It is tried again at ${until}.` };
+  return { for: "retry", until, ahead: null, dropsAt: null, message: `It will be retried at ${until}.` };
 }
 
 function explainDrop({ createdAt }: QueuedEvent, message: string): Pick<Waiting, "dropsAt" | "message"> {

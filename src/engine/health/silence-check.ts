@@ -181,12 +181,12 @@ export class SilenceCheck {
 }
 
 function formatUncalled(name: string, madeAtMs: number, url: string): string {
-  return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
+  return `${name} was made at ${toIso(madeAtMs)} and it received no request yet: give its sender the URL ${url}, and test a request with relay send ${name}.`;
 }
 
 /** The message is read hours later, so it names no duration until now. */
 function formatSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
-  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${formatHours(longestGapMs)} in the two weeks before: see what does arrive with relay requests list --relay ${name}, and ask the sender whether it still sends.`;
+  return `${name} received its last event at ${toIso(lastAtMs)}, and had no gap longer than ${formatHours(longestGapMs)} in the two weeks before. See its requests with relay requests list --relay ${name}, and ask the sender whether it still sends.`;
 }
 
 function formatHours(ms: number): string {

@@ -97,7 +97,7 @@ export async function deleteApp(tx: Writer, deletion: Deletion): Promise<void> {
   if (deletion.confirm !== app.id)
     throw new Refusal(
       "invalid_input",
-      `confirm is not the app's id: write ${app.id} to say that this app and all that it holds are to be deleted.`,
+      `confirm is not the app's id: write ${app.id} to confirm that this app and all its data will be deleted.`,
     );
   const objection = deletion.force ? null : await findObjection(tx, app, environments);
   if (objection !== null) throw new Refusal("in_use", objection);
@@ -148,7 +148,7 @@ async function findObjection(
   if (production === undefined) return null;
   const holds = await tx.get(`SELECT 1 FROM ${EVENTS} LIMIT 1`, { id: production.id });
   if (holds === null) return null;
-  return `The production environment of ${id} holds events, so nothing was deleted: an owner who means it deletes the app in the dashboard, under Settings of ${id}, and says there that production goes too.`;
+  return `The production environment of ${id} has events, so nothing was deleted. An owner can delete the app in the dashboard, under Settings of ${id}, and confirm there that production is deleted too.`;
 }
 
 /** The rows of one step: of small tables, and of tables with long texts. */

@@ -22,7 +22,7 @@ export class AppSweep extends BackgroundJob {
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: FIRST_LOOK_AFTER_MS,
-      onError: (error) => deps.log.error("a deleted app could not be emptied and is tried again", { error }),
+      onError: (error) => deps.log.error("a deleted app could not be emptied and will be retried", { error }),
     });
     this.#deps = deps;
   }

@@ -53,7 +53,7 @@ export class BulkReplays extends BackgroundJob {
         else this.#nextMs.set(id, startMs + Math.ceil((Math.max(1, done) * 1_000) / perSecond));
       } catch (error) {
         // Other replays continue.
-        log.error("a bulk replay could not go on and is tried again", { id, error });
+        log.error("a bulk replay could not continue and will be retried", { id, error });
         this.#nextMs.set(id, startMs + AGAIN_AFTER_MS);
       }
     }

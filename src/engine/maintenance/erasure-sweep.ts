@@ -52,7 +52,7 @@ export class ErasureSweep extends BackgroundJob {
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: FIRST_LOOK_AFTER_MS,
-      onError: (error) => deps.log.error("an erasure could not go on and is tried again", { error }),
+      onError: (error) => deps.log.error("an erasure could not continue and will be retried", { error }),
     });
     this.#deps = deps;
   }

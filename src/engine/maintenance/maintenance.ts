@@ -51,7 +51,7 @@ export class MaintenanceJobs extends BackgroundJob {
       clock: deps.clock,
       everyMs: ROUND_EVERY_MS,
       firstAfterMs: FIRST_ROUND_AFTER_MS,
-      onError: (error) => deps.log.error("a round of the caretakers failed", { error }),
+      onError: (error) => deps.log.error("a round of the maintenance jobs failed", { error }),
     });
     this.#deps = deps;
     this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
@@ -90,7 +90,7 @@ export class MaintenanceJobs extends BackgroundJob {
     try {
       await work();
     } catch (error) {
-      if (this.loop.running) this.#deps.log.error("a caretaker failed", { caretaker: name, error });
+      if (this.loop.running) this.#deps.log.error("a maintenance job failed", { caretaker: name, error });
     }
   }
 }

@@ -137,7 +137,7 @@ export class Metrics {
   });
   readonly #leases = new Gauge({
     name: "relay_node_leases",
-    help: "What this node runs by itself where several serve one database: environments, and 1 for the house where it does what is done once for all.",
+    help: "What this node runs by itself where several serve one database: environments, and 1 for maintenance if it runs the shared maintenance jobs.",
     labelNames: ["node", "kind"],
     registers: this.#registers,
   });
@@ -156,7 +156,7 @@ export class Metrics {
   });
   readonly #connections = new Gauge({
     name: "relay_node_connections",
-    help: "Connections to the database that this node has open, beside the one that it listens on.",
+    help: "Connections to the database that this node has open, in addition to the one that it listens on.",
     labelNames: ["node"],
     registers: this.#registers,
   });

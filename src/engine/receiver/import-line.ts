@@ -59,7 +59,7 @@ export function evaluateLine(
   const verified = verdict?.verified === true;
   if (verified && isTooOld(verdict.expiresAtMs, nowMs)) {
     const message =
-      "it was signed 30 days ago or more: whether it was received then is not known any more, and it might be done twice; do it by hand if it never was.";
+      "it was signed 30 days ago or more, so it is unknown whether it was received then, and it could run twice: if it never ran, do its work by hand.";
     return refuse("event_too_old", message);
   }
   const parsed = call.parsed();
@@ -87,7 +87,7 @@ function keptLong(verified: Verified, nowMs: number): Verified {
 }
 
 const NO_EVENT_ID =
-  "nothing says which event it is, so that one which was received before would be done twice: name event_id in the relay's map, or give the delivery as it was sent, with the headers that its sender signed.";
+  "it has no event id, so a received event could run twice: map event_id in the relay, or give the complete delivery with the headers that its sender signed.";
 
 function refuse(code: RefusalCode, message: string): Extract<LineVerdict, { outcome: "refused" }> {
   return { outcome: "refused", code, message };
@@ -101,7 +101,7 @@ function isTooOld(expiresAtMs: number | null, nowMs: number): boolean {
 
 function tellUnsigned(verdict: Verdict | null, isWhole: boolean): string {
   const cause = verdict !== null && !verdict.verified && isWhole ? ` (${verdict.cause})` : "";
-  return `its sender's signature does not prove it${cause}, and this relay acts on people, which an unsigned event never may: have the provider send it again, or give the delivery as it was sent, as {"headers":{…},"body":"…"}.`;
+  return `its sender's signature does not prove it${cause}, and this relay needs signed events to act on people: let the provider send it again, or give the complete delivery, as {"headers":{…},"body":"…"}.`;
 }
 
 /**

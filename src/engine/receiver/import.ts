@@ -131,7 +131,7 @@ function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: st
     const { kind } = relay.definition.trigger;
     throw new Refusal(
       "invalid_input",
-      `The relay ${name} waits for a ${kind}, not for a call: events are imported into a receiver alone.`,
+      `The relay ${name} waits for a ${kind}, not for a call: events can be imported only into a receiver.`,
     );
   }
   const { closed } = relay.receiver;
@@ -303,7 +303,7 @@ async function enterOne(
     const digest = relay.digestAddress(address);
     if (await isErasedAddress(tx, environmentId, digest, 0)) {
       const message =
-        "the person it names was erased, and an event of before never brings them back; do it by hand if they came back by themselves.";
+        "its person was erased, and an older event never restores a person; do its work by hand if the person registered again.";
       return { ...shown, outcome: "refused", code: "person_erased", message };
     }
   }

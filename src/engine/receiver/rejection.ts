@@ -81,7 +81,7 @@ export function rejectHandshake({ label }: NamedHandshake, why: string): Refusal
 /** The refusal of a handshake for an unverified caller. */
 export const HANDSHAKE_REFUSED = new Refusal(
   "handshake_refused",
-  "The question was not answered, as it is not what the sender that is registered here asks; compare it with what the relay's page shows.",
+  "The handshake was not answered, because it is not the handshake of the registered sender; compare it with the relay's page.",
 );
 
 export function rejectLargeBody(): Refusal {
@@ -117,7 +117,7 @@ export class CappedSources {
     if (this.#refusals.size >= MAX_FULL_MINUTES) this.#refusals.clear();
     const refusal = new Refusal(
       "source_capped",
-      `An address may send ${this.#limit} calls in a minute that do not verify, and none of them is left here: fix the sender and try again after resetAt.`,
+      `An address can send ${this.#limit} requests in a minute that do not verify, and this address reached the limit: fix the sender and retry after resetAt.`,
       { resetAtMs },
     );
     this.#refusals.set(resetAtMs, refusal);
@@ -138,7 +138,7 @@ export function rejectFullApp(limit: number, resetAtMs: number): Refusal {
 export function rejectEventless(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",
-    `This relay may receive ${limit} calls in a minute that become no event (duplicates, what its when ignores, bodies that are not JSON), and none of them is left here: send the call again after resetAt.`,
+    `This relay can receive ${limit} requests in a minute that create no event (duplicates, ignored requests, bodies that are not JSON), and reached this limit. Send the request again after resetAt.`,
     { resetAtMs },
   );
 }

@@ -322,13 +322,13 @@ export class Attempt {
 }
 
 function formatPersonChanged(was: string, is: string): string {
-  return `The event was about ${was} at the attempt before and is about ${is} now: what was done for ${was} stays as it is. To do it for ${is}, replay the event and choose it.`;
+  return `The event was about ${was} at the attempt before and is about ${is} now: the work for ${was} is not changed. To do it for ${is}, replay the event and choose it.`;
 }
 
 type Unexpected = { kind: "failed"; code: "internal"; message: string };
 
 export const UNEXPECTED_ERROR =
-  "Something went wrong in the service itself; the server's log says what. The event is tried again.";
+  "An error happened in the service itself; the server's log shows it. The event will be retried.";
 
 function toOutcome(unexpected: Unexpected): ActionOutcome {
   return { outcome: "failed", code: unexpected.code, message: unexpected.message, final: false };

@@ -72,7 +72,7 @@ export async function resolvePerson(tx: Writer, request: PersonRequest): Promise
     if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
     return { kind: "failed", code: "invite_capped", message: error.message };
   }
-  const why = value === null ? "names nothing in this event" : "resolved to nobody";
+  const why = value === null ? "names nothing in this event" : "resolved to no person";
   return { kind: "failed", code: "person_not_found", message: `${key} ${why}, so no action ran.` };
 }
 

@@ -72,4 +72,4 @@ export async function rehearse(
   return { end: step, personId: attempt.personId, notRun, actions, warnings: [...attempt.warnings] };
 }
 
-const NOT_SENT = "Would be sent: nothing left the house.";
+const NOT_SENT = "Would be sent: this test sent nothing.";

@@ -36,7 +36,7 @@ export async function notifySchedules(
     const marks = await deps.store.read(listMarks);
     for (const relay of changed) notifySchedule(deps, relay, marks.get(relay.id) ?? 0);
   } catch (error) {
-    if (!(error instanceof StoreUnavailable)) deps.log.error("a schedule cannot be told", { error });
+    if (!(error instanceof StoreUnavailable)) deps.log.error("a schedule cannot be reported", { error });
   }
 }
 

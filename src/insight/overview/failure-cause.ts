@@ -138,7 +138,7 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
     return { ...say(check.stands, check.message, check.at ?? null), missing: check.missing ?? null };
   if (since.waiting > 0) {
     const waits = since.waiting === 1 ? "1 event failed" : `${since.waiting} events failed`;
-    return say("yes", `${waits} the same way and will be tried again.`);
+    return say("yes", `${waits} the same way and will be retried.`);
   }
   if (row.updatedAt > deadAt) {
     const message = `The relay was changed at ${toIso(row.updatedAt)} and none of its events ran since: replay one to see.`;
@@ -148,7 +148,7 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
   const whose = OF_THE_PERSON.has(failure.code) ? "this person's events" : "its events";
   const ran =
     since.done > 0
-      ? "Since then others were done, which tells nothing of this one"
+      ? "Since then other events were done, but that does not show that this one works"
       : `None of ${whose} ran since`;
   return say("unknown", `${ran}. ${adviseOn(failure.code)}`);
 }

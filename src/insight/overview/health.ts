@@ -182,7 +182,7 @@ const FIRST: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
   receiver: (called) =>
     called
       ? "It was called, and no call became an event yet."
-      : "Nobody has called its receiver yet: give its URL and secret to the sender, or send a test event.",
+      : "Its receiver got no request yet: give its URL and secret to the sender, or send a test event.",
   schedule: () => "Its first tick is still to come.",
   data_change: () => "No record that it watches for has changed yet.",
 };

@@ -54,7 +54,7 @@ export async function writeExample<Made>(
     if (!isExample || !(error instanceof Refusal) || error.code !== "data_invalid") throw error;
     throw new Refusal(
       "invalid_input",
-      `An example cannot be made, because no record of ${collection} can be as the trigger's where asks: correct where (relay validate says what is wrong with it), or give a record.`,
+      `An example cannot be created, because no record of ${collection} can match the trigger's where: correct where (relay validate shows its mistakes), or give a record.`,
     );
   }
 }
@@ -67,7 +67,7 @@ export function placePerson(
   if (personId === null && (kind === "addressed" || kind === "direct"))
     throw new Refusal(
       "invalid_input",
-      `person is missing: every record of ${name} is for somebody, so say whom this one is for, by the id or address of a person of this environment (relay send: --person).`,
+      `person is missing, and every record of ${name} needs a person: give the id or address of a person of this environment (relay send: --person).`,
     );
   if (kind === "addressed") return { ownerId: null, recipientId: personId };
   return kind === "direct"
@@ -87,6 +87,6 @@ export async function requirePersonRef(
   if (found !== null) return found.id;
   throw new Refusal(
     "invalid_input",
-    "person is nobody here: give the id or address of a person of this environment.",
+    "person does not exist in this environment: give the id or address of a person of this environment.",
   );
 }

@@ -52,6 +52,6 @@ function makeOther(data: JsonObject, where: DataChangeTrigger["where"]): JsonObj
   }
   throw new Refusal(
     "invalid_input",
-    "The record has nothing to change beside what `where` asks for: give one with another text or number.",
+    "The record has no field to change except the ones that `where` needs: give a record with another text or number.",
   );
 }

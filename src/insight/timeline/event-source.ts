@@ -94,7 +94,7 @@ function formatState({ state, attempts, reason }: EventShown): string {
   if (state !== "queued") return FINAL_WORDS[state];
   if (attempts === 0) return "waits for its turn";
   const how = reason === "interrupted" ? "interrupted" : "failed";
-  return `${how}, tried again (attempt ${attempts} of ${MAX_ATTEMPTS})`;
+  return `${how}, will be retried (attempt ${attempts} of ${MAX_ATTEMPTS})`;
 }
 
 interface Reason {

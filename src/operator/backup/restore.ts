@@ -184,7 +184,7 @@ async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null
 function placeKey(dataDir: string, key: Uint8Array): void {
   const file = masterKeyFile(dataDir);
   if (writeKeyFile(file, key, { replace: false })) return;
-  throw new BackupRefused(`${file} was made by another command just now: try again.`);
+  throw new BackupRefused(`${file} was just created by another command: run the command again.`);
 }
 
 function readGivenKey(file: string): Uint8Array {

@@ -122,7 +122,7 @@ async function checkIntegrity(tx: Reader, { quick }: DoctorTarget): Promise<Find
   if (faults.length === 0) {
     return pass(
       "database",
-      quick ? "Whole, as far as a quick look tells." : "Whole: read through without a fault.",
+      quick ? "No damage found by the quick check." : "No damage found by the complete check.",
     );
   }
   return fail("database", `Damaged: ${faults.join("; ")}.`, RESTORE);
@@ -190,7 +190,7 @@ async function checkDead(tx: Reader, { clock }: DoctorTarget): Promise<Finding> 
   return warn(
     "dead events",
     `${dead} in the last 24 hours (${names.join(", ")}).`,
-    "relay events list --state dead shows them; replay them once their cause is mended",
+    "relay events list --state dead shows them; fix their cause, then replay them",
   );
 }
 
@@ -205,7 +205,7 @@ async function checkProblems(tx: Reader): Promise<Finding> {
     .map(({ code, target, place }) => `${code} on ${target} of ${place}`);
   return warn(
     "problems",
-    `${problems.length} stand: ${names.join(", ")}.`,
+    `${formatCount(problems.length, "problem")}: ${names.join(", ")}.`,
     "relay problems list says what to do about each of an environment (--app, --environment)",
   );
 }

@@ -62,7 +62,7 @@ export async function checkServer(
   return { findings, reader: null };
 }
 
-const ASK_ADMINISTRATOR = "ask whoever runs the database, or look at its log";
+const ASK_ADMINISTRATOR = "ask the administrator of the database, or read its log";
 
 function toSentence({ message }: Error): string {
   return message.replace(/\.?$/, ".");
@@ -135,7 +135,7 @@ async function checkPrivileges(tx: Reader): Promise<Finding> {
   if (row.others > 0)
     return fail(
       "privileges",
-      `${formatCount(row.others, "table")} there ${row.others === 1 ? "belongs" : "belong"} to somebody else than ${who}, who cannot change them with a newer version.`,
+      `${formatCount(row.others, "table")} there ${row.others === 1 ? "belongs" : "belong"} to another user than ${who}, so a newer version cannot change them.`,
       `ALTER TABLE … OWNER TO ${who}`,
     );
   return pass("privileges", `${who} may make and change its tables.`);
@@ -161,7 +161,7 @@ async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> 
     return pass("triggers", "They fire: what is written there is counted, and told to every node.");
   return warn(
     "triggers",
-    "session_replication_role is replica for this user. The service sets it to origin for its own connections; of what somebody else writes there as this user, no node hears.",
+    "session_replication_role is replica for this user. The service sets it to origin for its own connections. Nodes do not notice writes of other programs that use this user.",
     "as an administrator, ALTER ROLE … RESET session_replication_role, and the same of the database",
   );
 }

@@ -32,7 +32,7 @@ export function checkRights({ dataDir }: DoctorTarget): Finding {
   if (isOpenToOthers(dataDir) && isOpenToOthers(join(dataDir, "relay.db"))) {
     return warn("data directory", `Others on this machine may look into ${dataDir}.`, `chmod 700 ${dataDir}`);
   }
-  return pass("data directory", `${dataDir} is its owner's alone and can be written.`);
+  return pass("data directory", `${dataDir} is private to its owner and writable.`);
 }
 
 /** Windows stores rights differently, and this does not check them. */
@@ -46,10 +46,10 @@ export function checkDisk({ dataDir }: DoctorTarget): Finding {
   const size = statSync(join(dataDir, "relay.db")).size;
   const message = `${formatBytes(free)} free, the database takes ${formatBytes(size)}.`;
   if (free < MIN_FREE_BYTES) {
-    return fail("disk space", message, "make room: when the disk is full nothing is received");
+    return fail("disk space", message, "free disk space: when the disk is full, the service receives no events");
   }
   if (free < LOW_FREE_BYTES || free < 2 * size) {
-    return warn("disk space", message, "make room for backups and for the database to grow");
+    return warn("disk space", message, "free disk space for backups and for the growing database");
   }
   return pass("disk space", message);
 }
@@ -87,11 +87,11 @@ export async function checkBaseUrl(tx: Reader, { baseUrl }: DoctorTarget): Promi
 /** A request names no environment, so only its secret decides which one receives it. */
 export async function checkSecrets(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const shared = await listSharedSecrets(tx, clock.now());
-  if (shared.length === 0) return pass("secrets", "Each verifies calls of one environment alone.");
+  if (shared.length === 0) return pass("secrets", "Each secret verifies requests of only one environment.");
   return warn(
     "secrets",
-    `One secret verifies ${shared.join(", ")} in two environments, so that one of them takes the other's events.`,
-    "make a webhook endpoint of its own for each environment at the sender, and paste or set that one's secret",
+    `One secret verifies ${shared.join(", ")} in two environments, so one environment receives the other's events.`,
+    "create a separate webhook endpoint for each environment at the sender, and store its secret",
   );
 }
 
@@ -128,8 +128,8 @@ export async function checkAlertMail(tx: Reader): Promise<Finding> {
   const others = problems.slice(1).map(({ name }) => name);
   return warn(
     "alert mail",
-    `Owners are not mailed what they are alerted of. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
-    "mend what it names, then send a test mail with relay emails test",
+    `Owners get no mail about alerts. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
+    "fix that cause, then send a test mail with relay emails test",
   );
 }
 
@@ -154,12 +154,12 @@ export async function checkPeople(tx: Reader, { quick }: DoctorTarget): Promise<
     if (other !== null && other.id !== id)
       pairs.push(`${id} (${email}) and ${other.id} (${other.email}) of ${place}`);
   }
-  if (pairs.length === 0) return pass("people", "Nobody stands in two spellings of one address.");
+  if (pairs.length === 0) return pass("people", "No person exists twice under two spellings of one address.");
   const more = pairs.length > MAX_NAMED_PAIRS ? `, and ${pairs.length - MAX_NAMED_PAIRS} more` : "";
   return warn(
     "people",
     `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, MAX_NAMED_PAIRS).join("; ")}${more}.`,
-    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then erase the first on their page (what came under the address stays the second's) or suspend them; who wants to be forgotten is erased twice, both of the pair",
+    "Compare both with relay people show <id>. Give the second person of each pair, which the service uses from now on, everything that the first has. Then suspend the first, or erase it on its page. To erase a person completely, erase both",
   );
 }
 

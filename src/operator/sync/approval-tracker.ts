@@ -36,7 +36,7 @@ export class ApprovalTracker {
     if (resetAtMs === null) return;
     throw new Refusal(
       "approval_capped",
-      `Approvals for this environment may be asked for ${APPROVALS_PER_MINUTE} times a minute: try again after the time in resetAt.`,
+      `Approvals for this environment can be requested ${APPROVALS_PER_MINUTE} times a minute: retry after the time in resetAt.`,
       { resetAtMs },
     );
   }

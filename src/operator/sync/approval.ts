@@ -160,11 +160,11 @@ export async function requestApproval(tx: Writer, change: Change, asked: Approva
   const { environmentId, by, nowMs } = change;
   const open = await listOpenApprovals(tx, environmentId);
   for (const row of open.filter(({ askedBy }) => askedBy === by))
-    await end(tx, row, "withdrawn", nowMs, "It was asked anew.");
+    await end(tx, row, "withdrawn", nowMs, "A newer request replaced it.");
   if (open.filter(({ askedBy }) => askedBy !== by).length >= MAX_OPEN)
     throw new Refusal(
       "approval_capped",
-      `${MAX_OPEN} approvals wait for production already: let an owner refuse those that nobody needs, or wait until they are over.`,
+      `${MAX_OPEN} approvals wait for production already: ask an owner to refuse those that are not needed, or wait until they expire.`,
     );
   const row: ApprovalRow = {
     ...asked,
@@ -198,7 +198,7 @@ export function requireApprovalWithPlan(tx: Reader, id: string): Promise<Approva
   return APPROVAL.require(tx, { id }, NOT_FOUND);
 }
 
-const NOT_FOUND = "There is no approval of this id: it was over for long, or never asked for; ask anew.";
+const NOT_FOUND = "There is no approval with this id: it expired long ago, or it was never requested. Request a new one.";
 
 /** Lists the environment's approvals that can still be used. */
 export function listOpenApprovals(tx: Reader, environmentId: number): Promise<Approval[]> {
@@ -234,7 +234,7 @@ export async function decideApproval(
 
 /** Withdraws an approval whose requester no longer waits. */
 export async function withdrawApproval(tx: Writer, row: Approval, change: Change): Promise<void> {
-  await end(tx, row, "withdrawn", change.nowMs, "Who asked for it does not wait for it any more.");
+  await end(tx, row, "withdrawn", change.nowMs, "The requester no longer waits for it.");
   await writeAudit(tx, { ...change, action: "approval.withdrawn", target: targetOf(row) });
 }
 
@@ -284,16 +284,16 @@ const STATE_REFUSALS: Readonly<Record<State, readonly [RefusalCode, string]>> = 
   ],
   approved: [
     "approval_used",
-    "This was approved already: the one who asked carries it out, and nobody needs to approve it again.",
+    "This was approved already: the requester carries it out, and no second approval is needed.",
   ],
-  done: ["approval_used", "This was approved and carried out already, and an approval works once: ask anew."],
-  denied: ["approval_denied", "An owner refused this: talk to them, and ask anew."],
-  withdrawn: ["approval_void", "This was withdrawn, so there is nothing to approve: ask anew."],
+  done: ["approval_used", "This was approved and carried out already, and an approval works once: request a new one."],
+  denied: ["approval_denied", "An owner refused this: talk to the owner, then request a new one."],
+  withdrawn: ["approval_void", "This was withdrawn, so there is nothing to approve: request a new one."],
   void: [
     "approval_void",
-    "What was shown is not what stands there any more, so the approval is void: ask anew.",
+    "Production changed after the plan was shown, so the approval is void: request a new one.",
   ],
-  expired: ["approval_expired", "This was not approved and carried out within ten minutes: ask anew."],
+  expired: ["approval_expired", "This was not approved and carried out within ten minutes: request a new one."],
 };
 
 /** Ends up to 50 approvals whose time is over, and returns how many it ended. */

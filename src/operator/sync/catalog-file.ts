@@ -71,7 +71,7 @@ const soldThrough = Type.Optional(
           url: Type.Optional(
             Type.String({
               pattern: "^https://",
-              description: "Where a buyer pays.",
+              description: "The address where a buyer pays.",
               expects: "an https address",
             }),
           ),
@@ -233,7 +233,7 @@ function listOrphanKeyWarnings(value: JsonObject): Warning[] {
     const key = isJsonObject(product) ? product.key : undefined;
     if (typeof key !== "string" || known.has(key)) return [];
     const field = `products.${name}.key`;
-    const message = `\`${field}\` names ${key}, which stands nowhere in this file: add it, unless the environment has it already.`;
+    const message = `\`${field}\` names ${key}, which is not in this file: add it, unless the environment has it already.`;
     return [{ code: "key_names_nothing", field, message }];
   });
 }

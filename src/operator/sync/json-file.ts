@@ -120,6 +120,6 @@ export function locateInFile<Told extends Problem>(
 export function listDuplicateNames({ duplicates }: JsonPositions): Problem[] {
   return [...duplicates].map((field) => ({
     field,
-    message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,
+    message: `\`${field}\` is here twice, and only the last one would count: remove one of them.`,
   }));
 }

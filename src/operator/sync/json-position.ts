@@ -172,8 +172,8 @@ class Scan {
     if (sign === undefined) return "the file ends here";
     if (sign === '"') return "a text begins here";
     if (sign === "/") return "a comment begins here, which JSON does not have";
-    if (INVISIBLE.test(sign)) return `U+${codeOf(sign)}, which shows as nothing or as a space, stands here`;
-    return `${JSON.stringify(sign)} stands here`;
+    if (INVISIBLE.test(sign)) return `U+${codeOf(sign)}, which shows as nothing or as a space, is here`;
+    return `${JSON.stringify(sign)} is here`;
   }
 }
 

@@ -95,7 +95,7 @@ export class LocalFiles {
     const file = this.#write.formatPath(path);
     throw new Refusal(
       "version_conflict",
-      `${file} was changed and is not in force, so this save would overwrite it: mend the file or take it away, then save again. (${problem})`,
+      `${file} was changed and is not in force, so this save would overwrite it: fix the file or remove it, then save again. (${problem})`,
       { details: { file, written: read !== undefined && "text" in read ? read.text : null } },
     );
   }
@@ -178,7 +178,7 @@ export class LocalFiles {
       if (error instanceof SecretFileUnreadable) return otherwise;
       if (!(error instanceof Error && "code" in error)) throw error;
       if (this.#lastTrouble !== error.message)
-        this.#deps.print(`The secrets file could not be written (${error.message}); it is tried again.`);
+        this.#deps.print(`The secrets file could not be written (${error.message}); it will be retried.`);
       this.#lastTrouble = error.message;
       return otherwise;
     });

@@ -57,7 +57,7 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
       return files.nextSyncMs ?? undefined;
     },
     onError: (error) =>
-      print(`The files could not be applied (${(error as Error).message}); they are tried again.`),
+      print(`The files could not be applied (${(error as Error).message}); they will be retried.`),
   });
   folders.attach();
   // A command next to the service changes the catalog too.

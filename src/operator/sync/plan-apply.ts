@@ -124,7 +124,7 @@ class PlanApplier {
       this.#refusals.set(relayTarget(name), new Refusal("invalid_definition", message));
     for (const entry of plan.entries) {
       if (entry.state !== "not_carried" || entry.kind === "relay") continue;
-      const message = `It is sold by the relay ${sellerOf(entry.after)}, which is not carried, and which is not there: mend that relay first.`;
+      const message = `It is sold by the relay ${sellerOf(entry.after)}, which is not synced and does not exist there: fix that relay first.`;
       this.#refusals.set(syncTarget(entry), new Refusal("relay_missing", message));
     }
     this.changes = plan.entries.filter((entry) => isChange(entry, replacesEdited)).length;

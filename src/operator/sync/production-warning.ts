@@ -26,13 +26,13 @@ export async function listProductionWarnings(
   const link = linkOf(entry.after);
   const warnings: Warning[] = [];
   if (link !== null && link !== linkOf(entry.before)) {
-    const message = `\`soldThrough.url\` is ${link}, which production does not have yet: whoever buys there pays through it, so make sure that it is no test link.`;
+    const message = `\`soldThrough.url\` is ${link}, which production does not have yet: buyers pay through it, so make sure that it is not a test link.`;
     warnings.push({ code: "payment_link_goes_live", field: "soldThrough.url", message });
   }
   const seller = sellerOf(entry.after);
   const relay = seller === null ? null : await findRelay(tx, environmentId, seller);
   if (relay !== null && describeCapturedCall(relay.definition) !== null) {
-    const message = `\`soldThrough.relay\` is ${seller}, which acts on events that its sender does not sign: whoever captures one call can give ${name}, as it becomes, to anybody.`;
+    const message = `\`soldThrough.relay\` is ${seller}, which acts on events that its sender does not sign: anyone who captures one request can give ${name} to any person.`;
     warnings.push({ code: "unsigned_events", field: "soldThrough.relay", message });
   }
   const current = kind === "plan" && isDefault(entry.after) ? await findDefaultPlan(tx, environmentId) : null;

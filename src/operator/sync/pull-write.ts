@@ -50,7 +50,7 @@ export function writePull(
       work();
     } catch (error) {
       const why =
-        error instanceof FileChanged ? `${error.message}, and was left alone` : (error as Error).message;
+        error instanceof FileChanged ? `${error.message}, and was not changed` : (error as Error).message;
       for (const entry of of) failed.set(entry, why);
     }
   };

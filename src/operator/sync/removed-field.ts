@@ -94,6 +94,6 @@ function makeWarning(
 ): Warning {
   const records = count === 1 ? "1 record holds" : `${count.toLocaleString("en")} records hold`;
   const of = all ? "" : ` among the newest ${looked.toLocaleString("en")}`;
-  const message = `\`fields.${field}\` goes from ${collection}, and ${records} a value there${of}: they keep it, and a save that sends it again is refused; leave the field in the file where it is still wanted.`;
+  const message = `\`fields.${field}\` goes from ${collection}, and ${records} a value there${of}: they keep it, but a save that sends it again is refused. Leave the field in the file if you still need it.`;
   return { code: "field_holds_values", field: `fields.${field}`, message };
 }

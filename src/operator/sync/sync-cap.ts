@@ -74,7 +74,7 @@ export class SyncCap {
   #reject(changes: number, left: number, resetAtMs: number): Refusal {
     return new Refusal(
       "sync_capped",
-      `The plan makes ${changes === 1 ? "1 change" : `${changes} changes`}, and syncs may make ${this.#limit} a minute in this environment, of which ${left} ${left === 1 ? "is" : "are"} left: nothing was applied, try again after the time in resetAt.`,
+      `The plan makes ${changes === 1 ? "1 change" : `${changes} changes`}, and syncs may make ${this.#limit} a minute in this environment, of which ${left} ${left === 1 ? "is" : "are"} left: nothing was applied; retry after the time in resetAt.`,
       { resetAtMs },
     );
   }

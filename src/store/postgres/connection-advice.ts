@@ -22,7 +22,7 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "28000": "let the server take this user from this machine, in its pg_hba.conf or with sslmode=require",
   "28P01":
     "look at the user and the password in the URL; each of : / ? # % @ in the password is written %3A %2F %3F %23 %25 %40",
-  "3D000": "make the database with createdb, or mend its name in the URL",
+  "3D000": "make the database with createdb, or fix its name in the URL",
   "3F000":
     "let this user have a schema for its tables: as an administrator, ALTER ROLE … SET search_path = public, or the schema that is meant",
   "40001": GOES_ON,
@@ -44,7 +44,7 @@ const BY_CODE: readonly [RegExp, string][] = [
   ],
   [
     /^ERR_POSTGRES_TLS/,
-    "let the server speak TLS (ssl = on), or take sslmode=disable on a network that is yours alone",
+    "let the server speak TLS (ssl = on), or take sslmode=disable on a private network",
   ],
   [/^ERR_LIMITS_NOT_KEPT$/, NO_POOLER],
   [
@@ -79,7 +79,7 @@ export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promi
     return `${SILENCES_TRIGGERS} is replica for this user, so no trigger would fire and no node would hear what another saves, and this user may not set it to origin.`;
   if (!error.message.includes("ERR_POSTGRES_CONNECTION_REFUSED")) return error.message;
   if (!(await knowsHost(host))) return `this machine knows no host ${host}.`;
-  return `nobody takes connections at ${host}:${port}.`;
+  return `no server accepts connections at ${host}:${port}.`;
 }
 
 /** Returns whether the host's name resolves. The driver reports an unknown name as a refused connection. */

@@ -5,7 +5,7 @@ import type { Store } from "../port.ts";
 import { causesOf } from "./error.ts";
 
 const ASK_EVERY_MS = 5_000;
-const TROUBLE = "The database's disk is full: make room there, and writes go on by themselves.";
+const TROUBLE = "The database's disk is full: free space there, and writes continue automatically.";
 /** Lowers the session's memory, so that FILE with ROWS rows makes the server write a temporary file of about a megabyte on the database's disk. */
 const LITTLE_MEMORY =
   "SELECT set_config('work_mem', '64kB', true) AS memory, set_config('temp_tablespaces', '', true) AS place";

@@ -74,7 +74,7 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
     return {
       check: "encoding",
       why: `${encoding}: it cannot hold every text that comes.`,
-      todo: "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+      todo: "create the database again with ENCODING 'UTF8' TEMPLATE template0",
     };
   return null;
 }

@@ -24,7 +24,7 @@ const PING_AFTER_MS = 2_000;
 const CUT_OFF_MS = 2_000;
 /** The fewest checks before a cutoff. A process that was paused runs one check before it reads what arrived meanwhile. */
 const CUT_OFF_LOOKS = 3;
-const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
+const CUT_OFF = "The database answers neither open requests nor new connections.";
 /** Asks whether the server supports TLS: a length and a code. The server answers with one byte, before any login. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 

@@ -169,7 +169,7 @@ function explainTakenName(error: unknown): unknown {
   const [first] = [...causesOf(error)];
   if (first === undefined || typeof first.errno !== "string" || !NAME_TAKEN.test(first.errno)) return error;
   const why = `The database cannot be taken. It holds what another program made: ${first.message}.`;
-  return new UnfitServer(`${why} To do: give this service a database of its own.`, { cause: error });
+  return new UnfitServer(`${why} To do: give this service its own database.`, { cause: error });
 }
 
 /**

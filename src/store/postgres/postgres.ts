@@ -33,7 +33,7 @@ const LOOK_EVERY_MS = 1_000;
 /** After this time without a notification, a node sends itself one. After DEAF_AFTER_MS, it listens on a new connection. */
 const ASK_AFTER_MS = 5_000;
 const DEAF_AFTER_MS = 12_000;
-const READ_ONLY = "The database took no writes, so it is connected to anew.";
+const READ_ONLY = "The database accepted no writes, so the service connects again.";
 
 interface PostgresOptions extends PostgresMigrationOptions {
   clock: Clock;

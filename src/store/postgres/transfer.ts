@@ -93,7 +93,7 @@ export class PostgresEnd implements TargetEnd {
     const [other] = [...here.symmetricDifference(wanted)];
     if (other !== undefined)
       throw new TransferRefused(
-        `The tables of ${this.shown} are others than this version makes (${other}): somebody added or changed some; name a new database.`,
+        `The tables of ${this.shown} differ from those of this version (${other}), so another program changed them: name a new database.`,
       );
   }
 

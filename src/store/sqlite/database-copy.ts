@@ -172,7 +172,7 @@ function hold(file: string): HeldDatabase {
 
 function requireFolded(file: string, mode: { journal_mode: string } | null): void {
   if (mode?.journal_mode === "delete") return;
-  throw new DatabaseRefused("busy", `${file} is in use by another command: try again when that has ended.`);
+  throw new DatabaseRefused("busy", `${file} is in use by another command: retry when that command has ended.`);
 }
 
 /** A migration that was refused because the backup before it failed. */
@@ -205,7 +205,7 @@ export async function backupBeforeMigration(file: string): Promise<void> {
     await copyDatabase(file, copyBeforeUpgrade(file), { replace: true });
   } catch (error) {
     throw new UpgradeBackupFailed(
-      `The database has to be brought to this version's schema, and is left as it is because no copy of it could be kept first: ${(error as Error).message}`,
+      `The database must be migrated to this version's schema, but it was not changed, because no copy could be stored first: ${(error as Error).message}`,
     );
   }
 }

@@ -98,7 +98,7 @@ export function unreadableError(file: string, error: unknown): DatabaseRefused {
   if (/BUSY|LOCKED/.test(code)) {
     return new DatabaseRefused(
       "busy",
-      `${file} is in use by another command: try again when that has ended.`,
+      `${file} is in use by another command: retry when that command has ended.`,
     );
   }
   const what = code === "SQLITE_NOTADB" ? "is not a database" : "cannot be read";
@@ -201,9 +201,9 @@ export function findLoss(dataDir: string): string | null {
   const left = logIsLost ? log : existsSync(key) ? key : null;
   if (left === null || (isThere && !isBlank(file, bytes))) return null;
   const what = isThere
-    ? `${file} is empty, and ${left} beside it is not its own`
+    ? `${file} is empty, and ${left} next to it does not belong to it`
     : `${left} is here without its relay.db`;
-  return `${what}: put the database back (relay restore does it with a backup), or move ${left} out of ${dirname(left)} to begin anew with an empty one.`;
+  return `${what}: put the database back (relay restore does it with a backup), or move ${left} out of ${dirname(left)} to start with an empty one.`;
 }
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;

@@ -55,7 +55,7 @@ export async function migrate(
   await requireNotTransferred(connection);
   if (current > SCHEMA_VERSION) {
     throw new MigrationRefused(
-      `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or go back with relay restore and the copy that its migration left in backups/.`,
+      `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or use relay restore with the copy that its migration stored in backups/.`,
     );
   }
   if (faults.length > 0) throw differs(faults);

@@ -95,7 +95,7 @@ export class SqliteEnd implements SourceEnd {
     );
     if (row === undefined || row.odd > 0)
       throw new TransferRefused(
-        `${row?.odd} rows of the table ${name} in ${this.shown} hold a value of another kind than their column says, which no version of this service writes: mend or delete them first, with SQL.`,
+        `${row?.odd} rows of the table ${name} in ${this.shown} have a value of the wrong type for their column, which no version of this service writes. Fix or delete them first, with SQL.`,
       );
     return row.count;
   }

@@ -39,6 +39,6 @@ export async function requireNotTransferred(tx: Reader): Promise<void> {
   const mark = await readMark(tx);
   if (mark === null) return;
   throw new DatabaseTransferred(
-    `The rows of this database were moved to ${mark.to} at ${toIso(mark.at)}: start the service with that one, and name it for this command with --database or --data-dir. To go on with this one as it was then, run relay move --undo on it.`,
+    `The rows of this database were moved to ${mark.to} at ${toIso(mark.at)}: start the service with that one, and name it for this command with --database or --data-dir. To continue with this database and its old rows, run relay move --undo on it.`,
   );
 }
