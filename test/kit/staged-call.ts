@@ -220,7 +220,8 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await stand.leap(25 * HOUR);
     },
     where: ["problem", "alert", "log"],
-    cause: /orders was made at .* and it received no request yet: give its sender the URL https:\/\/relay\.example\.test\/hooks\/never_called\/orders/,
+    cause:
+      /orders was made at .* and it received no request yet: give its sender the URL https:\/\/relay\.example\.test\/hooks\/never_called\/orders/,
   },
   {
     name: "unnamed proxy",

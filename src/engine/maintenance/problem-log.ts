@@ -54,7 +54,8 @@ export class ProblemLog {
         await this.#compare();
       } catch (error) {
         // The next change, or the next start, reports the open problems.
-        if (!(error instanceof StoreUnavailable)) this.#deps.log.error("problems cannot be reported", { error });
+        if (!(error instanceof StoreUnavailable))
+          this.#deps.log.error("problems cannot be reported", { error });
       }
     }
   }

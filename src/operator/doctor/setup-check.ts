@@ -46,7 +46,11 @@ export function checkDisk({ dataDir }: DoctorTarget): Finding {
   const size = statSync(join(dataDir, "relay.db")).size;
   const message = `${formatBytes(free)} free, the database takes ${formatBytes(size)}.`;
   if (free < MIN_FREE_BYTES) {
-    return fail("disk space", message, "free disk space: when the disk is full, the service receives no events");
+    return fail(
+      "disk space",
+      message,
+      "free disk space: when the disk is full, the service receives no events",
+    );
   }
   if (free < LOW_FREE_BYTES || free < 2 * size) {
     return warn("disk space", message, "free disk space for backups and for the growing database");

@@ -198,7 +198,8 @@ export function requireApprovalWithPlan(tx: Reader, id: string): Promise<Approva
   return APPROVAL.require(tx, { id }, NOT_FOUND);
 }
 
-const NOT_FOUND = "There is no approval with this id: it expired long ago, or it was never requested. Request a new one.";
+const NOT_FOUND =
+  "There is no approval with this id: it expired long ago, or it was never requested. Request a new one.";
 
 /** Lists the environment's approvals that can still be used. */
 export function listOpenApprovals(tx: Reader, environmentId: number): Promise<Approval[]> {
@@ -286,14 +287,20 @@ const STATE_REFUSALS: Readonly<Record<State, readonly [RefusalCode, string]>> = 
     "approval_used",
     "This was approved already: the requester carries it out, and no second approval is needed.",
   ],
-  done: ["approval_used", "This was approved and carried out already, and an approval works once: request a new one."],
+  done: [
+    "approval_used",
+    "This was approved and carried out already, and an approval works once: request a new one.",
+  ],
   denied: ["approval_denied", "An owner refused this: talk to the owner, then request a new one."],
   withdrawn: ["approval_void", "This was withdrawn, so there is nothing to approve: request a new one."],
   void: [
     "approval_void",
     "Production changed after the plan was shown, so the approval is void: request a new one.",
   ],
-  expired: ["approval_expired", "This was not approved and carried out within ten minutes: request a new one."],
+  expired: [
+    "approval_expired",
+    "This was not approved and carried out within ten minutes: request a new one.",
+  ],
 };
 
 /** Ends up to 50 approvals whose time is over, and returns how many it ended. */

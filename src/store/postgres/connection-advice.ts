@@ -42,10 +42,7 @@ const BY_CODE: readonly [RegExp, string][] = [
     /^ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT)$/,
     "look that PostgreSQL runs there and takes connections from this machine",
   ],
-  [
-    /^ERR_POSTGRES_TLS/,
-    "let the server speak TLS (ssl = on), or take sslmode=disable on a private network",
-  ],
+  [/^ERR_POSTGRES_TLS/, "let the server speak TLS (ssl = on), or take sslmode=disable on a private network"],
   [/^ERR_LIMITS_NOT_KEPT$/, NO_POOLER],
   [
     /^ERR_TLS_NO_ROOTS$/,

@@ -172,7 +172,10 @@ function hold(file: string): HeldDatabase {
 
 function requireFolded(file: string, mode: { journal_mode: string } | null): void {
   if (mode?.journal_mode === "delete") return;
-  throw new DatabaseRefused("busy", `${file} is in use by another command: retry when that command has ended.`);
+  throw new DatabaseRefused(
+    "busy",
+    `${file} is in use by another command: retry when that command has ended.`,
+  );
 }
 
 /** A migration that was refused because the backup before it failed. */

@@ -6,7 +6,8 @@ import { partOf } from "../../base/durable-file.ts";
 import { DiskSpace } from "../disk-space.ts";
 import { StoreUnavailable } from "../port.ts";
 
-const TROUBLE = "The disk of the data directory is full: free space there, and writes continue automatically.";
+const TROUBLE =
+  "The disk of the data directory is full: free space there, and writes continue automatically.";
 const ASK_EVERY_MS = 1_000;
 const ASKED_BYTES = 1024 * 1024;
 /** Error codes of a full disk, and of a write beyond a quota or a limit of file sizes. */
