@@ -249,7 +249,7 @@ function visitList(node: ShapeNode, value: unknown, field: string, problems: Fou
     const place = joinField(field, String(index));
     visit(node.items ?? {}, item, place, problems);
     if (node.uniqueItems === true && seen.has(item)) {
-      problems.tell(place, "stands here twice: remove one of them");
+      problems.tell(place, "is in the list twice: remove one of them");
     }
     seen.add(item);
   }

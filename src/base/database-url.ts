@@ -85,7 +85,7 @@ export function readDatabaseUrl(text: string): DatabaseUrl | string {
   const given = [...url.searchParams.keys()];
   const unknown = given.find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined)
-    return `has ${JSON.stringify(unknown)} behind its question mark: of these it takes ${PARAMETERS.join(" and ")} alone, so leave it out.`;
+    return `has ${JSON.stringify(unknown)} after its question mark: leave it out, because only ${PARAMETERS.join(" and ")} are allowed there.`;
   const twice = PARAMETERS.find((name) => given.filter((one) => one === name).length > 1);
   if (twice !== undefined) return `has ${twice} twice: write it once.`;
   const sslRootCert = url.searchParams.get("sslrootcert") || null;
@@ -140,10 +140,10 @@ export function findPasswords(text: string): { at: number; length: number }[] {
 
 /** Says how to back up rows in PostgreSQL. The service does not do it, because PostgreSQL's own tools also cover users, disks and other databases. */
 export function sayHowElse(database: DatabaseUrl): string {
-  return `The rows are in ${database}: pg_dump copies them while servers run, or your provider's snapshots do; keep the master key too, in another place.`;
+  return `The rows are in ${database}: copy them with pg_dump while servers run, or with snapshots of your provider. Keep the master key in another place.`;
 }
 
 /** Says how to restore rows in PostgreSQL. */
 export function sayHowBack(database: DatabaseUrl): string {
-  return `The rows are in ${database}: stop every server, put a dump into an empty database with pg_restore (or a snapshot in its place), and start with that one and the master key of then.`;
+  return `The rows are in ${database}: stop every server, and restore a dump into an empty database with pg_restore, or restore a snapshot. Then start with that database and the master key of that time.`;
 }

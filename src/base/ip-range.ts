@@ -47,7 +47,7 @@ export function readIpRange(text: string): IpRange | string {
   const range: IpRange = [network, prefix];
   const first = firstOf(range);
   if (first !== network.toString())
-    return `${text} sets bits behind its /${prefix}: write ${first}/${prefix} for the range, or the address alone.`;
+    return `${text} sets bits behind its /${prefix}: write ${first}/${prefix} for the range, or only the address.`;
   return range;
 }
 

@@ -137,7 +137,7 @@ test("a pooler that drops notifications is reported, and no further check runs",
 });
 
 test.each([
-  ["backup", /pg_dump copies them while servers run/],
+  ["backup", /copy them with pg_dump while servers run/],
   ["restore", /with pg_restore/],
 ])("relay %s names the tool to use instead", async (word, sentence) => {
   const env = { RELAY_DATABASE: "postgres://relay:hunter2@h/d" };

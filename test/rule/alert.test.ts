@@ -315,7 +315,7 @@ describe("an alert is only on the dashboard, and not mailed,", () => {
         await addOwner();
         await verifyDomain();
       },
-      "it has no SMTP server",
+      "the environment has no SMTP server",
     ],
     [
       "without a verified sender domain",
@@ -323,7 +323,7 @@ describe("an alert is only on the dashboard, and not mailed,", () => {
         await addOwner();
         await set({ mail: { sends: true, smtp: SMTP } });
       },
-      "it has no verified sender domain",
+      "the environment has no verified sender domain",
     ],
     [
       "with mail switched off",

@@ -106,7 +106,7 @@ const REFUSED: Row[] = [
   ["when holds texts in its lists", receiver({ when: { order: ["a", 1] } }), "trigger.when.order.1", "a text in quotes"],
   ["a list in when is not empty", receiver({ when: { order: [] } }), "trigger.when.order", "is empty: it must be a list of 1 to 20"],
   ["a list in when is bounded", receiver({ when: { order: Array.from({ length: 21 }, String) } }), "trigger.when.order", "has 21 entries"],
-  ["a list in when names a text once", receiver({ when: { order: ["a", "a"] } }), "trigger.when.order.1", "stands here twice"],
+  ["a list in when names a text once", receiver({ when: { order: ["a", "a"] } }), "trigger.when.order.1", "is in the list twice"],
   ["when takes no lists in lists", receiver({ when: { order: [["a"]] } }), "trigger.when.order.0", "a text in quotes"],
   ["trustUnsignedEvents is true or false", receiver({ trustUnsignedEvents: "yes" }), "trigger.trustUnsignedEvents", "true or false"],
   // Recipe

@@ -95,7 +95,7 @@ describe("an invalid proxy is refused by name, not ignored", () => {
     ["128.0.0.0/1", "128.0.0.0/1 holds more of the internet than one network has"],
     ["::/0", "::/0 holds more of the internet than one network has"],
     ["2000::/3", "2000::/3 holds more of the internet than one network has"],
-    ["10.0.0.1/8", "10.0.0.1/8 sets bits behind its /8: write 10.0.0.0/8 for the range, or the address alone."],
+    ["10.0.0.1/8", "10.0.0.1/8 sets bits behind its /8: write 10.0.0.0/8 for the range, or only the address."],
     ["fd00::1/8", "fd00::1/8 sets bits behind its /8: write fd00::/8"],
     ["::ffff:10.0.0.0/104", "::ffff:10.0.0.0/104 is an IPv4 range in IPv6 dress: write it as IPv4"],
   ])("%s", (text, sentence) => {

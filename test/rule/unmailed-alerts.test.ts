@@ -118,8 +118,7 @@ test("the problem says why, is raised once, and has no alert", async () => {
     {
       code: "alerts_unmailed",
       target: "mail",
-      message:
-        "The last alert mail reached no owner. The mail server rejected the recipient's address. Its reply was 550. Fix that, then send a test mail with relay emails test.",
+      message: "The last alert mail reached no owner. The mail server rejected the recipient's address. Its reply was 550.",
       raisedAt: "2026-01-15T12:01:00.000Z",
       clearedAt: null,
     },

@@ -182,8 +182,8 @@ export const REFUSALS = {
   signin_busy: {
     status: 503,
     what: "More passwords wait to be checked than the server checks at a time.",
-    why: "Somebody may be guessing passwords. Relay limits them by address and checks an owner's known device first.",
-    todo: "Try again in a few seconds.",
+    why: "An attacker may be guessing passwords. Relay limits them by address and checks an owner's known device first.",
+    todo: "Sign in again in a few seconds.",
   },
   in_use: {
     status: 409,
@@ -281,7 +281,7 @@ export const REFUSALS = {
     status: 409,
     what: "The environment cannot send this mail now.",
     why: "The switch for mail is off, no sender domain is verified, a limit is reached, or the person unsubscribed.",
-    todo: "Fix what the message names, with `relay settings set mail.smtp` or on the Mail page, or try again later.",
+    todo: "Fix what the message names, with `relay settings set mail.smtp` or on the Mail page. After a limit, retry later.",
   },
   signed_out: {
     status: 401,
@@ -434,7 +434,7 @@ export const REFUSALS = {
   store_unavailable: {
     status: 503,
     what: "Relay cannot use the database now.",
-    todo: "Check the disk and the rights of the data directory, then try again. `relay doctor` checks both.",
+    todo: "Check the disk and the rights of the data directory, then retry. `relay doctor` checks both.",
   },
   file_unusable: {
     status: 400,
@@ -468,7 +468,7 @@ export const REFUSALS = {
   event_id_missing: {
     status: 400,
     what: "An imported event has no id, so Relay cannot compare it with the events that it received.",
-    todo: "Name `event_id` in the relay's map, or import the delivery as it was sent, with its headers.",
+    todo: "Name `event_id` in the relay's map, or import the original delivery with its headers.",
   },
   event_too_old: {
     status: 400,

@@ -92,7 +92,7 @@ export const RESULTS = {
   mail_empty: {
     what: "The subject or text of the mail is empty for this event.",
     why: "Its template has only paths that resolve to nothing in this event.",
-    todo: "Name paths that every such event has, or add words of your own. Then replay the event.",
+    todo: "Name paths that every such event has, or add fixed words. Then replay the event.",
   },
   no_signing_secret: {
     what: "The relay has no signing secret, so it cannot sign the request.",

@@ -24,7 +24,7 @@ export const WARNINGS = {
   },
   ref_of_nothing: {
     what: "A refund has no `ref`, so it can match no payment.",
-    why: "Without a `ref`, the refund uses the id of its own event, and no payment has that id.",
+    why: "Without a `ref`, the refund uses the id of its event, and no payment has that id.",
     todo: "Write the `ref` that the payment was fulfilled under.",
   },
   expiry_past: {

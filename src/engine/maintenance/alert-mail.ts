@@ -55,7 +55,7 @@ const MAX_ALERTS = 50;
 const ENVIRONMENTS_AT_ONCE = 16;
 const MAILS_AT_ONCE = 4;
 const STOP_WAIT_MS = 10_000;
-const NO_SERVER = "it has no SMTP server";
+const NO_SERVER = "the environment has no SMTP server";
 const LOCAL_OWNER = "owner@localhost";
 const LOCAL_SENDER = "account@localhost";
 
@@ -202,7 +202,8 @@ export class AlertMail extends BackgroundJob {
     const recipients = local && owners.length === 0 ? [LOCAL_OWNER] : owners;
     if (recipients.length === 0) return { cannot: "there is no owner to mail", sinceMs };
     const sender = await findSenderAddress(tx, environmentId, "account");
-    if (!local && sender === null) return { cannot: "it has no verified sender domain", sinceMs };
+    if (!local && sender === null)
+      return { cannot: "the environment has no verified sender domain", sinceMs };
     const told: MailedAlert[] = [];
     for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;

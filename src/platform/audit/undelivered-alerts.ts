@@ -11,8 +11,6 @@ const TARGET = "mail";
 /** A mail server may recover by itself within this time. */
 const GRACE_PERIOD_MS = HOUR_MS;
 
-const SWITCH = "turn alert mail off (relay settings set alerts.mail off).";
-
 /** The result of a mail, as the mailer reports it. */
 interface Outcome {
   kind: string;
@@ -23,8 +21,8 @@ interface Outcome {
 
 /** The reasons why a set mail server cannot send alerts, each with its remedy. An owner who set no mail server does not rely on mail. */
 const REMEDIES = {
-  "there is no owner to mail": "create one with relay admin create",
-  "it has no verified sender domain": "set one with relay domain set, then relay domain verify",
+  "there is no owner to mail": "Create one with relay admin create.",
+  "the environment has no verified sender domain": "Set one with relay domain set, then relay domain verify.",
 } as const;
 export type UndeliverableReason = keyof typeof REMEDIES;
 
@@ -35,8 +33,7 @@ export async function recordUndeliverableAlerts(
   { why, sinceMs, nowMs }: { why: UndeliverableReason; sinceMs: number; nowMs: number },
 ): Promise<void> {
   if (nowMs - sinceMs < GRACE_PERIOD_MS) return;
-  const said = why.replace(/^it /, "the environment ");
-  const message = `Alerts are not mailed to the owners, because ${said}: ${REMEDIES[why]}, or ${SWITCH}`;
+  const message = `Relay does not mail alerts to the owners, because ${why}. ${REMEDIES[why]}`;
   // This runs every minute, so an unchanged message is not written again.
   const key = { environmentId, code: UNMAILED_ALERTS, target: TARGET };
   if (await store.read((tx) => hasProblem(tx, key, message))) return;
@@ -59,13 +56,7 @@ export async function recordAlertMailOutcomes(
   if (last === undefined || failed.length < outcomes.length) return;
   if (failed.some(({ reason }) => reason === "stopped")) return;
   if (failed.every(({ retry }) => retry === true) && nowMs - sinceMs < GRACE_PERIOD_MS) return;
-  const why = (last.message ?? "").replace(/\.?$/, ".");
-  await raise(
-    tx,
-    environmentId,
-    `The last alert mail reached no owner. ${why} Fix that, then send a test mail with relay emails test.`,
-    nowMs,
-  );
+  await raise(tx, environmentId, `The last alert mail reached no owner. ${last.message ?? ""}`, nowMs);
 }
 
 /** Clears the problem after a mail reached an owner. */
