@@ -14,6 +14,7 @@ import { CommandLine, Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { needPaths } from "../home/attention-item.ts";
 import { sayKind } from "./kind-text.ts";
@@ -126,13 +127,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
           ? html`<${StateMark} state="failed" word="Open" />`
           : html`<${StateMark} state="done" word="Over" />`,
     },
-    {
-      name: "since",
-      title: "Since",
-      priority: 2,
-      size: "short",
-      cell: ({ raisedAt }) => html`<${Ago} at=${raisedAt} />`,
-    },
+    timeColumn("since", "Since", 2, ({ raisedAt }) => raisedAt),
     {
       name: "until",
       title: "Until",

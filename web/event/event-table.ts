@@ -9,6 +9,7 @@ import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { sayReasonCode } from "./reason-words.ts";
 
 /** Words for what a trigger records. */
@@ -57,13 +58,7 @@ function columnsOf(place: Place, withRelay: boolean): Column<EventItem>[] {
           ? html`<${PersonName} person=${person} />`
           : html`<a class="clip" tabindex="-1" href=${pagePath(place, "people", person.id)}><${PersonName} person=${person} /></a>`,
     },
-    {
-      name: "time",
-      title: "Arrived",
-      priority: 2,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("time", "Arrived", 2, ({ createdAt }) => createdAt),
   ];
 }
 

@@ -7,7 +7,7 @@ import { useLoad } from "../base/use-load.ts";
 import { EmptyState, NotYet } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 
 type Stop = MailStopView & { id: string };
@@ -36,13 +36,7 @@ export function MailStopList({ place }: { place: Place }): View {
       cell: ({ person, email }) =>
         html`<a data-row href=${pagePath(place, "people", person)}><${SafeText} text=${email} limit=${80} /></a>`,
     },
-    {
-      name: "time",
-      title: "Stopped",
-      priority: 2,
-      size: "short",
-      cell: ({ stoppedAt }) => html`<${Ago} at=${stoppedAt} />`,
-    },
+    timeColumn("time", "Stopped", 2, ({ stoppedAt }) => stoppedAt),
     {
       name: "end",
       title: "",

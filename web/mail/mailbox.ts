@@ -11,7 +11,7 @@ import { OlderButton } from "../component/older-button.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useKeys } from "../component/use-keys.ts";
 import { useSettings } from "../settings/use-settings.ts";
 import { MailPanel } from "./mail-panel.ts";
@@ -113,12 +113,6 @@ function columnsOf(place: Place, query: URLSearchParams): Column<Email>[] {
       cell: ({ relay }) =>
         relay !== null && html`<a class="clip" href=${pagePath(place, "relays", relay)}>${relay}</a>`,
     },
-    {
-      name: "time",
-      title: "When",
-      priority: 2,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("time", "When", 2, ({ createdAt }) => createdAt),
   ];
 }

@@ -19,6 +19,7 @@ import { SearchBox } from "../component/search-box.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { InviteButton } from "./invite.ts";
 import { Nobody } from "./person-not-found.ts";
 
@@ -98,13 +99,7 @@ function columnsOf(place: Place): Column<PersonItem>[] {
       size: "short",
       cell: ({ status }) => html`<${PersonState} status=${status} />`,
     },
-    {
-      name: "time",
-      title: "Since",
-      priority: 2,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("time", "Since", 2, ({ createdAt }) => createdAt),
   ];
 }
 

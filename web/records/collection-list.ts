@@ -16,7 +16,7 @@ import { EmptyState, NotYet } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { TabLinks } from "../component/tab-links.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { CollectionForm } from "./collection-form.ts";
 import { FileList } from "./file-list.ts";
 import { type Collection, fieldNames, KIND_WORDS } from "./shape.ts";
@@ -111,12 +111,6 @@ function columnsOf(place: Place): Column<Row>[] {
         return html`<span class="clip" title=${names.join(", ")}>${sayCount(names.length, "field")} <span class="quiet">${names.join(", ")}</span></span>`;
       },
     },
-    {
-      name: "time",
-      title: "Changed",
-      priority: 2,
-      size: "short",
-      cell: ({ updatedAt }) => html`<${Ago} at=${updatedAt} />`,
-    },
+    timeColumn("time", "Changed", 2, ({ updatedAt }) => updatedAt),
   ];
 }

@@ -15,7 +15,7 @@ import { OlderButton } from "../component/older-button.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { mayBeDone, useSend } from "../component/use-send.ts";
 
 const REFRESH_MS = 10_000;
@@ -73,13 +73,7 @@ function columnsOf(place: Place, onDelete: (file: FileView) => void): Column<Fil
       cell: ({ mediaType }) => html`<span class="clip quiet">${mediaType}</span>`,
     },
     { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
-    {
-      name: "time",
-      title: "Kept",
-      priority: 2,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("time", "Kept", 2, ({ createdAt }) => createdAt),
     {
       name: "end",
       title: "",

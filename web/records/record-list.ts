@@ -16,7 +16,7 @@ import { PersonById } from "../component/person-link.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { SearchBox } from "../component/search-box.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { CollectionForm } from "./collection-form.ts";
 import { Listeners } from "./listeners.ts";
 import { RecordEditor } from "./record-editor.ts";
@@ -109,13 +109,7 @@ function columnsOf(place: Place, collection: string, fields: readonly string[]):
       size: "address",
       cell: (record) => html`<${Writer} place=${place} record=${record} />`,
     },
-    {
-      name: "time",
-      title: "Changed",
-      priority: 2,
-      size: "short",
-      cell: ({ updatedAt }) => html`<${Ago} at=${updatedAt} />`,
-    },
+    timeColumn("time", "Changed", 2, ({ updatedAt }) => updatedAt),
   ];
 }
 

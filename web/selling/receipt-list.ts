@@ -18,7 +18,7 @@ import { SearchBox } from "../component/search-box.ts";
 import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { fromColumn } from "./from-column.ts";
 import { sayAmount } from "./money.ts";
@@ -99,13 +99,7 @@ function columnsOf(
         html`<${PersonLink} place=${place} id=${person} email=${personEmail} />`,
     },
     fromColumn(place),
-    {
-      name: "time",
-      title: "When",
-      priority: 2,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("time", "When", 2, ({ createdAt }) => createdAt),
     {
       name: "end",
       title: "",

@@ -14,6 +14,7 @@ import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { fromColumn } from "./from-column.ts";
 
@@ -61,13 +62,7 @@ function columnsOf(place: Place, onEnd: (one: SubscriptionItem) => void): Column
           : html`<${StateMark} state="skipped" word="Ended" />`,
     },
     fromColumn(place),
-    {
-      name: "time",
-      title: "Since",
-      priority: 2,
-      size: "short",
-      cell: ({ startedAt }) => html`<${Ago} at=${startedAt} />`,
-    },
+    timeColumn("time", "Since", 2, ({ startedAt }) => startedAt),
     {
       name: "until",
       title: "Renewed, ended",

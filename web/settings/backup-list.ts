@@ -9,6 +9,7 @@ import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 
 type BackupFile = BackupsView["files"][number] & { id: string };
@@ -41,7 +42,7 @@ const COLUMNS: readonly Column<BackupFile>[] = [
     cell: ({ name }) => KINDS.find(([start]) => name.startsWith(start))?.[1] ?? "by hand",
   },
   { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
-  { name: "time", title: "When", priority: 2, size: "short", cell: ({ at }) => html`<${Ago} at=${at} />` },
+  timeColumn("time", "When", 2, ({ at }) => at),
 ];
 
 export function BackupList(): View {

@@ -15,6 +15,7 @@ import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { NewKeyDialog } from "./new-key.ts";
 
@@ -65,20 +66,8 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
       size: "short",
       cell: (key) => html`<${KeyState} of=${key} />`,
     },
-    {
-      name: "used",
-      title: "Last used",
-      priority: 2,
-      size: "short",
-      cell: ({ lastUsedAt }) => html`<${Ago} at=${lastUsedAt} />`,
-    },
-    {
-      name: "made",
-      title: "Made",
-      priority: 4,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("used", "Last used", 2, ({ lastUsedAt }) => lastUsedAt),
+    timeColumn("made", "Made", 4, ({ createdAt }) => createdAt),
     {
       name: "ends",
       title: "Ends",

@@ -4,7 +4,7 @@ import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { NotYet } from "../component/notice.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 
 type Node = NodesView[number];
 
@@ -34,13 +34,7 @@ const COLUMNS: readonly Column<Node>[] = [
         : html`<span class="quiet">nothing: it shows up no more</span>`,
   },
   { name: "version", title: "Version", priority: 4, size: "short", cell: ({ version }) => version },
-  {
-    name: "since",
-    title: "Since",
-    priority: 3,
-    size: "short",
-    cell: ({ startedAt }) => html`<${Ago} at=${startedAt} />`,
-  },
+  timeColumn("since", "Since", 3, ({ startedAt }) => startedAt),
 ];
 
 export function NodeList(): View {

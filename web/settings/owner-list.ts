@@ -13,6 +13,7 @@ import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 
 const PATH = "/api/owners";
@@ -79,13 +80,7 @@ function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView
       size: "short",
       cell: ({ sessions }) => String(sessions),
     },
-    {
-      name: "made",
-      title: "Since",
-      priority: 3,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("made", "Since", 3, ({ createdAt }) => createdAt),
     {
       name: "acts",
       title: "",

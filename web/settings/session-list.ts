@@ -9,7 +9,7 @@ import { Notice, NotYet } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
-import { Ago } from "../component/time.ts";
+import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { SettingCard } from "./setting-card.ts";
 
@@ -86,20 +86,8 @@ function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<
       size: "name",
       cell: ({ source }) => html`<span class="clip mono">${source ?? "not known"}</span>`,
     },
-    {
-      name: "seen",
-      title: "Last used",
-      priority: 2,
-      size: "short",
-      cell: ({ seenAt }) => html`<${Ago} at=${seenAt} />`,
-    },
-    {
-      name: "began",
-      title: "Began",
-      priority: 3,
-      size: "short",
-      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
-    },
+    timeColumn("seen", "Last used", 2, ({ seenAt }) => seenAt),
+    timeColumn("began", "Began", 3, ({ createdAt }) => createdAt),
     {
       name: "end",
       title: "",
