@@ -11,7 +11,7 @@ const mutants = readMutants(PROJECT_ROOT);
 
 /** Lists faults from outside audits that no test of version 0.17 found. */
 const FOUND_BY_AUDITORS = [
-  "dedupe-oldest-run",
+  "dedupe-oldest-segment",
   "plan-mark-back",
   "clock-back-recorded",
   "lease-taken-twice",

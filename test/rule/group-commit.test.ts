@@ -17,7 +17,7 @@ let file: string;
 let store: Store;
 let groups: number[];
 
-const open = (): Promise<Store> => openSqlite(file, { clock: systemClock, keysARun: 64, onGroup: (size) => groups.push(size) });
+const open = (): Promise<Store> => openSqlite(file, { clock: systemClock, segmentKeys: 64, onGroup: (size) => groups.push(size) });
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "relay-group-"));

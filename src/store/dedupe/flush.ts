@@ -1,30 +1,33 @@
-/** Writes a full table of keys (a frozen table) to the disk as a run, one part with each of the groups that follow. */
+/** Writes a full table of keys to the disk as a segment: each of the next groups sorts or writes one part, so that no group takes long. */
 
 import type { SqliteConnection } from "../sqlite/connection.ts";
-import { type DedupeSegment, encodeNumbers, pieceId, pieceOf, SegmentFilter } from "./segment.ts";
+import { type DedupeSegment, encodeNumbers, pageId, pageOf, SegmentFilter } from "./segment.ts";
 
-/** The average number of keys in a piece. Two pieces fit into a page of the file. */
-const PIECE_KEYS = 112;
-/** The number of groups over which the write of a frozen table is spread, so that no group takes long. */
-const FREEZE_STEPS = 64;
+/** The average number of keys in a page. Two of them fit into a page of the database file. */
+const PAGE_KEYS = 112;
+/** The number of groups over which the write of a table is spread. */
+const FLUSH_STEPS = 64;
 
-/** Places of a frozen table that one group sorts, so that no group takes long. */
+/** Places of the table that one group sorts. */
 const SORT_PLACES = 32_768;
 
 /** A hash table of keys that no longer changes. Each place holds a key and its number, which is 0 in an empty place. */
-interface FrozenKeys {
+interface FullTable {
   readonly size: number;
   readonly greatestValue: number;
   readonly keys: Float64Array;
   readonly values: Float64Array;
 }
 
-/** A frozen table and the state of its write. */
-export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends Omit<DedupeSegment, "filter"> {
+/** The result of one step: it sorted or wrote a part, completed the segment, or found that it must be written again. */
+export type FlushStep = "sorted" | "written" | "complete" | "restart";
+
+/** A full table and the state of its write. */
+export interface Flush<Table extends FullTable = FullTable> extends Omit<DedupeSegment, "filter"> {
   /** 0 until the first part is written. */
-  run: number;
+  id: number;
   table: Table;
-  order: PieceOrder;
+  order: PageOrder;
   filter: SegmentFilter;
   /** The last row of the log whose keys it holds. */
   untilId: number;
@@ -32,53 +35,50 @@ export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends Omit<Dedu
   done: number;
 }
 
-export function makeFreeze<Table extends FrozenKeys>(table: Table, untilId: number): Freeze<Table> {
-  const pieces = 2 ** Math.ceil(Math.log2(Math.max(FREEZE_STEPS, table.size / PIECE_KEYS)));
+export function makeFlush<Table extends FullTable>(table: Table, untilId: number): Flush<Table> {
+  const pages = 2 ** Math.ceil(Math.log2(Math.max(FLUSH_STEPS, table.size / PAGE_KEYS)));
   const filter = new SegmentFilter(table.size);
-  const order = new PieceOrder(table, pieces);
-  return { run: 0, newest: table.greatestValue, pieces, order, filter, table, untilId, done: 0 };
+  const order = new PageOrder(table, pages);
+  return { id: 0, newest: table.greatestValue, pages, order, filter, table, untilId, done: 0 };
 }
 
 /**
- * Sorts the next part of the frozen keys. When all are sorted, it writes the next part instead, and the same part again after a rollback. Returns
- * `whole` when the run is complete. Returns `again` if pieces are missing, because a process that started meanwhile deleted them as left over from a
- * crash. The run must then start over.
+ * Sorts the next part of the keys. When all are sorted, it writes the next part instead, and the same part again after a rollback. The result is
+ * `complete` after the last part. It is `restart` if pages are missing, because a process that started meanwhile deleted them as left over from a
+ * crash. The segment must then be written again.
  */
-export async function writeFreezeStep(
-  connection: SqliteConnection,
-  freeze: Freeze,
-): Promise<"sorted" | "part" | "whole" | "again"> {
-  if (!freeze.order.step()) return "sorted";
-  if (freeze.run === 0) freeze.run = newRun();
-  const perStep = freeze.pieces / FREEZE_STEPS;
-  const first = freeze.done * perStep;
-  const pairs = freeze.order.pairsOf(first, first + perStep);
-  freeze.filter.addEach(pairs);
+export async function writeFlushStep(connection: SqliteConnection, flush: Flush): Promise<FlushStep> {
+  if (!flush.order.step()) return "sorted";
+  if (flush.id === 0) flush.id = makeSegmentId();
+  const perStep = flush.pages / FLUSH_STEPS;
+  const first = flush.done * perStep;
+  const pairs = flush.order.pairsOf(first, first + perStep);
+  flush.filter.addEach(pairs);
   const sql = "INSERT INTO dedupe_page (id, keys) VALUES (?1, ?2)";
   let from = 0;
-  for (let piece = first; piece < first + perStep; piece++) {
-    const to = from + 2 * freeze.order.countOf(piece);
-    await connection.run(sql, pieceId(freeze.run, piece), encodeNumbers(pairs.subarray(from, to)));
+  for (let page = first; page < first + perStep; page++) {
+    const to = from + 2 * flush.order.countOf(page);
+    await connection.run(sql, pageId(flush.id, page), encodeNumbers(pairs.subarray(from, to)));
     from = to;
   }
-  if (freeze.done < FREEZE_STEPS - 1) return "part";
-  return (await keepRun(connection, freeze)) ? "whole" : "again";
+  if (flush.done < FLUSH_STEPS - 1) return "written";
+  return (await recordSegment(connection, flush)) ? "complete" : "restart";
 }
 
-/** Finds the places of each piece's keys in a frozen table by a counting sort. Its two passes over the table run in steps. */
-class PieceOrder {
-  readonly #table: FrozenKeys;
-  readonly #pieces: number;
-  /** In the first pass, the number of each piece's keys. In the second pass, the index behind the last known place of each piece. */
+/** Finds the places of each page's keys in a full table by a counting sort. Its two passes over the table run in steps. */
+class PageOrder {
+  readonly #table: FullTable;
+  readonly #pages: number;
+  /** In the first pass, the number of each page's keys. In the second pass, the index behind the last known place of each page. */
   readonly #ends: Uint32Array;
   readonly #places: Uint32Array;
   /** The number of places visited in both passes together. */
   #seen = 0;
 
-  constructor(table: FrozenKeys, pieces: number) {
+  constructor(table: FullTable, pages: number) {
     this.#table = table;
-    this.#pieces = pieces;
-    this.#ends = new Uint32Array(pieces);
+    this.#pages = pages;
+    this.#ends = new Uint32Array(pages);
     this.#places = new Uint32Array(table.size);
   }
 
@@ -88,27 +88,27 @@ class PieceOrder {
     for (let left = SORT_PLACES; left > 0 && this.#seen < 2 * keys.length; ) {
       const from = this.#seen % keys.length;
       const to = Math.min(keys.length, from + left);
-      if (this.#seen < keys.length) countKeys(keys, values, from, to, this.#ends, this.#pieces);
-      else placeKeys(keys, values, from, to, this.#ends, this.#pieces, this.#places);
+      if (this.#seen < keys.length) countKeys(keys, values, from, to, this.#ends, this.#pages);
+      else placeKeys(keys, values, from, to, this.#ends, this.#pages, this.#places);
       this.#seen += to - from;
       left -= to - from;
-      if (this.#seen === keys.length) beginPieces(this.#ends);
+      if (this.#seen === keys.length) beginPages(this.#ends);
     }
     return this.#seen === 2 * keys.length;
   }
 
-  countOf(piece: number): number {
-    return this.#endOf(piece) - this.#endOf(piece - 1);
+  countOf(page: number): number {
+    return this.#endOf(page) - this.#endOf(page - 1);
   }
 
-  /** Returns the keys and numbers, alternating, of the pieces from `first` to before `last`, in order. */
+  /** Returns the keys and numbers, alternating, of the pages from `first` to before `last`, in order. */
   pairsOf(first: number, last: number): Float64Array {
     const { keys, values } = this.#table;
     return takePairs(keys, values, this.#places.subarray(this.#endOf(first - 1), this.#endOf(last - 1)));
   }
 
-  #endOf(piece: number): number {
-    return this.#ends[piece] ?? 0;
+  #endOf(page: number): number {
+    return this.#ends[page] ?? 0;
   }
 }
 
@@ -120,21 +120,21 @@ function countKeys(
   from: number,
   to: number,
   counts: Uint32Array,
-  pieces: number,
+  pages: number,
 ): void {
   for (let at = from; at < to; at++) {
     if (values[at] === 0) continue;
-    const piece = pieceOf(keys[at] ?? 0, pieces);
-    counts[piece] = (counts[piece] ?? 0) + 1;
+    const page = pageOf(keys[at] ?? 0, pages);
+    counts[page] = (counts[page] ?? 0) + 1;
   }
 }
 
-/** Replaces each piece's count by the index at which the piece begins. */
-function beginPieces(counts: Uint32Array): void {
+/** Replaces each page's count by the index at which the page begins. */
+function beginPages(counts: Uint32Array): void {
   let before = 0;
-  for (let piece = 0; piece < counts.length; piece++) {
-    const count = counts[piece] ?? 0;
-    counts[piece] = before;
+  for (let page = 0; page < counts.length; page++) {
+    const count = counts[page] ?? 0;
+    counts[page] = before;
     before += count;
   }
 }
@@ -145,15 +145,15 @@ function placeKeys(
   from: number,
   to: number,
   ends: Uint32Array,
-  pieces: number,
+  pages: number,
   places: Uint32Array,
 ): void {
   for (let at = from; at < to; at++) {
     if (values[at] === 0) continue;
-    const piece = pieceOf(keys[at] ?? 0, pieces);
-    const end = ends[piece] ?? 0;
+    const page = pageOf(keys[at] ?? 0, pages);
+    const end = ends[page] ?? 0;
     places[end] = at;
-    ends[piece] = end + 1;
+    ends[page] = end + 1;
   }
 }
 
@@ -167,21 +167,21 @@ function takePairs(keys: Float64Array, values: Float64Array, places: Uint32Array
   return pairs;
 }
 
-/** Returns a random number that no earlier run had. A process that started meanwhile may still delete pieces of an earlier number. */
-function newRun(): number {
+/** Returns a random number that no earlier segment had. A process that started meanwhile may still delete pages of an earlier number. */
+function makeSegmentId(): number {
   return 1 + (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0);
 }
 
-/** Records the run as complete if all its pieces exist. Returns whether they do. */
-async function keepRun(
+/** Records the segment as complete if all its pages exist. Returns whether they do. */
+async function recordSegment(
   connection: SqliteConnection,
-  { run, newest, pieces, filter }: Freeze,
+  { id, newest, pages, filter }: Flush,
 ): Promise<boolean> {
   const counted = "SELECT count(*) AS count FROM dedupe_page WHERE id >= ?1 AND id < ?2";
-  const row = await connection.get<{ count: number }>(counted, pieceId(run, 0), pieceId(run + 1, 0));
-  if (row?.count !== pieces) return false;
+  const row = await connection.get<{ count: number }>(counted, pageId(id, 0), pageId(id + 1, 0));
+  if (row?.count !== pages) return false;
   const sql =
-    "INSERT INTO dedupe_segment (segment, newest, pages, filter) VALUES ($run, $newest, $pieces, $filter)";
-  await connection.run(sql, { run, newest, pieces, filter: filter.bytes });
+    "INSERT INTO dedupe_segment (segment, newest, pages, filter) VALUES ($id, $newest, $pages, $filter)";
+  await connection.run(sql, { id, newest, pages, filter: filter.bytes });
   return true;
 }

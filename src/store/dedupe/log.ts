@@ -6,31 +6,31 @@
 import { numberOfHash } from "../../base/id.ts";
 import type { DedupeKeys } from "../port.ts";
 import type { SqliteConnection } from "../sqlite/connection.ts";
-import { type Freeze, makeFreeze, writeFreezeStep } from "./flush.ts";
+import { type Flush, type FlushStep, makeFlush, writeFlushStep } from "./flush.ts";
 import {
   type DedupeSegment,
   decodeNumbers,
-  deleteRun,
+  deleteSegment,
   deleteSlot,
-  findInRun,
+  findInSegment,
   findInSlots,
   hasSlots,
-  listCutOff,
-  listRuns,
+  listIncomplete,
+  listSegments,
   mayBeIn,
   readFilter,
   SegmentFilters,
 } from "./segment.ts";
 
-/** The number of keys in one run. A run is larger if a start finds more keys in the log. */
-const RUN_KEYS = 229_376;
+/** The number of keys in one segment. A segment is larger if a start finds more keys in the log. */
+const SEGMENT_KEYS = 229_376;
 /** Rows of the log that one step reads. */
 const STEP_ROWS = 500;
 /** The range of row numbers that one step deletes. It exceeds what a group adds, even if each row used many numbers. */
 const STEP_DELETED = 100;
 /** Bytes of keys after which a step of reading ends, because a row can hold a thousand keys. */
 const STEP_BYTES = 128 * 1024;
-/** Filters that one transaction reads. After a start, the first groups search the other runs without their filters. */
+/** Filters that one transaction reads. After a start, the first groups search the other segments without their filters. */
 const STEP_FILTERS = 4;
 /** A row with fewer bytes also takes the next transaction's keys, so that a quiet service does not need one row for each key. */
 const MIN_ROW_BYTES = 512;
@@ -41,22 +41,22 @@ const FIRST_PLACES = 4_096;
 interface Wrote {
   /** Bytes of keys in the transaction's row. */
   row?: number;
-  step?: "sorted" | "part" | "whole" | "again";
-  gone?: DedupeSegment;
+  step?: FlushStep;
+  deleted?: DedupeSegment;
 }
 
 export class DedupeLog implements DedupeKeys {
   readonly #connection: SqliteConnection;
-  readonly #runKeys: number;
+  readonly #segmentKeys: number;
   #recent = new KeyTable();
-  #freeze: Freeze<KeyTable> | null = null;
-  #runs: DedupeSegment[] = [];
+  #flush: Flush<KeyTable> | null = null;
+  #segments: DedupeSegment[] = [];
   readonly #filters = new SegmentFilters();
   /** The number of the last log row in memory, and the bytes of its keys. */
   #lastId = 0;
   #lastBytes = 0;
-  /** Log rows up to this one are in a run. Later groups delete them. */
-  #foldedId = 0;
+  /** Log rows up to this one are in a segment. Later groups delete them. */
+  #flushedId = 0;
   /** Keys and numbers, alternating, that the open transaction added. `undoTo` removes those of its undone parts. */
   #open: number[] = [];
   readonly #openByKey = new Map<number, number[]>();
@@ -66,7 +66,8 @@ export class DedupeLog implements DedupeKeys {
   /** True if a table of an earlier version still holds keys. */
   #hasSlots = false;
   #loaded = false;
-  #runsToDelete: number[] = [];
+  /** The numbers of incomplete segments, whose pages are deleted. */
+  #incomplete: number[] = [];
   /** The database version up to which the writes of other connections are in memory. Null before the first read. */
   #version: number | null = null;
   /** The version that the open transaction sees. The group sets it when it has the write lock. */
@@ -74,15 +75,15 @@ export class DedupeLog implements DedupeKeys {
   /** True if the open transaction used a key. If not, there is nothing to write, commit or undo. */
   used = false;
 
-  constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {
+  constructor(connection: SqliteConnection, { segmentKeys = SEGMENT_KEYS }: { segmentKeys?: number } = {}) {
     this.#connection = connection;
-    this.#runKeys = runKeys;
+    this.#segmentKeys = segmentKeys;
   }
 
   find(hash: Uint8Array): readonly number[] | Promise<readonly number[]> {
     if (!this.#isReady || this.#hasSlots) return this.#findStored(hash);
     const key = numberOfHash(hash);
-    if (this.#filters.mayHold(key, this.#runs.length)) return this.#findStored(hash);
+    if (this.#filters.mayHold(key, this.#segments.length)) return this.#findStored(hash);
     return this.#findInMemory(key);
   }
 
@@ -90,7 +91,7 @@ export class DedupeLog implements DedupeKeys {
     const found = this.#recent.find(key);
     const open = this.#openByKey.get(key);
     if (open !== undefined) found.push(...open);
-    if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
+    if (this.#flush !== null) found.push(...this.#flush.table.find(key));
     return found;
   }
 
@@ -98,9 +99,9 @@ export class DedupeLog implements DedupeKeys {
     if (!this.#isReady) await this.#makeReady();
     const key = numberOfHash(hash);
     const found = this.#findInMemory(key);
-    for (const run of this.#runs) {
-      if (run.filter === null && this.#read++ < STEP_FILTERS) await this.#readFilter(run);
-      if (mayBeIn(run, key)) found.push(...(await findInRun(this.#connection, run, key)));
+    for (const segment of this.#segments) {
+      if (segment.filter === null && this.#read++ < STEP_FILTERS) await this.#readFilter(segment);
+      if (mayBeIn(segment, key)) found.push(...(await findInSegment(this.#connection, segment, key)));
     }
     if (this.#hasSlots) found.push(...(await findInSlots(this.#connection, hash)));
     return found;
@@ -118,9 +119,9 @@ export class DedupeLog implements DedupeKeys {
 
   async deleteBefore(value: number): Promise<boolean> {
     if (!this.#isReady) await this.#makeReady();
-    const gone = this.#runs.find(({ newest }) => newest < value);
-    if (gone === undefined) return false;
-    if (!(await deleteRun(this.#connection, gone.run))) this.#wrote.gone = gone;
+    const old = this.#segments.find(({ newest }) => newest < value);
+    if (old === undefined) return false;
+    if (!(await deleteSegment(this.#connection, old.id))) this.#wrote.deleted = old;
     return true;
   }
 
@@ -136,12 +137,12 @@ export class DedupeLog implements DedupeKeys {
   async load(): Promise<boolean> {
     if (this.#loaded) return false;
     if (this.#version === null) {
-      this.#runsToDelete = await listCutOff(this.#connection);
-      await this.#look();
+      this.#incomplete = await listIncomplete(this.#connection);
+      await this.#findForeign();
     }
-    const [cutOff] = this.#runsToDelete;
-    if (cutOff !== undefined) {
-      if (!(await deleteRun(this.#connection, cutOff))) this.#runsToDelete.shift();
+    const [incomplete] = this.#incomplete;
+    if (incomplete !== undefined) {
+      if (!(await deleteSegment(this.#connection, incomplete))) this.#incomplete.shift();
     } else {
       this.#loaded = !(await this.#readRows());
     }
@@ -156,7 +157,7 @@ export class DedupeLog implements DedupeKeys {
   async #makeReady(): Promise<void> {
     this.used = true;
     if (this.#version !== null && this.#version !== this.locked) {
-      await this.#look();
+      await this.#findForeign();
       this.#loaded = false;
     }
     while (!this.#loaded) await this.load();
@@ -180,61 +181,61 @@ export class DedupeLog implements DedupeKeys {
     this.used = false;
     this.#wrote = {};
     this.#read = 0;
-    // The rollback removed its pieces too, and another process may take the number.
-    if (this.#freeze?.done === 0) this.#freeze.run = 0;
+    // The rollback removed its pages too, and another process may take the number.
+    if (this.#flush?.done === 0) this.#flush.id = 0;
   }
 
-  /** Runs the last statements of a transaction that added keys. It writes the log row and takes a step of the write of a run and of the deletion. */
+  /** Runs the last statements of a transaction that added keys. It writes the log row and takes a step of the write of a segment and of the deletion. */
   async write(): Promise<void> {
     if (this.#open.length === 0) return;
     this.#wrote.row = await this.#writeRow(new Uint8Array(Float64Array.from(this.#open).buffer));
-    if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
-    if (this.#foldedId > 0) await this.#deleteFolded();
+    if (this.#flush !== null) this.#wrote.step = await writeFlushStep(this.#connection, this.#flush);
+    if (this.#flushedId > 0) await this.#deleteFlushed();
   }
 
-  /** Runs when the transaction is durable. */
+  /** Adds the transaction's keys to the table in memory, when the transaction is durable. */
   commit(): void {
-    const { row, step, gone } = this.#wrote;
+    const { row, step, deleted } = this.#wrote;
     this.used = false;
     this.#wrote = {};
     this.#read = 0;
-    if (gone !== undefined) this.#runs = this.#filters.without(gone, this.#runs);
+    if (deleted !== undefined) this.#segments = this.#filters.without(deleted, this.#segments);
     if (row === undefined) return;
     this.#recent.add(Float64Array.from(this.#open));
     this.#open = [];
     this.#openByKey.clear();
     this.#lastId += 1;
     this.#lastBytes = row;
-    if (this.#freeze !== null && step !== undefined) this.#stepFreeze(this.#freeze, step);
-    if (this.#freeze !== null || this.#recent.size < this.#runKeys) return;
-    this.#freeze = makeFreeze(this.#recent, this.#lastId);
+    if (this.#flush !== null && step !== undefined) this.#applyFlushStep(this.#flush, step);
+    if (this.#flush !== null || this.#recent.size < this.#segmentKeys) return;
+    this.#flush = makeFlush(this.#recent, this.#lastId);
     this.#recent = new KeyTable();
-    // The next keys belong to another run, so they need a new row.
+    // The next keys belong to another segment, so they need a new row.
     this.#lastBytes = MIN_ROW_BYTES;
   }
 
-  #stepFreeze(freeze: Freeze<KeyTable>, step: "sorted" | "part" | "whole" | "again"): void {
+  #applyFlushStep(flush: Flush<KeyTable>, step: FlushStep): void {
     if (step === "sorted") return;
-    freeze.done += 1;
-    if (step === "again") {
-      this.#runsToDelete.push(freeze.run);
-      this.#freeze = makeFreeze(freeze.table, freeze.untilId);
-    } else if (step === "whole") {
-      const { run, newest, pieces, filter, table, untilId } = freeze;
-      this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words, true) });
-      this.#foldedId = untilId;
-      // Reuses the old table's memory. A growing table would move half a run's keys at once, into memory that the system must clear first.
-      if (this.#recent.keys.length < table.keys.length && table.keys.length < 4 * this.#runKeys)
+    flush.done += 1;
+    if (step === "restart") {
+      this.#incomplete.push(flush.id);
+      this.#flush = makeFlush(flush.table, flush.untilId);
+    } else if (step === "complete") {
+      const { id, newest, pages, filter, table, untilId } = flush;
+      this.#segments.push({ id, newest, pages, filter: this.#filters.add(filter.words, true) });
+      this.#flushedId = untilId;
+      // Reuses the old table's memory. A growing table would move half a segment's keys at once, into memory that the system must clear first.
+      if (this.#recent.keys.length < table.keys.length && table.keys.length < 4 * this.#segmentKeys)
         this.#recent = table.restart(this.#recent);
-      this.#freeze = null;
+      this.#flush = null;
     }
   }
 
-  /** Finds runs and slots that this process does not know yet. */
-  async #look(): Promise<void> {
+  /** Finds segments and slots that other processes wrote. */
+  async #findForeign(): Promise<void> {
     this.#version = this.locked;
-    const known = new Set(this.#runs.map(({ run }) => run));
-    this.#runs.push(...(await listRuns(this.#connection)).filter(({ run }) => !known.has(run)));
+    const known = new Set(this.#segments.map(({ id }) => id));
+    this.#segments.push(...(await listSegments(this.#connection)).filter(({ id }) => !known.has(id)));
     this.#hasSlots = await hasSlots(this.#connection);
   }
 
@@ -264,17 +265,17 @@ export class DedupeLog implements DedupeKeys {
     return keys.length;
   }
 
-  /** Reads the run's filter. Removes the run if it was deleted. */
-  async #readFilter(run: DedupeSegment): Promise<void> {
-    if (!(await readFilter(this.#connection, run, this.#filters)))
-      this.#runs = this.#filters.without(run, this.#runs);
+  /** Reads the segment's filter. Removes the segment if it was deleted. */
+  async #readFilter(segment: DedupeSegment): Promise<void> {
+    if (!(await readFilter(this.#connection, segment, this.#filters)))
+      this.#segments = this.#filters.without(segment, this.#segments);
   }
 
-  /** Deletes the oldest log rows whose keys are in a run. */
-  async #deleteFolded(): Promise<void> {
+  /** Deletes the oldest log rows whose keys are in a segment. */
+  async #deleteFlushed(): Promise<void> {
     const first = "SELECT min(id) FROM dedupe_log";
     const sql = `DELETE FROM dedupe_log WHERE id <= min(?1, (${first}) + ${STEP_DELETED} - 1)`;
-    if ((await this.#connection.run(sql, this.#foldedId)) === 0) this.#foldedId = 0;
+    if ((await this.#connection.run(sql, this.#flushedId)) === 0) this.#flushedId = 0;
   }
 }
 
@@ -323,7 +324,7 @@ class KeyTable {
 }
 
 /**
- * Puts each key into the first free place from the one that its last bits name. The last bits suit, because the first ones choose the piece of a run.
+ * Puts each key into the first free place from the one that its last bits name. The last bits suit, because the first ones choose the page of a segment.
  * Keys and numbers are `step` apart in their arrays. Returns the greatest number. It is one loop over typed arrays, so that the runtime compiles it
  * soon after a start.
  */

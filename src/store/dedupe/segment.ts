@@ -1,14 +1,14 @@
 /**
- * Reads and deletes segments (runs) of the deduplication log. A run holds keys that left the log, sorted into pieces by their first bits. It is
+ * Reads and deletes segments of the deduplication log. A segment holds keys that left the log, sorted into pages by their first bits. It is
  * written once and never changes. Its Bloom filter in memory tells which keys it cannot contain.
  */
 import { numberOfHash } from "../../base/id.ts";
 import type { SqliteConnection } from "../sqlite/connection.ts";
 
-/** The largest number of pieces in a run. */
-const MAX_PIECES = 2 ** 20;
-/** Pieces of a run that one step deletes. */
-const STEP_PIECES = 200;
+/** The largest number of pages in a segment. */
+const MAX_PAGES = 2 ** 20;
+/** Pages of a segment that one step deletes. */
+const STEP_PAGES = 200;
 
 const BITS_A_KEY = 16;
 const BITS_OF_A_KEY = 8;
@@ -16,55 +16,55 @@ const BLOCK_BITS = 512;
 const LAST_BIT = BLOCK_BITS - 1;
 
 export interface DedupeSegment {
-  run: number;
+  id: number;
   /** The greatest number that is stored with any of its keys. */
   newest: number;
-  pieces: number;
-  /** Null until its filter is read. Until then, any key may be in the run. */
+  pages: number;
+  /** Null until its filter is read. Until then, any key may be in the segment. */
   filter: FilterPlace | null;
 }
 
-/** Lists the complete runs, without their filters. */
-export async function listRuns(connection: SqliteConnection): Promise<DedupeSegment[]> {
-  const sql = "SELECT segment AS run, newest, pages AS pieces FROM dedupe_segment ORDER BY segment";
+/** Lists the complete segments, without their filters. */
+export async function listSegments(connection: SqliteConnection): Promise<DedupeSegment[]> {
+  const sql = "SELECT segment AS id, newest, pages FROM dedupe_segment ORDER BY segment";
   const rows = await connection.all<Omit<DedupeSegment, "filter">>(sql);
   return rows.map((row) => ({ ...row, filter: null }));
 }
 
-/** Lists incomplete runs. They have pieces but no row in dedupe_segment, because a crash interrupted them. */
-export async function listCutOff(connection: SqliteConnection): Promise<number[]> {
-  const counting = new Set((await listRuns(connection)).map(({ run }) => run));
+/** Lists the numbers of incomplete segments. They have pages but no row in dedupe_segment, because a crash interrupted their write. */
+export async function listIncomplete(connection: SqliteConnection): Promise<number[]> {
+  const complete = new Set((await listSegments(connection)).map(({ id }) => id));
   const found: number[] = [];
   const sql = "SELECT min(id) AS id FROM dedupe_page WHERE id >= ?1";
-  for (let run = 1; ; run++) {
-    const id = (await connection.get<{ id: number | null }>(sql, pieceId(run, 0)))?.id ?? null;
-    if (id === null) return found;
-    run = Math.floor(id / MAX_PIECES);
-    if (!counting.has(run)) found.push(run);
+  for (let segmentId = 1; ; segmentId++) {
+    const firstPage = (await connection.get<{ id: number | null }>(sql, pageId(segmentId, 0)))?.id ?? null;
+    if (firstPage === null) return found;
+    segmentId = Math.floor(firstPage / MAX_PAGES);
+    if (!complete.has(segmentId)) found.push(segmentId);
   }
 }
 
-/** Reads the run's filter into `filters`. Returns false if the run was deleted. */
+/** Reads the segment's filter into `filters`. Returns false if the segment was deleted. */
 export async function readFilter(
   connection: SqliteConnection,
-  run: DedupeSegment,
+  segment: DedupeSegment,
   filters: SegmentFilters,
 ): Promise<boolean> {
   const sql = "SELECT filter FROM dedupe_segment WHERE segment = ?1";
-  const row = await connection.get<{ filter: Uint8Array }>(sql, run.run);
+  const row = await connection.get<{ filter: Uint8Array }>(sql, segment.id);
   if (row === null) return false;
   const { buffer, byteOffset, length } = row.filter.byteOffset % 4 === 0 ? row.filter : row.filter.slice();
-  run.filter = filters.add(new Uint32Array(buffer, byteOffset, length >>> 2), length % 4 > 0);
+  segment.filter = filters.add(new Uint32Array(buffer, byteOffset, length >>> 2), length % 4 > 0);
   return true;
 }
 
-/** Returns the numbers that the run stores for the key. */
-export async function findInRun(
+/** Returns the numbers that the segment stores for the key. */
+export async function findInSegment(
   connection: SqliteConnection,
-  { run, pieces }: DedupeSegment,
+  { id: segmentId, pages }: DedupeSegment,
   key: number,
 ): Promise<number[]> {
-  const id = pieceId(run, pieceOf(key, pieces));
+  const id = pageId(segmentId, pageOf(key, pages));
   const row = await connection.get<{ keys: Uint8Array }>("SELECT keys FROM dedupe_page WHERE id = ?1", id);
   const found: number[] = [];
   const pairs = row === null ? new Float64Array() : decodeNumbers(row.keys);
@@ -72,21 +72,21 @@ export async function findInRun(
   return found;
 }
 
-/** Deletes one step's pieces of a run. Returns whether more may be left. */
-export async function deleteRun(connection: SqliteConnection, run: number): Promise<boolean> {
-  const sql = `DELETE FROM dedupe_page WHERE id IN (SELECT id FROM dedupe_page WHERE id >= ?1 AND id < ?2 LIMIT ${STEP_PIECES})`;
-  if ((await connection.run(sql, pieceId(run, 0), pieceId(run + 1, 0))) === STEP_PIECES) return true;
-  await connection.run("DELETE FROM dedupe_segment WHERE segment = ?1", run);
+/** Deletes one step's pages of a segment. Returns whether more may be left. */
+export async function deleteSegment(connection: SqliteConnection, segmentId: number): Promise<boolean> {
+  const sql = `DELETE FROM dedupe_page WHERE id IN (SELECT id FROM dedupe_page WHERE id >= ?1 AND id < ?2 LIMIT ${STEP_PAGES})`;
+  if ((await connection.run(sql, pageId(segmentId, 0), pageId(segmentId + 1, 0))) === STEP_PAGES) return true;
+  await connection.run("DELETE FROM dedupe_segment WHERE segment = ?1", segmentId);
   return false;
 }
 
-export function pieceId(run: number, piece: number): number {
-  return run * MAX_PIECES + piece;
+export function pageId(segmentId: number, page: number): number {
+  return segmentId * MAX_PAGES + page;
 }
 
-/** Chooses the piece by the key's first bits, so that all pieces of a run have about the same size. */
-export function pieceOf(key: number, pieces: number): number {
-  return Math.floor((key / 2 ** 52) * pieces);
+/** Chooses the page by the key's first bits, so that all pages of a segment have about the same size. */
+export function pageOf(key: number, pages: number): number {
+  return Math.floor((key / 2 ** 52) * pages);
 }
 
 /**
@@ -122,7 +122,7 @@ function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
 }
 
 /**
- * A Bloom filter for the keys of one run. It has 16 bits for each key and sets eight of them, all in one block of 512 bits. About one absent key in
+ * A Bloom filter for the keys of one segment. It has 16 bits for each key and sets eight of them, all in one block of 512 bits. About one absent key in
  * 2,300 passes it. Source: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters" (2007).
  */
 export class SegmentFilter {
@@ -175,14 +175,14 @@ function strideOf(key: number): number {
   return Math.floor(key / 2 ** 32);
 }
 
-/** The place of a run's filter: one bit in each byte of a group. */
+/** The place of a segment's filter: one bit in each byte of a group. */
 interface FilterPlace {
   group: FilterGroup;
   mask: number;
 }
 
 /**
- * Interleaves the filters of all runs: each byte of a group holds the same bit of eight filters. A lookup of an absent key in forty runs then reads
+ * Interleaves the filters of all segments: each byte of a group holds the same bit of eight filters. A lookup of an absent key in forty segments then reads
  * about eighteen bytes. Separate filters would cost forty cache misses (measured: 4 µs of an event's 58).
  */
 export class SegmentFilters {
@@ -199,19 +199,19 @@ export class SegmentFilters {
     return { group, mask: group.add(words) };
   }
 
-  /** Removes a run and its filter. Returns the other runs. */
-  without(gone: DedupeSegment, runs: readonly DedupeSegment[]): DedupeSegment[] {
-    if (gone.filter !== null) {
-      gone.filter.group.remove(gone.filter.mask);
+  /** Removes a segment and its filter. Returns the other segments. */
+  without(deleted: DedupeSegment, segments: readonly DedupeSegment[]): DedupeSegment[] {
+    if (deleted.filter !== null) {
+      deleted.filter.group.remove(deleted.filter.mask);
       this.#count -= 1;
       this.#groups = this.#groups.filter(({ taken }) => taken > 0);
     }
-    return runs.filter((run) => run !== gone);
+    return segments.filter((segment) => segment !== deleted);
   }
 
-  /** Returns whether any of `runs` runs may hold the key. A run whose filter is not read yet may hold any key. */
-  mayHold(key: number, runs: number): boolean {
-    if (this.#count < runs) return true;
+  /** Returns whether any of this number of segments may hold the key. A segment whose filter is not read yet may hold any key. */
+  mayHold(key: number, segments: number): boolean {
+    if (this.#count < segments) return true;
     const [low, stride] = [key | 0, strideOf(key)];
     for (const group of this.#groups) if (group.suspects(low, stride) !== 0) return true;
     return false;
@@ -243,7 +243,7 @@ class FilterGroup {
   /** The number of words in each of its filters. */
   readonly words: number;
   readonly leaps: boolean;
-  /** A mask of the bits that belong to a run. */
+  /** A mask of the bits that belong to a segment. */
   taken = 0;
   readonly #bytes: Uint8Array;
   readonly #lastBlock: number;
@@ -269,8 +269,8 @@ class FilterGroup {
   }
 
   /**
-   * Returns a mask of the runs that may hold the key. `low` is the key's low 32 bits as an integer. It computes the same bits as `bitOf` but reads
-   * the first four at once, so that the processor waits for their cache lines together. Few runs pass these four.
+   * Returns a mask of the segments that may hold the key. `low` is the key's low 32 bits as an integer. It computes the same bits as `bitOf` but reads
+   * the first four at once, so that the processor waits for their cache lines together. Few segments pass these four.
    */
   suspects(low: number, stride: number): number {
     const bytes = this.#bytes;

@@ -39,8 +39,8 @@ const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteOptions {
   clock: Clock;
-  /** The number of keys in memory before they are written as a run. For tests. */
-  keysARun?: number;
+  /** The number of keys in memory before they are written as a segment. For tests. */
+  segmentKeys?: number;
   /** Receives the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
   /** Receives a sentence when the database's files were deleted, moved or replaced, and null when they are back. */
@@ -122,7 +122,7 @@ class SqliteStore implements Store {
     writer: SqliteConnection,
     reader: SqliteConnection,
     place: FilePlace,
-    { clock, onGroup = () => undefined, onFull = () => undefined, keysARun }: SqliteOptions,
+    { clock, onGroup = () => undefined, onFull = () => undefined, segmentKeys }: SqliteOptions,
   ) {
     let told: string | null = null;
     const onChange = (trouble: string | null): void => {
@@ -142,7 +142,7 @@ class SqliteStore implements Store {
       },
     });
     const onChanges = (changes: ChangedTopics): void => this.#listeners.tell(changes);
-    this.#log = new DedupeLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
+    this.#log = new DedupeLog(writer, segmentKeys === undefined ? {} : { segmentKeys });
     const onEnd = (error: unknown): void => {
       if (error === null) this.#space.recordSuccess();
       else if (foundNoRoom(error)) this.#space.recordFull();

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { numberOfHash } from "../../src/base/id.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { makeFreeze } from "../../src/store/dedupe/flush.ts";
+import { makeFlush } from "../../src/store/dedupe/flush.ts";
 import { SegmentFilters } from "../../src/store/dedupe/segment.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
@@ -21,8 +21,8 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-/** Small runs, so that a few hundred keys freeze several of them. */
-const KEYS_A_RUN = 300;
+/** Small segments, so that a few hundred keys fill several of them. */
+const SEGMENT_KEYS = 300;
 
 class Case {
   readonly clock = new VirtualClock(Date.UTC(2026, 0, 1));
@@ -31,15 +31,15 @@ class Case {
   /** The numbers that still exist and that each committed key was stored for. */
   readonly kept = new Map<number, Set<number>>();
   last = 0;
-  readonly #keysARun: number;
+  readonly #segmentKeys: number;
 
-  constructor(keysARun = KEYS_A_RUN) {
-    this.#keysARun = keysARun;
+  constructor(segmentKeys = SEGMENT_KEYS) {
+    this.#segmentKeys = segmentKeys;
     folders.push(this.folder);
   }
 
   async open(): Promise<Store> {
-    const store = await openSqlite(join(this.folder, "data.db"), { clock: this.clock, keysARun: this.#keysARun });
+    const store = await openSqlite(join(this.folder, "data.db"), { clock: this.clock, segmentKeys: this.#segmentKeys });
     this.stores.push(store);
     return store;
   }
@@ -153,7 +153,7 @@ async function play(acts: readonly Act[]): Promise<void> {
         store = await at.open();
         break;
       case "forget": {
-        const before = at.last - 4 * KEYS_A_RUN;
+        const before = at.last - 4 * SEGMENT_KEYS;
         while (await store.write("app", (tx) => tx.keys.deleteBefore(before)));
         for (const [key, values] of at.kept) {
           for (const value of values) if (value < before) values.delete(value);
@@ -173,7 +173,7 @@ test("any order of writes, failures, savepoints, starts, kills, other processes 
   });
 });
 
-test("two processes that freeze at once lose no key, also if one takes the other's run for interrupted", async () => {
+test("two processes that flush at once lose no key, also if one takes the other's segment for interrupted", async () => {
   const keep = (count: number): Act => ({ act: "keep", count });
   const foreign: Act = { act: "foreign", count: 1 };
   await play([
@@ -214,7 +214,7 @@ test("a table that is sorted across many groups loses no key after rollbacks and
     });
     for (const [key, value] of done) at.note(key, value);
   };
-  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM dedupe_segment"));
+  const segments = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM dedupe_segment"));
   const freezeWith = async (groups: number): Promise<void> => {
     for (let turn = 0; turn < groups; turn++) {
       const failing = store.write("app", async (tx) => {
@@ -232,11 +232,11 @@ test("a table that is sorted across many groups loses no key after rollbacks and
     store = await at.open();
     await at.checkAll(store);
   }
-  expect(await runs()).toEqual([]);
+  expect(await segments()).toEqual([]);
   await freezeWith(66);
-  expect(await runs()).toEqual([]);
+  expect(await segments()).toEqual([]);
   await freezeWith(6);
-  expect(await runs()).toHaveLength(1);
+  expect(await segments()).toHaveLength(1);
   await at.checkAll(store);
   await at.close();
   store = await at.open();
@@ -244,7 +244,7 @@ test("a table that is sorted across many groups loses no key after rollbacks and
   await at.close();
 });
 
-test("frozen keys leave the log, deleted events leave the runs, and the index continues", async () => {
+test("flushed keys leave the log, deleted events leave the segments, and the index continues", async () => {
   const at = new Case();
   const store = await at.open();
   for (let turn = 0; turn < 400; turn++) {
@@ -258,39 +258,39 @@ test("frozen keys leave the log, deleted events leave the runs, and the index co
   const count = () =>
     store.read(async (tx) => ({
       log: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_log"))?.count ?? 0,
-      runs: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_segment"))?.count ?? 0,
-      pieces: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_page"))?.count ?? 0,
+      segments: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_segment"))?.count ?? 0,
+      pages: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_page"))?.count ?? 0,
     }));
   const before = await count();
-  expect(before.runs).toBeGreaterThan(3);
+  expect(before.segments).toBeGreaterThan(3);
   expect(before.log).toBeLessThan(400);
   await at.checkAll(store);
   while (await store.write("app", (tx) => tx.keys.deleteBefore(at.last + 1)));
-  expect(await count()).toMatchObject({ runs: 0 });
+  expect(await count()).toMatchObject({ segments: 0 });
   await at.close();
 });
 
-test("the key of the oldest stored event outlives every run but its own", async () => {
+test("the key of the oldest stored event outlives every segment but its own", async () => {
   const at = new Case();
   const store = await at.open();
-  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM dedupe_segment ORDER BY newest"));
-  while ((await runs()).length < 2) await store.write("app", (tx) => keepKeys(tx, at, 12, []));
-  const [{ newest: oldest } = { newest: 0 }] = await runs();
+  const segments = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM dedupe_segment ORDER BY newest"));
+  while ((await segments()).length < 2) await store.write("app", (tx) => keepKeys(tx, at, 12, []));
+  const [{ newest: oldest } = { newest: 0 }] = await segments();
   const kept = () => store.write("app", async (tx) => (await tx.keys.find(hashOf(oldest % 3 === 0 ? oldest - 1 : oldest))).includes(oldest));
   // The event of this number is the oldest one.
   expect(await store.write("app", (tx) => tx.keys.deleteBefore(oldest))).toBe(false);
-  expect([await kept(), (await runs()).length]).toEqual([true, 2]);
+  expect([await kept(), (await segments()).length]).toEqual([true, 2]);
   while (await store.write("app", (tx) => tx.keys.deleteBefore(oldest + 1)));
-  expect([await kept(), (await runs()).length]).toEqual([false, 1]);
+  expect([await kept(), (await segments()).length]).toEqual([false, 1]);
   await at.close();
 });
 
-test("twenty runs lose no key when some are deleted and others take their places, also after a start", async () => {
+test("twenty segments lose no key when some are deleted and others take their places, also after a start", async () => {
   const at = new Case();
   let store = await at.open();
-  const runs = () => store.read(async (tx) => (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_segment"))?.count ?? 0);
+  const segments = () => store.read(async (tx) => (await tx.get<{ count: number }>("SELECT count(*) AS count FROM dedupe_segment"))?.count ?? 0);
   const fillUpTo = async (count: number): Promise<void> => {
-    while ((await runs()) < count) {
+    while ((await segments()) < count) {
       const done: [number, number][] = [];
       await store.write("app", (tx) => {
         done.length = 0;
@@ -304,7 +304,7 @@ test("twenty runs lose no key when some are deleted and others take their places
   const before = Math.floor(at.last / 2);
   while (await store.write("app", (tx) => tx.keys.deleteBefore(before)));
   for (const [key, values] of at.kept) if (Math.max(...values) < before) at.kept.delete(key);
-  expect(await runs()).toBeWithin(8, 13);
+  expect(await segments()).toBeWithin(8, 13);
   await at.checkAll(store);
   await fillUpTo(20);
   await at.checkAll(store);
@@ -315,11 +315,11 @@ test("twenty runs lose no key when some are deleted and others take their places
   await at.close();
 });
 
-/** Builds a run's filter as versions up to 0.11 did, with an older placement of bits and no data after its words. */
-function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
+/** Builds a segment's filter as versions up to 0.11 did, with an older placement of bits and no data after its words. */
+function formerFilter(pages: readonly Uint8Array[], bytes: number): Uint8Array {
   const words = new Uint32Array(bytes / 4);
-  for (const piece of pieces) {
-    const pairs = new Float64Array(piece.slice().buffer);
+  for (const page of pages) {
+    const pairs = new Float64Array(page.slice().buffer);
     for (let at = 0; at < pairs.length; at += 2) {
       const key = pairs[at] ?? 0;
       const block = (key & (words.length / 16 - 1)) * 512;
@@ -333,11 +333,11 @@ function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array 
   return new Uint8Array(words.buffer);
 }
 
-test("runs of an earlier version with other filters hold their keys next to newer ones", async () => {
+test("segments of an earlier version with other filters hold their keys next to newer ones", async () => {
   const at = new Case();
   let store = await at.open();
   const listed = () =>
-    store.read((tx) => tx.all<{ run: number; filter: Uint8Array }>("SELECT segment AS run, filter FROM dedupe_segment ORDER BY segment"));
+    store.read((tx) => tx.all<{ segment: number; filter: Uint8Array }>("SELECT segment, filter FROM dedupe_segment ORDER BY segment"));
   const fillUpTo = async (count: number): Promise<void> => {
     while ((await listed()).length < count) {
       const done: [number, number][] = [];
@@ -349,18 +349,18 @@ test("runs of an earlier version with other filters hold their keys next to newe
     }
   };
   await fillUpTo(5);
-  for (const { run, filter } of (await listed()).slice(0, 3))
+  for (const { segment, filter } of (await listed()).slice(0, 3))
     await store.write("app", async (tx) => {
-      const pieces = await tx.all<{ keys: Uint8Array }>(
+      const pages = await tx.all<{ keys: Uint8Array }>(
         "SELECT keys FROM dedupe_page WHERE id >= ?1 AND id < ?2",
-        run * 2 ** 20,
-        (run + 1) * 2 ** 20,
+        segment * 2 ** 20,
+        (segment + 1) * 2 ** 20,
       );
       const former = formerFilter(
-        pieces.map(({ keys }) => keys),
+        pages.map(({ keys }) => keys),
         filter.length - 1,
       );
-      await tx.run("UPDATE dedupe_segment SET filter = ?2 WHERE segment = ?1", run, former);
+      await tx.run("UPDATE dedupe_segment SET filter = ?2 WHERE segment = ?1", segment, former);
     });
   await at.close();
   store = await at.open();
@@ -372,14 +372,14 @@ test("runs of an earlier version with other filters hold their keys next to newe
   await at.close();
 });
 
-test("a key in none of eight full runs is a false candidate at most once in 250 lookups", () => {
+test("a key in none of eight full segments is a false candidate at most once in 250 lookups", () => {
   const filters = new SegmentFilters();
   let count = 0;
   const next = (): number => numberOfHash(hashOf(count++));
   const size = 50_000;
-  for (let run = 0; run < 8; run++) {
-    const { filter } = makeFreeze({ size, greatestValue: 1, keys: new Float64Array(), values: new Float64Array() }, 1);
-    // A full run puts this many keys into a block.
+  for (let segment = 0; segment < 8; segment++) {
+    const { filter } = makeFlush({ size, greatestValue: 1, keys: new Float64Array(), values: new Float64Array() }, 1);
+    // A full segment puts this many keys into a block.
     for (let key = 0; key < filter.words.length * 1.75; key++) filter.addEach(Float64Array.of(next(), 1));
     filters.add(filter.words, true);
   }
