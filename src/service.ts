@@ -154,7 +154,7 @@ async function startOnce(
   // What leaves this process: lines for the operator, mail and calls.
   const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
-  const teller = started.adopt(new Notifier({ log, clock, terminal }), stop);
+  const notifier = started.adopt(new Notifier({ log, clock, terminal }), stop);
   const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const mailer = ports.mailer ?? ownMailer;
   const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
@@ -169,7 +169,7 @@ async function startOnce(
     onReleased: (relayId) => runner.wake(relayId),
     onSchedules: (snapshot, before) => {
       scheduler.refresh();
-      void notifySchedules({ store, clock, log, local, teller }, snapshot, before);
+      void notifySchedules({ store, clock, log, local, notifier }, snapshot, before);
     },
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });
@@ -189,12 +189,12 @@ async function startOnce(
     ports: { caller: ports.caller ?? caller, mailer },
     watchers: [metrics, health],
     printRun: print,
-    teller,
+    notifier,
   };
   const runner: Runner = new Runner(runnerDeps);
   started.defer(() => runner.stop());
   const scheduler: Scheduler = started.adopt(new Scheduler({ leases, clock, relays, log }), stop);
-  const receiverDeps = { store, clock, relays, log, sealer, limits, places, local, teller, health, metrics };
+  const receiverDeps = { store, clock, relays, log, sealer, limits, places, local, notifier, health, metrics };
   const receiver = new Receiver({ ...receiverDeps, runner });
 
   // The jobs that run once for all environments, in the order in which they start.
@@ -216,7 +216,7 @@ async function startOnce(
 
   // What a write wakes.
   const problems = started.adopt(
-    new ProblemLog({ store, log, tell: (problem) => teller.notifyProblem(problem) }),
+    new ProblemLog({ store, log, tell: (problem) => notifier.notifyProblem(problem) }),
     stop,
   );
   started.defer(store.listen(() => problems.check(), ["problem"]));

@@ -18,14 +18,14 @@ export interface BareReceiver {
 }
 
 /** Returns a receiver that has not started. `start` reads the health that an earlier process stored, then checks it regularly. */
-export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" | "runner" | "metrics">): BareReceiver {
+export function makeBareReceiver(deps: Omit<Deps, "local" | "notifier" | "health" | "runner" | "metrics">): BareReceiver {
   const health = deps.shared === true ? new SharedHealth(deps) : new Health(deps);
   const watch = new SilenceCheck({ ...deps, health });
   const receiver = new Receiver({
     ...deps,
     health,
     local: false,
-    teller: { notifyCall: () => undefined, notifyUnknownCall: () => undefined },
+    notifier: { notifyCall: () => undefined, notifyUnknownCall: () => undefined },
     metrics: { recordRequest: () => undefined },
     runner: {
       enqueue: () => undefined,

@@ -109,7 +109,7 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
     concurrency: 32,
     limits: DEFAULT_LIMITS,
     printRun: (line) => lines.push(line),
-    teller: { notifyRun: () => undefined },
+    notifier: { notifyRun: () => undefined },
     watchers: [],
   });
   await other.start();

@@ -373,7 +373,7 @@ describe("relays that cannot be read", () => {
       concurrency: 32,
       limits: DEFAULT_LIMITS,
       printRun: () => undefined,
-      teller: { notifyRun: () => undefined },
+      notifier: { notifyRun: () => undefined },
       watchers: [],
     });
     await running.service.runner.stop();

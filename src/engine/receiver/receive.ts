@@ -28,7 +28,7 @@ import {
   type UnverifiedRejection,
 } from "./rejection.ts";
 import { CauseFinder } from "./rejection-cause.ts";
-import { type CallTeller, RequestLog } from "./request-log.ts";
+import { type CallNotifier, RequestLog } from "./request-log.ts";
 
 /** Headers that may contain a signature, by their names. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
@@ -72,7 +72,7 @@ interface ReceiverDeps {
   /** True in local development. */
   local: boolean;
   /** Reports requests that became no event, shortly after their answers. */
-  teller: CallTeller;
+  notifier: CallNotifier;
   health: Health;
   runner: EventRunner;
   /** Counts each request by its outcome: `accepted`, `duplicate`, `ignored`, or the code of a refusal. */

@@ -52,10 +52,10 @@ interface RequestLogDeps {
   /** Resolves when the causes in diagnosis are found. */
   causesFound(): Promise<void>;
   /** Reports the requests after each write. */
-  teller: CallTeller;
+  notifier: CallNotifier;
 }
 
-export interface CallTeller {
+export interface CallNotifier {
   notifyCall(call: CallNotice): void;
   notifyUnknownCall(call: UnknownReceiverNotice): void;
 }
@@ -201,7 +201,7 @@ export class RequestLog {
     for (const { relay, call, usual, calls } of kinds) {
       const { appId, environmentName, name: relayName } = relay;
       const { code, cause, eventId } = call;
-      this.#deps.teller.notifyCall({
+      this.#deps.notifier.notifyCall({
         appId,
         environmentName,
         relayName,
@@ -225,7 +225,7 @@ export class RequestLog {
     this.#noted = new Map();
     this.#unknown = new Map();
     try {
-      const { store, relays, teller } = this.#deps;
+      const { store, relays, notifier } = this.#deps;
       const found = await findUnknownRequests(store, await relays.current(), [...unknown.values()]);
       const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
       const written = [...new Set([...noted.keys(), ...former.keys()])].map((environmentId) => {
@@ -246,7 +246,7 @@ export class RequestLog {
       });
       for (const [at, { calls }] of written.entries())
         for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
-      for (const told of found.told) teller.notifyUnknownCall(told);
+      for (const told of found.told) notifier.notifyUnknownCall(told);
     } catch (error) {
       for (const [environmentId, calls] of noted) {
         const later = this.#noted.get(environmentId) ?? [];

@@ -6,10 +6,10 @@
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../../base/limit.ts";
 import type { ActionResult } from "../../rules/action/contract.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
-import { StoreUnavailable, type Writer } from "../../store/port.ts";
+import type { Writer } from "../../store/port.ts";
 import type { EventToRun } from "../event/event.ts";
-import { type AttemptResult, type EventSource, recordResults, renumberAttempt } from "../event/run.ts";
-import { type Attempt, type AttemptDeps, type AttemptOutcome, UNEXPECTED_ERROR } from "./attempt.ts";
+import { type AttemptResult, type EventSource, recordResults } from "../event/run.ts";
+import { type Attempt, type AttemptOutcome, UNEXPECTED_ERROR } from "./attempt.ts";
 import { raiseAlerts } from "./attempt-alert.ts";
 import { makeRunReport, type RunReport } from "./run-report.ts";
 
@@ -28,27 +28,30 @@ function nextStateOf(
   return { state: "queued", reason: end.code, nextAttemptAtMs: nowMs + delayMs };
 }
 
-function makeResult(
-  attempt: Attempt,
-  end: AttemptOutcome,
-  source: EventSource,
-  nowMs: number,
-): AttemptResult {
-  const { event, relay, startedAtMs, results, ran, personId, mapVersion } = attempt;
+/** The data of an attempt. What is absent is empty: the attempt ended before it. */
+type AttemptData = Pick<AttemptResult, "event" | "relay" | "startedAtMs"> &
+  Partial<Pick<AttemptResult, "source" | "results" | "ran" | "personId" | "warnings" | "mapVersion">>;
+
+/** Makes the result of a finished attempt, with the state that its event takes. */
+export function makeResult(data: AttemptData, end: AttemptOutcome, nowMs: number): AttemptResult {
   return {
-    event,
-    source,
-    relay,
-    startedAtMs,
+    source: "database",
+    results: [],
+    ran: null,
+    personId: null,
+    warnings: [],
+    mapVersion: null,
+    ...data,
     finishedAtMs: nowMs,
-    results,
-    ran,
     outcome: end.outcome,
-    ...nextStateOf(end, event.attempts, nowMs),
-    personId,
-    warnings: [...attempt.warnings],
-    mapVersion,
+    ...nextStateOf(end, data.event.attempts, nowMs),
   };
+}
+
+function dataOf(attempt: Attempt, source: EventSource): AttemptData {
+  const { event, relay, startedAtMs, results, ran, personId, mapVersion } = attempt;
+  const warnings = [...attempt.warnings];
+  return { event, source, relay, startedAtMs, results, ran, personId, warnings, mapVersion };
 }
 
 /** Runs an attempt of a relay that sends nothing. The caller writes the result. Throws an error that no action handled. */
@@ -60,7 +63,7 @@ export async function runToEnd(
 ): Promise<AttemptResult> {
   const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
   if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
-  return makeResult(attempt, end, source, nowMs);
+  return makeResult(dataOf(attempt, source), end, nowMs);
 }
 
 /** Writes the results of attempts, each of another event, in their order. */
@@ -82,25 +85,7 @@ export function finalizeAttempt(
   end: AttemptOutcome,
   nowMs: number,
 ): Promise<RunReport> {
-  return finalizeResult(tx, makeResult(attempt, end, "database", nowMs));
-}
-
-/** Runs and writes one attempt in its own savepoint, so that an error fails only this event. */
-export async function finalizeAlone(
-  tx: Writer,
-  relay: LiveRelay,
-  event: EventToRun,
-  run: () => Promise<AttemptResult>,
-  nowMs: number,
-  { log }: Pick<AttemptDeps, "log">,
-): Promise<RunReport> {
-  try {
-    return await tx.attempt(async () => finalizeResult(tx, await run()));
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    log.error("event broke its run", { relay: relay.name, event: event.id, error });
-    return finalizeBroken(tx, relay, await renumberAttempt(tx, event), nowMs);
-  }
+  return finalizeResult(tx, makeResult(dataOf(attempt, "database"), end, nowMs));
 }
 
 /** Writes a retryable failure for an attempt that an unexpected error broke, so that the event neither blocks its relay nor is lost. */
@@ -114,18 +99,5 @@ export function finalizeBroken(
     { type: "event", outcome: "failed", code: "internal", message: UNEXPECTED_ERROR },
   ];
   const end = { outcome: "failed", code: "internal", final: false } as const;
-  return finalizeResult(tx, {
-    event,
-    source: "database",
-    relay,
-    startedAtMs: nowMs,
-    finishedAtMs: nowMs,
-    results,
-    ran: null,
-    outcome: "failed",
-    ...nextStateOf(end, event.attempts, nowMs),
-    personId: null,
-    warnings: [],
-    mapVersion: null,
-  });
+  return finalizeResult(tx, makeResult({ event, relay, startedAtMs: nowMs, results }, end, nowMs));
 }

@@ -7,10 +7,10 @@ import type { Clock } from "../../base/clock.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { LeaseHolder } from "../../store/lease/lease-holder.ts";
 import { type FencedStore, StoreUnavailable, type Writer } from "../../store/port.ts";
-import { type BufferedEvent, countAttempt, listDueEvents } from "../event/event.ts";
-import type { AttemptResult, EventSource } from "../event/run.ts";
-import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { finalizeAlone, finalizeAttempts, runToEnd } from "./attempt-result.ts";
+import { type BufferedEvent, listDueEvents } from "../event/event.ts";
+import type { EventSource } from "../event/run.ts";
+import type { AttemptDeps } from "./attempt.ts";
+import { AttemptGroup } from "./attempt-group.ts";
 import { filterCurrent } from "./idle-relays.ts";
 import type { ReadyBuffer } from "./ready-buffer.ts";
 import type { RunReport } from "./run-report.ts";
@@ -73,18 +73,13 @@ interface DuePage extends Cursor {
 class Batch {
   readonly #tx: Writer;
   readonly #deps: BatchDeps;
-  /** True if each event is written in its own savepoint, so that an event that breaks fails by itself. */
-  readonly #isCareful: boolean;
-  readonly #nowMs: number;
   readonly #endMs: number;
-  readonly #results: AttemptResult[] = [];
-  readonly #reports: RunReport[] = [];
+  readonly #attempts: AttemptGroup;
 
   constructor(tx: Writer, deps: BatchDeps, isCareful: boolean) {
     this.#tx = tx;
     this.#deps = deps;
-    this.#isCareful = isCareful;
-    this.#nowMs = deps.clock.now();
+    this.#attempts = new AttemptGroup(tx, deps, { nowMs: deps.clock.now(), isCareful });
     this.#endMs = deps.clock.monotonicMs() + maxBatchMs(deps.leases);
   }
 
@@ -101,7 +96,7 @@ class Batch {
       cursors = this.#listUnfinished(pages);
       // In a cluster no event runs inline while the relay has a due one, so a batch continues until none is left.
     } while (!leases.holdsAll && cursors.length > 0 && !this.#isOver() && !this.#isFull());
-    return [...this.#reports, ...(await finalizeAttempts(this.#tx, this.#results))];
+    return await this.#attempts.write();
   }
 
   #isOver(): boolean {
@@ -109,7 +104,7 @@ class Batch {
   }
 
   #isFull(): boolean {
-    return this.#results.length + this.#reports.length >= MAX_RUNS;
+    return this.#attempts.size >= MAX_RUNS;
   }
 
   /** Takes the relay's next due events from the buffer, or reads them. `relays`: how many relays share the batch. */
@@ -129,18 +124,9 @@ class Batch {
     const { starved } = this.#deps.buffer;
     for (const [at, { page, due }] of sortByArrival(pages, starved).entries()) {
       if (at > 0 && this.#isOver()) return;
-      await this.#runEvent(page, due);
+      await this.#attempts.run(page.relay, { ...due, source: page.source });
       page.through = due.event.seq;
     }
-  }
-
-  async #runEvent({ relay, source }: DuePage, due: DuePage["events"][number]): Promise<void> {
-    const [tx, deps, nowMs] = [this.#tx, this.#deps, this.#nowMs];
-    const { payload } = due;
-    const event = countAttempt(due.event);
-    const run = () => runToEnd(tx, new Attempt(event, relay, nowMs, deps, { payload }), source, nowMs);
-    if (this.#isCareful) this.#reports.push(await finalizeAlone(tx, relay, event, run, nowMs, deps));
-    else this.#results.push(await run());
   }
 
   /** Tells the buffer how far each relay ran, and returns the relays that may have more due events. */

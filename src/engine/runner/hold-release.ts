@@ -14,10 +14,8 @@ import {
   StoreUnavailable,
   type Writer,
 } from "../../store/port.ts";
-import { countAttempt, type EventToRun, listDueEvents } from "../event/event.ts";
-import type { AttemptResult } from "../event/run.ts";
-import { Attempt } from "./attempt.ts";
-import { finalizeAlone, finalizeAttempts, runToEnd } from "./attempt-result.ts";
+import { type EventToRun, listDueEvents } from "../event/event.ts";
+import { AttemptGroup } from "./attempt-group.ts";
 import { MAX_READ, MAX_RUNS, maxBatchMs } from "./batch.ts";
 import type { Poller } from "./poller.ts";
 import type { RunReport } from "./run-report.ts";
@@ -124,9 +122,7 @@ class Step {
   readonly #deps: ReleaseDeps & SendingDeps;
   readonly #options: StepOptions;
   readonly #nowMs: number;
-  readonly #reports: RunReport[] = [];
-  /** Results that are not written yet. */
-  readonly #results: AttemptResult[] = [];
+  readonly #attempts: AttemptGroup;
   readonly #started: Started[] = [];
 
   constructor(tx: Writer, snapshot: Snapshot, deps: ReleaseDeps & SendingDeps, options: StepOptions) {
@@ -135,6 +131,7 @@ class Step {
     this.#deps = deps;
     this.#options = options;
     this.#nowMs = deps.clock.now();
+    this.#attempts = new AttemptGroup(tx, deps, { nowMs: this.#nowMs, isCareful: options.careful });
   }
 
   /** Releases the slots that it took, and returns the events that it had started. */
@@ -146,8 +143,8 @@ class Step {
 
   async run(environmentId: number): Promise<ReleaseStep> {
     const more = await this.#runInOrder(environmentId);
-    await this.#flushResults();
-    return { reports: this.#reports, started: this.#started, more, store: this.#deps.store };
+    const reports = await this.#attempts.write();
+    return { reports, started: this.#started, more, store: this.#deps.store };
   }
 
   /** Returns the relays that may have more due events. */
@@ -200,24 +197,16 @@ class Step {
   }
 
   async #start(relay: LiveRelay, due: EventToRun): Promise<void> {
-    const { careful } = this.#options;
-    const [tx, nowMs, deps] = [this.#tx, this.#nowMs, this.#deps];
-    if (relay.sends) {
-      await this.#flushResults();
-      const claimed = await claimOne(tx, relay, due, { claimOnly: careful }, nowMs, deps);
-      deps.slots.take(relay.id, 1);
-      this.#started.push({ relay, claimed });
+    if (!relay.sends) {
+      await this.#attempts.run(relay, { event: due, source: "database" });
       return;
     }
-    const event = countAttempt(due);
-    const run = () => runToEnd(tx, new Attempt(event, relay, nowMs, deps), "database", nowMs);
-    if (careful) this.#reports.push(await finalizeAlone(tx, relay, event, run, nowMs, deps));
-    else this.#results.push(await run());
-  }
-
-  /** Writes the results so far. An event that sends writes its own, so the earlier ones must come first. */
-  async #flushResults(): Promise<void> {
-    this.#reports.push(...(await finalizeAttempts(this.#tx, this.#results.splice(0))));
+    // An event that sends writes its own result, so the earlier ones must come first.
+    await this.#attempts.write();
+    const claimOnly = this.#options.careful;
+    const claimed = await claimOne(this.#tx, relay, due, { claimOnly }, this.#nowMs, this.#deps);
+    this.#deps.slots.take(relay.id, 1);
+    this.#started.push({ relay, claimed });
   }
 }
 

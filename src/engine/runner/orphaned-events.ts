@@ -4,6 +4,7 @@ import { findEnvironmentById } from "../../platform/account/environment.ts";
 import type { Writer } from "../../store/port.ts";
 import { countAttempt, listDueEvents } from "../event/event.ts";
 import { type AttemptResult, recordResults, renumberAttempt } from "../event/run.ts";
+import { makeResult } from "./attempt-result.ts";
 import { makeRunReport, type RunReport } from "./run-report.ts";
 
 const EXISTS = `SELECT 1 FROM relay JOIN environment ON environment.id = relay.environment_id
@@ -18,23 +19,11 @@ export async function failOrphanedEvents(
 ): Promise<RunReport[] | null> {
   if ((await tx.get(EXISTS, relayId)) !== null) return null;
   const results: AttemptResult[] = [];
-  for (const due of await listDueEvents(tx, relayId, limit))
-    results.push({
-      event: await renumberAttempt(tx, countAttempt(due)),
-      source: "database",
-      relay: null,
-      startedAtMs: nowMs,
-      finishedAtMs: nowMs,
-      results: [],
-      ran: null,
-      outcome: "not_run",
-      state: "failed",
-      reason: "relay_deleted",
-      nextAttemptAtMs: null,
-      personId: null,
-      warnings: [],
-      mapVersion: null,
-    });
+  for (const due of await listDueEvents(tx, relayId, limit)) {
+    const event = await renumberAttempt(tx, countAttempt(due));
+    const end = { outcome: "not_run", reason: "relay_deleted" } as const;
+    results.push(makeResult({ event, relay: null, startedAtMs: nowMs }, end, nowMs));
+  }
   await recordResults(tx, results);
   const [first] = results;
   const environment = first === undefined ? null : await findEnvironmentById(tx, first.event.environmentId);

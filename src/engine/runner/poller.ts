@@ -95,7 +95,7 @@ export class Poller {
   }
 
   /** Takes over the leader's tasks. Another process's clock may have scheduled the retries. */
-  takeHouse(): void {
+  takeSharedTasks(): void {
     this.#clockMayBeBack = true;
     this.#loop.wake();
   }

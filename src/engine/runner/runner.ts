@@ -46,7 +46,7 @@ interface RunnerDeps {
   /** Prints the line of a run; the newline is not included. */
   printRun: (line: string) => void;
   /** Receives the notice of a run, after its line. */
-  teller: { notifyRun(notice: RunNotice): void };
+  notifier: { notifyRun(notice: RunNotice): void };
   /** Receives every report after the commit. */
   watchers: readonly { recordRun(run: RunReport): void }[];
 }
@@ -122,7 +122,7 @@ export class Runner {
   take(environmentId: number): void {
     // Another process may have stored events in the meantime.
     this.#buffer.invalidateAll();
-    if (environmentId === ALL_ENVIRONMENTS) this.#poller.takeHouse();
+    if (environmentId === ALL_ENVIRONMENTS) this.#poller.takeSharedTasks();
     else this.#poller.take(environmentId);
   }
 
@@ -358,7 +358,7 @@ export class Runner {
 
   readonly #onReport = (report: RunReport): void => {
     this.#deps.printRun(report.line);
-    if (report.notice !== null) this.#deps.teller.notifyRun(report.notice);
+    if (report.notice !== null) this.#deps.notifier.notifyRun(report.notice);
     for (const watcher of this.#deps.watchers) watcher.recordRun(report);
   };
 }

@@ -16,7 +16,7 @@ interface NoticeDeps {
   log: Log;
   /** True in local development. */
   local: boolean;
-  teller: Pick<Notifier, "notifySchedule">;
+  notifier: Pick<Notifier, "notifySchedule">;
 }
 
 /** Reports the schedules that differ from the snapshot `before`, which is null at the start. */
@@ -41,7 +41,7 @@ export async function notifySchedules(
 }
 
 function notifySchedule(
-  { clock, teller }: NoticeDeps,
+  { clock, notifier }: NoticeDeps,
   { appId, environmentName, name: relayName, definition, waitsFor }: LiveRelay,
   activeSince: number,
 ): void {
@@ -50,7 +50,7 @@ function notifySchedule(
   const state = waitsFor === "paused" || waitsFor === "both" ? "paused" : "active";
   const heldAt = waitsFor === "held" || waitsFor === "both" ? nowMs : null;
   const { message } = describeNextTick(definition.trigger, { state, activeSince }, { heldAt }, nowMs);
-  teller.notifySchedule({ appId, environmentName, relayName, message });
+  notifier.notifySchedule({ appId, environmentName, relayName, message });
 }
 
 function stateOf(relay: LiveRelay | null): string {

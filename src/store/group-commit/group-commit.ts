@@ -52,11 +52,12 @@ export class GroupCommit {
   #captured = true;
   #closed = false;
   #idle: (() => void)[] = [];
-  /** The number of groups that are committed but not durable, and of their works. */
-  #settling = 0;
-  #untold = 0;
-  /** Resolves when the callers of the last such group have their results. */
-  #told: Promise<void> = Promise.resolve();
+  /** The number of groups that are committed but not durable yet. */
+  #pendingGroups = 0;
+  /** The number of works in these groups. */
+  #pendingWorks = 0;
+  /** Resolves when the callers of the last of these groups have their results. */
+  #reported: Promise<void> = Promise.resolve();
   /** The next group's transaction, if it began before the previous group was durable. */
   #begun: GroupTransaction | null = null;
 
@@ -97,11 +98,16 @@ export class GroupCommit {
   ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<unknown>((resolve, reject) => {
-      const gathered = {
+      this.#waiting.push({
+        origin,
+        fence,
         work: work as QueuedWork["work"],
         prefetch: prefetch as Prefetch<unknown> | undefined,
-      };
-      this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject, losses: 0 });
+        draft,
+        resolve,
+        reject,
+        losses: 0,
+      });
       if (this.#begun === null) this.#schedule();
       else if (this.#waiting.length <= this.#most) this.#begun.join(this.#waiting);
     }) as Promise<Result>;
@@ -131,7 +137,7 @@ export class GroupCommit {
 
   /** The maximum number of works in the next group. */
   get #most(): number {
-    const all = this.#waiting.length + this.#untold;
+    const all = this.#waiting.length + this.#pendingWorks;
     return this.#database.beginsAhead && all > SMALL_GROUP
       ? Math.min(MAX_GROUP, Math.ceil(all / 2))
       : MAX_GROUP;
@@ -148,13 +154,13 @@ export class GroupCommit {
     try {
       const { outcomes, durable } = await this.#runWithRetry(group, committed);
       this.#waiting.unshift(...group.splice(outcomes.length));
-      const tell = (): void => {
+      const report = (): void => {
         this.#onEnd(null);
         settleAll(group, outcomes);
-        committed.tell(this.#onChanges);
+        committed.notify(this.#onChanges);
       };
-      if (durable === null && this.#settling === 0) tell();
-      else void this.#settle(group, durable, tell);
+      if (durable === null && this.#pendingGroups === 0) report();
+      else void this.#reportWhenDurable(group, durable, report);
     } catch (error) {
       this.#onEnd(error);
       rejectAll(group, error);
@@ -166,37 +172,42 @@ export class GroupCommit {
     else this.#continue();
   }
 
-  /** Waits until a group is durable and then resolves its works. The next group runs meanwhile. */
-  async #settle(
+  /** Waits until a group is durable, and then calls `report`. If the commit was lost, works may run again. The next group runs meanwhile. */
+  async #reportWhenDurable(
     group: readonly QueuedWork[],
     durable: Promise<void> | null,
-    tell: () => void,
+    report: () => void,
   ): Promise<void> {
-    this.#settling += 1;
-    this.#untold += group.length;
+    this.#pendingGroups += 1;
+    this.#pendingWorks += group.length;
     // Groups are reported in their order, because listeners rely on the latest change.
-    const [before, over] = [this.#told, Promise.withResolvers<void>()];
-    this.#told = over.promise;
+    const [before, ended] = [this.#reported, Promise.withResolvers<void>()];
+    this.#reported = ended.promise;
     try {
       await durable;
       await before;
-      tell();
+      report();
     } catch (error) {
       await before;
-      const again = this.#database.mayRunAgain(error)
-        ? group.filter(({ losses }) => losses + 1 < MAX_COMMIT_ATTEMPTS)
-        : [];
-      for (const waiting of again) waiting.losses += 1;
-      rejectAll(
-        group.filter((waiting) => !again.includes(waiting)),
-        error,
-      );
-      this.#waiting.unshift(...again);
+      this.#retryLost(group, error);
     }
-    over.resolve();
-    this.#settling -= 1;
-    this.#untold -= group.length;
+    ended.resolve();
+    this.#pendingGroups -= 1;
+    this.#pendingWorks -= group.length;
     this.#continue();
+  }
+
+  /** Puts the works of a lost group in front of the waiting ones, and rejects those that were lost too often. */
+  #retryLost(group: readonly QueuedWork[], error: unknown): void {
+    const mayRetry = this.#database.mayRunAgain(error);
+    const [again, rejected]: [QueuedWork[], QueuedWork[]] = [[], []];
+    for (const waiting of group) {
+      if (mayRetry && waiting.losses + 1 < MAX_COMMIT_ATTEMPTS) again.push(waiting);
+      else rejected.push(waiting);
+    }
+    for (const waiting of again) waiting.losses += 1;
+    rejectAll(rejected, error);
+    this.#waiting.unshift(...again);
   }
 
   #continue(): void {
@@ -205,7 +216,7 @@ export class GroupCommit {
   }
 
   get #isIdle(): boolean {
-    return this.#waiting.length === 0 && !this.#writer.running && this.#settling === 0;
+    return this.#waiting.length === 0 && !this.#writer.running && this.#pendingGroups === 0;
   }
 
   /** Runs the group, and again if the database lost all of it and accepts it now. */
@@ -235,10 +246,10 @@ export class GroupCommit {
     const passed = new Set<Fence>();
     committed.clear();
     const database = this.#database;
-    const turn = this.#begun ?? (database.beginsAhead ? new GroupTransaction(database) : null);
+    const begun = this.#begun ?? (database.beginsAhead ? new GroupTransaction(database) : null);
     this.#begun = null;
-    turn?.close(group);
-    const version = await (turn?.version ?? database.begin());
+    begun?.close(group);
+    const version = await (begun?.version ?? database.begin());
     const watch = database.watch();
     // Measures real time, even under a test's clock, because the writer is held for real time.
     const endMs = systemClock.monotonicMs() + database.limit.groupMs;
@@ -250,7 +261,7 @@ export class GroupCommit {
         const beganMs = systemClock.monotonicMs();
         if (outcomes.length > 0 && beganMs >= endMs) break;
         const { origin, fence, work, drafts } = takeBatch(group, outcomes.length, careful ? 1 : this.#drafts);
-        const refused = fence === null || passed.has(fence) ? null : await this.#ask(fence);
+        const refused = fence === null || passed.has(fence) ? null : await this.#checkFence(fence);
         if (refused !== null) {
           for (const _ of drafts) outcomes.push(refused);
           continue;
@@ -277,9 +288,9 @@ export class GroupCommit {
     try {
       const works = outcomes.length;
       const isFollowed = works < group.length || this.#waiting.length > 0;
-      const kept = database.commit(committed.changes, { isQuiet: committed.isQuiet, isFollowed, works });
+      const committing = database.commit(committed.changes, { isQuiet: committed.isQuiet, isFollowed, works });
       if (works === group.length) this.#beginNext();
-      return { outcomes, ...(await kept) };
+      return { outcomes, ...(await committing) };
     } catch (error) {
       // A posted statement failed, so the group runs again with savepoints to find which one.
       if (careful || error instanceof StoreUnavailable) throw error;
@@ -294,9 +305,9 @@ export class GroupCommit {
   }
 
   #begin(): GroupTransaction {
-    const turn = new GroupTransaction(this.#database);
-    turn.ask(this.#waiting.slice(0, this.#most));
-    return turn;
+    const begun = new GroupTransaction(this.#database);
+    begun.prefetch(this.#waiting.slice(0, this.#most));
+    return begun;
   }
 
   #adaptBatchSize(drafts: number, tookMs: number): void {
@@ -307,7 +318,7 @@ export class GroupCommit {
   }
 
   /** Returns null if the fence holds, otherwise the error for its works. */
-  async #ask(fence: Fence): Promise<Outcome | null> {
+  async #checkFence(fence: Fence): Promise<Outcome | null> {
     try {
       await fence(this.#database.connection);
       return null;

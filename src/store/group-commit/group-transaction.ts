@@ -13,9 +13,9 @@ export class GroupTransaction {
   /** The number that `begin` returns. */
   readonly version: Promise<number>;
   readonly #database: GroupDatabase;
-  readonly #asked = new Set<QueuedWork>();
-  #isOver = false;
-  #asksSoon = false;
+  readonly #prefetched = new Set<QueuedWork>();
+  #isClosed = false;
+  #isScheduled = false;
 
   constructor(database: GroupDatabase) {
     this.#database = database;
@@ -24,35 +24,35 @@ export class GroupTransaction {
   }
 
   /** Prefetches what the works will read, if the database supports it. */
-  ask(group: readonly QueuedWork[]): void {
+  prefetch(group: readonly QueuedWork[]): void {
     const database = this.#database;
-    const some = this.#asked.size === 0 ? group : group.filter((waiting) => !this.#asked.has(waiting));
+    const some = this.#prefetched.size === 0 ? group : group.filter((waiting) => !this.#prefetched.has(waiting));
     if (!database.isBegun || some.length === 0) return;
     const reader = makePrefetchReader(database.connection, database.keys);
     if (reader === undefined) return;
     const fences = new Set(some.flatMap(({ fence }) => fence ?? []));
-    const asked = [...fences].map((fence): Promise<unknown> => fence(reader));
+    const reads = [...fences].map((fence): Promise<unknown> => fence(reader));
     for (const [prefetch, batch] of Map.groupBy(some, ({ prefetch }) => prefetch)) {
       const drafts = batch.map(({ draft }) => draft);
-      asked.push(...(prefetch?.(reader, drafts) ?? []));
+      reads.push(...(prefetch?.(reader, drafts) ?? []));
     }
-    void Promise.allSettled(asked);
-    for (const waiting of some) this.#asked.add(waiting);
+    void Promise.allSettled(reads);
+    for (const waiting of some) this.#prefetched.add(waiting);
   }
 
   /** Prefetches for new works, together with those that arrive in the same turn of the event loop. `all` is every waiting work. */
   join(all: readonly QueuedWork[]): void {
-    if (this.#asksSoon || all.length < this.#asked.size + PREFETCH_BATCH) return;
-    this.#asksSoon = true;
+    if (this.#isScheduled || all.length < this.#prefetched.size + PREFETCH_BATCH) return;
+    this.#isScheduled = true;
     setImmediate(() => {
-      this.#asksSoon = false;
-      if (!this.#isOver) this.ask(all);
+      this.#isScheduled = false;
+      if (!this.#isClosed) this.prefetch(all);
     });
   }
 
   /** Prefetches for the last works of the complete group. Later works belong to the next group. */
   close(group: readonly QueuedWork[]): void {
-    this.ask(group);
-    this.#isOver = true;
+    this.prefetch(group);
+    this.#isClosed = true;
   }
 }

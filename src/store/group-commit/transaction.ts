@@ -232,7 +232,7 @@ export class CommitEffects {
     return this.#changes;
   }
 
-  tell(onChanges: (changes: ChangedTopics) => void): void {
+  notify(onChanges: (changes: ChangedTopics) => void): void {
     if (this.#changes.size > 0) onChanges(this.#changes);
     for (const work of this.works) work();
   }
@@ -254,7 +254,7 @@ export class CommitListeners {
     return () => this.#listeners.delete(listener);
   }
 
-  tell(changes: ChangedTopics): void {
+  notify(changes: ChangedTopics): void {
     for (const { work, topics } of [...this.#listeners])
       if (topics === undefined || topics.some((topic) => changes.has(topic))) work(changes);
   }

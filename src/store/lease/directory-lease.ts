@@ -56,7 +56,7 @@ export class DirectoryLease implements LeaseManager {
   readonly #deps: LeaseDeps;
   readonly #epoch: number;
   readonly #store: FencedStore;
-  #keeper: Pick<LeaseListener, "begin" | "lost" | "renewed"> | null = null;
+  #listener: Pick<LeaseListener, "begin" | "lost" | "renewed"> | null = null;
   #lostTo: string | null = null;
   #unwatch: () => void = () => undefined;
 
@@ -118,8 +118,8 @@ export class DirectoryLease implements LeaseManager {
   }
 
   /** Checks the lease every second from now on. */
-  watch(keeper: Pick<LeaseListener, "begin" | "lost" | "renewed">): void {
-    this.#keeper = keeper;
+  watch(listener: Pick<LeaseListener, "begin" | "lost" | "renewed">): void {
+    this.#listener = listener;
     // Ignores errors, because the store reports its own trouble and the next check follows.
     const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
     this.#unwatch = this.#deps.store.watch(({ foreignChange }) => look(foreignChange));
@@ -128,7 +128,7 @@ export class DirectoryLease implements LeaseManager {
   }
 
   async start(): Promise<void> {
-    await this.#keeper?.begin(ALL_ENVIRONMENTS);
+    await this.#listener?.begin(ALL_ENVIRONMENTS);
   }
 
   probe(tx: Writer): Promise<unknown> {
@@ -162,7 +162,7 @@ export class DirectoryLease implements LeaseManager {
     await store.write("app", (tx) =>
       RUNNER_LEASE.change(tx, { epoch: this.#epoch }, { lockFile: lock.identity }),
     );
-    this.#keeper?.renewed();
+    this.#listener?.renewed();
   }
 
   /** Answers a server that asks, or records that another server took over. */
@@ -179,7 +179,7 @@ export class DirectoryLease implements LeaseManager {
   #lose(by: string | null): void {
     if (this.#lostTo !== null) return;
     this.#lostTo = by ?? "another server";
-    this.#keeper?.lost(this.#lostTo);
+    this.#listener?.lost(this.#lostTo);
   }
 }
 

@@ -67,7 +67,7 @@ export interface LeaseManager extends LeaseHolder {
   /** The nodes that share limits. */
   readonly nodes: Nodes;
   /** Sets the listener of gained and lost leases. */
-  watch(keeper: LeaseListener): void;
+  watch(listener: LeaseListener): void;
   /** Starts to hold leases. `url` is the address of this process. */
   start(url: string): Promise<void>;
   /** Writes a row that must reach the disk, to show that writes work. */

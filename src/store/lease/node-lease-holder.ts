@@ -64,11 +64,11 @@ export class NodeLeaseManager implements LeaseManager {
   /** Leases to give back. The value is false while work of the environment still runs here. */
   readonly #leaving = new Map<number, boolean>();
   /** The last call of the listener for each environment. The next call waits for it. */
-  readonly #told = new Map<number, Promise<void>>();
-  readonly #nobodys: FencedStore;
-  readonly #houseStore: FencedStore;
+  readonly #following = new Map<number, Promise<void>>();
+  readonly #lostStore: FencedStore;
+  readonly #sharedStore: FencedStore;
   readonly #unlisten: () => void;
-  #keeper: LeaseListener | null = null;
+  #listener: LeaseListener | null = null;
   #url: string | null = null;
   #validUntilMs = Number.NEGATIVE_INFINITY;
   #takeovers = 0;
@@ -88,16 +88,16 @@ export class NodeLeaseManager implements LeaseManager {
           todo: adviseOn(error),
         }),
     });
-    this.#nobodys = store.withFence(async () => {
+    this.#lostStore = store.withFence(async () => {
       throw new StoreUnavailable("This node runs that environment no more.");
     });
     // Modules that work for all environments get their store only once, so this store looks up the current lease at each call.
-    const house = (): FencedStore => this.#held.get(ALL_ENVIRONMENTS)?.store ?? this.#nobodys;
-    this.#houseStore = {
+    const current = (): FencedStore => this.#held.get(ALL_ENVIRONMENTS)?.store ?? this.#lostStore;
+    this.#sharedStore = {
       read: (work) => store.read(work),
-      write: (origin, work) => house().write(origin, work),
-      vacuumStep: (options) => house().vacuumStep(options),
-      fenceHolds: (tx) => house().fenceHolds(tx),
+      write: (origin, work) => current().write(origin, work),
+      vacuumStep: (options) => current().vacuumStep(options),
+      fenceHolds: (tx) => current().fenceHolds(tx),
     };
     this.#unlisten = store.listen(() => this.#loop.wake(), ["environment", "lease"]);
   }
@@ -107,8 +107,8 @@ export class NodeLeaseManager implements LeaseManager {
   }
 
   storeOf(environmentId: number): FencedStore {
-    if (environmentId === ALL_ENVIRONMENTS) return this.#houseStore;
-    return this.#held.get(environmentId)?.store ?? this.#nobodys;
+    if (environmentId === ALL_ENVIRONMENTS) return this.#sharedStore;
+    return this.#held.get(environmentId)?.store ?? this.#lostStore;
   }
 
   get nodes(): Nodes {
@@ -120,15 +120,15 @@ export class NodeLeaseManager implements LeaseManager {
     };
   }
 
-  watch(keeper: LeaseListener): void {
-    this.#keeper = keeper;
+  watch(listener: LeaseListener): void {
+    this.#listener = listener;
   }
 
   /** Resolves when the work of the first leases has begun. */
   async start(url: string): Promise<void> {
     this.#url = url;
     await this.#loop.start();
-    await Promise.all(this.#told.values());
+    await Promise.all(this.#following.values());
   }
 
   probe(tx: Writer): Promise<unknown> {
@@ -171,7 +171,7 @@ export class NodeLeaseManager implements LeaseManager {
     // Counts from before the request, so that this end is never later than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
     this.#follow(found);
-    if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#keeper?.regained();
+    if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#listener?.regained();
     return Math.min(RENEW_EVERY_MS, (found.nextEndMs ?? RENEW_EVERY_MS) + LATE_MS);
   }
 
@@ -199,34 +199,34 @@ export class NodeLeaseManager implements LeaseManager {
       );
     };
     this.#held.set(environmentId, { epoch, store: this.#deps.store.withFence(fence) });
-    this.#tell(environmentId, (keeper) => keeper.begin(environmentId));
+    this.#notify(environmentId, (listener) => listener.begin(environmentId));
   }
 
   #lose(environmentId: number): void {
     this.#held.delete(environmentId);
     // The listener was already asked to end the work of a lease that is leaving.
     if (!this.#leaving.delete(environmentId))
-      this.#tell(environmentId, (keeper) => keeper.end(environmentId, true));
+      this.#notify(environmentId, (listener) => listener.end(environmentId, true));
   }
 
   /** Stops an environment's work, then gives its lease back. */
   #leave(environmentId: number): void {
     this.#leaving.set(environmentId, false);
-    this.#tell(environmentId, async (keeper) => {
-      await keeper.end(environmentId, false);
+    this.#notify(environmentId, async (listener) => {
+      await listener.end(environmentId, false);
       if (!this.#leaving.has(environmentId)) return;
       this.#leaving.set(environmentId, true);
       this.#loop.wake();
     });
   }
 
-  #tell(environmentId: number, word: (keeper: LeaseListener) => Promise<void>): void {
-    const keeper = this.#keeper;
-    if (keeper === null) return;
-    const before = this.#told.get(environmentId) ?? Promise.resolve();
+  #notify(environmentId: number, call: (listener: LeaseListener) => Promise<void>): void {
+    const listener = this.#listener;
+    if (listener === null) return;
+    const before = this.#following.get(environmentId) ?? Promise.resolve();
     const after = before
-      .then(() => word(keeper))
+      .then(() => call(listener))
       .catch((error) => this.#deps.log.error("a lease was not followed", { environmentId, error }));
-    this.#told.set(environmentId, after);
+    this.#following.set(environmentId, after);
   }
 }

@@ -140,10 +140,10 @@ async function showUp(tx: Writer, { id, url, baseUrl, nowMs, clockAt }: Looking)
 
 /** Creates the missing leases, one for each environment and one for all, and deletes those of deleted environments. */
 async function keepLeases(tx: Writer, latest: number): Promise<void> {
-  const nobodys = "INSERT INTO node_lease (environment_id, node, epoch, until)";
-  await tx.run(`${nobodys} VALUES (?1, NULL, 0, 0) ON CONFLICT DO NOTHING`, ALL_ENVIRONMENTS);
+  const insertFree = "INSERT INTO node_lease (environment_id, node, epoch, until)";
+  await tx.run(`${insertFree} VALUES (?1, NULL, 0, 0) ON CONFLICT DO NOTHING`, ALL_ENVIRONMENTS);
   await tx.run(
-    `${nobodys} SELECT id, NULL, 0, 0 FROM environment WHERE NOT EXISTS (
+    `${insertFree} SELECT id, NULL, 0, 0 FROM environment WHERE NOT EXISTS (
        SELECT 1 FROM node_lease WHERE node_lease.environment_id = environment.id) ON CONFLICT DO NOTHING`,
   );
   await tx.run(

@@ -98,7 +98,7 @@ const HEARD_WITHIN_MS = 3_000;
 
 /** Returns whether a notification of one connection arrives at another. It does not if a pooler shares connections. */
 export async function hearsNotices(url: DatabaseUrl): Promise<boolean> {
-  const [listener, teller] = [0, 1].map(() => new SQL({ ...connectionOptions(url), max: 1 }));
+  const [listener, sender] = [0, 1].map(() => new SQL({ ...connectionOptions(url), max: 1 }));
   const channel = `relay_look_${crypto.randomUUID().replaceAll("-", "")}`;
   let heard = false;
   try {
@@ -107,10 +107,10 @@ export async function hearsNotices(url: DatabaseUrl): Promise<boolean> {
       heard = true;
       hearing.resolve();
     });
-    await teller?.unsafe(`SELECT pg_notify('${channel}', '')`);
+    await sender?.unsafe(`SELECT pg_notify('${channel}', '')`);
     await waitAtMost(systemClock, HEARD_WITHIN_MS, hearing.promise);
     return heard;
   } finally {
-    for (const one of [listener, teller]) void one?.close({ timeout: 0 }).catch(() => undefined);
+    for (const one of [listener, sender]) void one?.close({ timeout: 0 }).catch(() => undefined);
   }
 }

@@ -125,7 +125,7 @@ class OpenPostgres implements PostgresStore {
     void this.#overdue.start(SILENCE_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
-      onChanges: (changes) => this.#listeners.tell(changes),
+      onChanges: (changes) => this.#listeners.notify(changes),
       onEnd: (error) => {
         if (error === null) this.#space.recordSuccess();
       },
@@ -280,7 +280,7 @@ class OpenPostgres implements PostgresStore {
     const { node, topics } = readNotice(notice);
     if (node === this.node) return;
     if (topics === undefined) this.#foreignChange = true;
-    else this.#listeners.tell(new Map(topics));
+    else this.#listeners.notify(new Map(topics));
   }
 
   #tellTrouble(trouble: string | null): void {

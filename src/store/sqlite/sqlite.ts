@@ -141,7 +141,7 @@ class SqliteStore implements Store {
         throw error;
       },
     });
-    const onChanges = (changes: ChangedTopics): void => this.#listeners.tell(changes);
+    const onChanges = (changes: ChangedTopics): void => this.#listeners.notify(changes);
     this.#log = new DedupeLog(writer, segmentKeys === undefined ? {} : { segmentKeys });
     const onEnd = (error: unknown): void => {
       if (error === null) this.#space.recordSuccess();
