@@ -1,7 +1,7 @@
 /**
- * Decides the result of a verified request: an event, a duplicate of one, or nothing where `when` ignores it. One transaction checks how its
- * signature was used, its deduplication key and the app's cap of the minute. It then stores the row, or finds why there is none. Only a stored row
- * takes a place in the minute. Requests that create no event are recorded for the owner, and never delay one that creates an event.
+ * Decides the result of a verified request, and answers: a handshake, an event, a duplicate of one, or nothing where `when` ignores it. It maps the
+ * payload and chooses the deduplication key. event-storage.ts stores the event. Requests that create no event are recorded for the owner, and never
+ * delay one that creates an event.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -21,30 +21,15 @@ import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../../rul
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody, ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
-import { OutcomeUnknown, type PrefetchReader, type Store, type Writer } from "../../store/port.ts";
-import {
-  type DedupeKey,
-  type EventDispatcher,
-  type EventDraft,
-  EventInserter,
-  findDuplicate,
-  keyOfBody,
-  keyOfEventId,
-  makeReceiverPayload,
-} from "../event/insert.ts";
+import type { Store } from "../../store/port.ts";
+import { type EventDraft, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Health } from "../health/health.ts";
-import { rejectEventless, rejectFullApp, rejectHandshake, rejectReusedSignature } from "./rejection.ts";
+import { type Draft, type EventRunner, EventStorage, type ReceivedEvent } from "./event-storage.ts";
+import { rejectEventless, rejectHandshake, rejectReusedSignature } from "./rejection.ts";
 import { formatDuplicate, formatMismatch, formatMissingEventId } from "./request.ts";
 import type { RequestLog } from "./request-log.ts";
-import {
-  DurableUses,
-  type EarlierUse,
-  findEarlierUse,
-  type SignatureUse,
-  signatureUse,
-  spendSignature,
-} from "./signature-memory.ts";
+import { DurableUses, type EarlierUse, type SignatureUse, signatureUse } from "./signature-memory.ts";
 
 export type ReceiverAnswer =
   | HandshakeAnswer
@@ -57,17 +42,6 @@ export interface VerifiedRequest {
   relay: ReceiverRelay;
   call: ReceivedRequest;
   verdict: Verified;
-}
-
-/** Takes each new event, so that it runs. */
-export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
-  /** Runs events in the transaction that stores them, where possible. `finalize` must follow the last event. */
-  startInline(
-    tx: Writer,
-    events: readonly EventDraft[],
-  ): { run: EventDispatcher["runInline"]; finalize(): Promise<void> };
-  /** Prefetches what runs of these events would read. */
-  prefetch(reader: PrefetchReader, events: readonly EventDraft[]): readonly Promise<unknown>[];
 }
 
 interface IngestionDeps {
@@ -95,40 +69,23 @@ export interface MatchedRequest {
   once: SignatureUse | null;
 }
 
-type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
-
-interface Draft {
-  appId: string;
-  event: ReceivedEvent;
-  once: SignatureUse | null;
-  /** True if it holds a place in the app's minute. */
-  counted: boolean;
-}
-
-type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
-type Answered = Stored | "no place";
-
 export class Ingestion {
   readonly #deps: IngestionDeps;
-  readonly #write: (draft: Draft) => Promise<Answered>;
-  /** The caps of new events by app, and of verified requests without an event by relay. */
-  readonly #events: Limiter;
+  readonly #events: EventStorage;
+  /** Caps verified requests without an event, by relay. */
   readonly #eventless: Limiter;
   readonly #uses: DurableUses;
 
   constructor(deps: IngestionDeps) {
     this.#deps = deps;
     this.#uses = new DurableUses(deps.store);
-    this.#write = deps.store.batchWrites(
-      "app",
-      (tx, drafts) => this.#storeAll(tx, drafts),
-      (reader, drafts) => this.#prefetch(reader, drafts),
-    );
-    const limiter = (kind: string, limit: number, drawing: "blocks" | "blocks above") =>
-      new Limiter(deps.clock, limit, CAP_WINDOW_MS, { kind, places: deps.places, drawing });
-    this.#events = limiter("event", deps.limits.verifiedEventsPerMinute, "blocks");
-    // A duplicate is answered without a transaction, so also while another one holds the writer's lock.
-    this.#eventless = limiter("eventless", deps.limits.eventlessCallsPerMinute, "blocks above");
+    this.#events = new EventStorage(deps);
+    this.#eventless = new Limiter(deps.clock, deps.limits.eventlessCallsPerMinute, CAP_WINDOW_MS, {
+      kind: "eventless",
+      places: deps.places,
+      // A duplicate is answered without a transaction, so also while another one holds the writer's lock.
+      drawing: "blocks above",
+    });
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
@@ -161,41 +118,20 @@ export class Ingestion {
     health.recordMatch(relay);
     const eventId = readEventId(mapped) ?? verdict.senderEventId;
     const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
-    let stored: Stored;
-    try {
-      stored = await this.#store(draft);
-    } catch (error) {
-      // A row that may exist keeps its place.
-      if (!(error instanceof OutcomeUnknown)) this.#count(draft, false);
-      throw error;
-    }
+    const stored = await this.#events.store(draft);
     if (stored instanceof Refusal) {
       health.recordCapped(relay);
       throw stored;
     }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
     if (stored.duplicate) {
-      const own = verdict.idOfValues === true ? "values" : "header";
-      const from = readEventId(mapped) === null ? own : "event_id";
-      const cause = async () =>
-        eventId === null
-          ? formatDuplicate("body", false)
-          : formatDuplicate({ id: eventId, from }, await this.#hadOtherBody(relay, stored.id, call));
+      const cause = () => this.#explainDuplicate({ relay, call, verdict }, mapped, stored.id);
       return this.#answerDuplicate(relay, cause, source(), stored.id);
     }
     health.recordEvent(relay);
     if (once !== null) this.#uses.remember(stored.id);
     if (relay.waiting) requestLog.recordWaiting(relay, stored.id);
     return { received: true, eventId: stored.id };
-  }
-
-  /** Draws places of the minute if this node has none, and again if other requests took the drawn ones meanwhile. */
-  async #store(draft: Draft): Promise<Stored> {
-    for (;;) {
-      await drawPlaces([{ limiter: this.#events, name: draft.appId }]);
-      const stored = await this.#write(draft);
-      if (stored !== "no place") return stored;
-    }
   }
 
   /** Answers a verified request that is its sender's handshake, which makes no event. Returns null if it is none. */
@@ -254,59 +190,6 @@ export class Ingestion {
     return { appId, event, once, counted: false };
   }
 
-  async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Answered[]> {
-    const events = drafts.map(({ event }) => event);
-    const inline = this.#deps.runner.startInline(tx, events);
-    const inserter = new EventInserter(tx, {
-      runInline: (event) => inline.run(event),
-      enqueue: (event) => this.#deps.runner.enqueue(event),
-    });
-    const stored: Answered[] = [];
-    for (const draft of drafts) {
-      const { once, event } = draft;
-      const instead = this.#mayStore(draft) ? null : await this.#findInstead(tx, draft);
-      if (instead !== null) {
-        stored.push(instead);
-        continue;
-      }
-      const one = await inserter.insert(event);
-      if (once !== null) await spendSignature(tx, once, one.id);
-      this.#count(draft, !one.duplicate);
-      stored.push(one);
-    }
-    await inline.finalize();
-    return stored;
-  }
-
-  #prefetch(reader: PrefetchReader, drafts: readonly Draft[]): readonly Promise<unknown>[] {
-    const events = drafts.map(({ event }) => event);
-    return [...EventInserter.prefetch(reader, events), ...this.#deps.runner.prefetch(reader, events)];
-  }
-
-  /** Reports whether only its deduplication key can prevent storing it. Most requests need no other check. */
-  #mayStore({ once, counted, appId }: Draft): boolean {
-    return once === null && (counted || this.#events.hasPlace(appId));
-  }
-
-  /**
-   * Finds the answer for a request that cannot be stored: its signature was used before, or no place of the app's minute is left. Returns null if it
-   * can be stored.
-   */
-  async #findInstead(tx: Writer, { once, counted, appId, event }: Draft): Promise<Answered | null> {
-    const earlier = once === null ? null : await findEarlierUse(tx, once);
-    if (earlier !== null) return earlier;
-    const resetAtMs = counted ? null : this.#events.fullUntil(appId);
-    if (resetAtMs === null) return counted || this.#events.hasPlace(appId) ? null : "no place";
-    return (await findDuplicate(tx, event.dedupe)) ?? rejectFullApp(this.#events.limit, resetAtMs);
-  }
-
-  /** Takes or returns the draft's place in the minute. The draft holds one place even if the store runs the work twice. */
-  #count(draft: Draft, isEvent: boolean): void {
-    if (isEvent && !draft.counted) this.#events.count(draft.appId);
-    if (!isEvent && draft.counted) this.#events.giveBack(draft.appId);
-    draft.counted = isEvent;
-  }
-
   async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
     if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, rejectReusedSignature());
     const cause = async () => "its signature was accepted before, with the same body";
@@ -324,6 +207,20 @@ export class Ingestion {
     const noted = { outcome: "duplicate", code: "duplicate", source, eventId } as const;
     this.#deps.requestLog.record(relay, { ...noted, cause: await cause() });
     return { received: true, duplicate: true, eventId };
+  }
+
+  /** Explains by which key the request is a duplicate of the event with this id. */
+  async #explainDuplicate(
+    { relay, call, verdict }: VerifiedRequest,
+    mapped: JsonObject,
+    id: string,
+  ): Promise<string> {
+    const mappedId = readEventId(mapped);
+    const eventId = mappedId ?? verdict.senderEventId;
+    if (eventId === null) return formatDuplicate("body", false);
+    const own = verdict.idOfValues === true ? "values" : "header";
+    const key = { id: eventId, from: mappedId === null ? own : "event_id" } as const;
+    return formatDuplicate(key, await this.#hadOtherBody(relay, id, call));
   }
 
   /** Reports whether the stored event differs from the request; false where that cannot be known. */

@@ -4,9 +4,8 @@
  * action.
  */
 import type { Clock } from "../../base/clock.ts";
-import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../../base/limit.ts";
-import { drawPlaces } from "../../base/limit-window.ts";
-import { Limiter, type Places } from "../../base/limiter.ts";
+import { MAX_UNCOUNTED_US, type RaisableLimits } from "../../base/limit.ts";
+import type { Places } from "../../base/limiter.ts";
 import type { Log } from "../../base/log.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -16,9 +15,9 @@ import { ReceivedBody, receiveRequest } from "../../rules/verify/received-reques
 import { signingMethodOf } from "../../rules/verify/signing-method.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import type { Health } from "../health/health.ts";
-import { type EventRunner, Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
+import type { EventRunner } from "./event-storage.ts";
+import { Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
 import {
-  CappedSources,
   explainToCaller,
   explainToOwner,
   HANDSHAKE_REFUSED,
@@ -29,12 +28,10 @@ import {
 } from "./rejection.ts";
 import { CauseFinder } from "./rejection-cause.ts";
 import { type CallNotifier, RequestLog } from "./request-log.ts";
+import { UnverifiedCap } from "./unverified-cap.ts";
 
 /** Headers that may contain a signature, by their names. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
-
-/** The most addresses whose unverified requests are counted. A flood from more addresses rejects no other address. */
-const MAX_SOURCES = 50_000;
 
 interface ReceiverRequest {
   appId: string;
@@ -81,9 +78,7 @@ interface ReceiverDeps {
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
-  /** Unverified requests by address. Any caller can send them, so the first few of a minute cost no query. */
-  readonly #unverified: Limiter;
-  readonly #full: CappedSources;
+  readonly #unverified: UnverifiedCap;
   readonly #requestLog: RequestLog;
   readonly #ingestion: Ingestion;
   readonly #causes: CauseFinder;
@@ -91,21 +86,14 @@ export class Receiver {
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
     const { limits, places = null } = deps;
-    const { unverifiedCallsPerMinute } = limits;
-    const sharing = { kind: "unverified", places, drawing: "above" } as const;
-    const many = { ...sharing, maxWindows: MAX_SOURCES, crowd: "lets in" } as const;
-    this.#unverified = new Limiter(deps.clock, unverifiedCallsPerMinute, CAP_WINDOW_MS, many);
-    this.#full = new CappedSources(unverifiedCallsPerMinute);
+    this.#unverified = new UnverifiedCap(deps.clock, limits.unverifiedCallsPerMinute, places);
     this.#causes = new CauseFinder(deps);
     this.#requestLog = new RequestLog({ ...deps, causesFound: () => this.#causes.settle() });
     this.#ingestion = new Ingestion({
       ...deps,
       places,
       requestLog: this.#requestLog,
-      refuseUnverified: async (source, refusal) => {
-        await this.#drawUnverified(source);
-        return this.#countUnverified(source, refusal);
-      },
+      refuseUnverified: async (source, refusal) => this.#unverified.refuse(source, () => refusal),
     });
   }
 
@@ -127,13 +115,13 @@ export class Receiver {
     let verified: VerifiedRequest | null = null;
     try {
       const snapshot = this.#deps.relays.current();
-      const looking = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
-      const looked = looking instanceof Promise ? await looking : looking;
-      if (looked instanceof Refusal) {
-        this.#deps.metrics.recordRequest(looked.code);
-        return looked;
+      const verifying = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      const result = verifying instanceof Promise ? await verifying : verifying;
+      if (result instanceof Refusal) {
+        this.#deps.metrics.recordRequest(result.code);
+        return result;
       }
-      verified = looked;
+      verified = result;
       this.#deps.health.recordVerified(verified.relay, verified.call.nowMs);
       const answer = await this.#ingestion.ingest(verified, request.source);
       this.#deps.metrics.recordRequest(nameOutcome(answer));
@@ -173,8 +161,7 @@ export class Receiver {
     }
     if (refused.length === 0) return null;
     const from = source();
-    await this.#drawUnverified(from);
-    const refusal = this.#countUnverified(from, HANDSHAKE_REFUSED);
+    const refusal = await this.#unverified.refuse(from, () => HANDSHAKE_REFUSED);
     this.#deps.metrics.recordRequest(refusal.code);
     for (const by of refused) this.#requestLog.recordRejected(by, from, refusal);
     return refusal;
@@ -182,9 +169,8 @@ export class Receiver {
 
   /** Counts and logs an answered handshake. Returns the refusal over a cap, or null. */
   async #countAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<Refusal | null> {
-    await this.#drawUnverified(source);
-    const resetAtMs = this.#unverified.take(source);
-    if (resetAtMs !== null) return this.#full.refuse(resetAtMs);
+    const capped = await this.#unverified.take(source);
+    if (capped !== null) return capped;
     try {
       await this.#ingestion.recordHandshake(relay, handshake, source);
       return null;
@@ -200,27 +186,25 @@ export class Receiver {
     from: () => string,
   ): Refusal | null | Promise<Refusal | null> {
     const snapshot = this.#deps.relays.current();
-    const look = (now: Snapshot): Refusal | null | Promise<Refusal> => {
-      if (now.receiversOf(appId, name).length > 0) return null;
-      const source = from();
-      const refuse = (): Refusal => this.#refuseUnknown(appId, name, source);
-      return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
-    };
-    return snapshot instanceof Snapshot ? look(snapshot) : snapshot.then(look);
+    const check = (now: Snapshot): Refusal | null | Promise<Refusal> =>
+      now.receiversOf(appId, name).length > 0 ? null : this.#refuseUnknown(appId, name, from());
+    return snapshot instanceof Snapshot ? check(snapshot) : snapshot.then(check);
   }
 
-  #refuseUnknown(appId: string, name: string, source: string): Refusal {
-    const refusal = this.#countUnverified(source, UNKNOWN_RECEIVER);
-    this.#deps.metrics.recordRequest(refusal.code);
-    if (refusal === UNKNOWN_RECEIVER) this.#requestLog.recordUnknown({ appId, name, source });
-    return refusal;
+  #refuseUnknown(appId: string, name: string, source: string): Refusal | Promise<Refusal> {
+    const record = (refusal: Refusal): Refusal => {
+      this.#deps.metrics.recordRequest(refusal.code);
+      if (refusal === UNKNOWN_RECEIVER) this.#requestLog.recordUnknown({ appId, name, source });
+      return refusal;
+    };
+    const refusing = this.#unverified.refuse(source, () => UNKNOWN_RECEIVER);
+    return refusing instanceof Promise ? refusing.then(record) : record(refusing);
   }
 
   /** Returns the refusal of a request whose body was not read to its end, and logs it. An aborted request is not logged. */
   async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
-    if (tooLarge) await this.#drawUnverified(source);
-    const refusal = tooLarge ? this.#countUnverified(source, rejectLargeBody()) : unread;
+    const refusal = tooLarge ? await this.#unverified.refuse(source, rejectLargeBody) : unread;
     this.#deps.metrics.recordRequest(refusal.code);
     if (unread.code === "body_incomplete") return refusal;
     const { code, message } = unread;
@@ -271,28 +255,19 @@ export class Receiver {
       }
       refused.push(explainToOwner(relay, verdict));
     }
-    const source = request.source();
-    const refuse = (): Refusal => this.#refuseUnverified(request, refused, nowMs);
-    return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
-  }
-
-  #refuseUnverified(
-    request: ReceiverRequest,
-    refused: readonly UnverifiedRejection[],
-    nowMs: number,
-  ): Refusal {
-    const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
-    for (const by of refused) {
-      if (!isStranger(by.relay, request)) {
-        this.#deps.health.recordRejected(by.relay, by.cause);
+    const record = (refusal: Refusal): Refusal => {
+      for (const by of refused) {
+        if (!isStranger(by.relay, request)) this.#deps.health.recordRejected(by.relay, by.cause);
+        this.#recordUnverified(by, request, refusal, nowMs);
       }
-      this.#noteUnverified(by, request, refusal, nowMs);
-    }
-    return refusal;
+      return refusal;
+    };
+    const refusing = this.#unverified.refuse(request.source(), () => explainToCaller(refused));
+    return refusing instanceof Promise ? refusing.then(record) : record(refusing);
   }
 
   /** Logs the request, and diagnoses its cause after the answer where there is capacity. */
-  #noteUnverified(by: UnverifiedRejection, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
+  #recordUnverified(by: UnverifiedRejection, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
     const { body, search } = request;
     const source = request.source();
     const mayFind = refusal.code !== "source_capped" && by.open && by.code === "bad_signature";
@@ -300,13 +275,13 @@ export class Receiver {
       this.#requestLog.recordRejected(by, source, refusal);
       return;
     }
-    const note = this.#requestLog.recordUnexplained(by, source);
+    const explain = this.#requestLog.recordUnexplained(by, source);
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
     const record = (cause: string, names: "difference" | "since" | null): void => {
       if (names !== null) this.#deps.health.recordCause(by.relay, cause, names === "difference");
-      note(cause);
+      explain(cause);
     };
     const acceptedAt = this.#deps.health.healthOf(by.relay.id).acceptedAt;
     this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
@@ -314,24 +289,12 @@ export class Receiver {
 
   /** Throws where the address is over its cap. Costly work is then refused, whether the request would verify or not. */
   #requireRoom(source: string, relays: readonly LiveRelay[]): void {
-    const resetAtMs = this.#unverified.fullUntil(source);
-    if (resetAtMs === null) return;
-    const refusal = this.#full.refuse(resetAtMs);
+    const refusal = this.#unverified.findRefusal(source);
+    if (refusal === null) return;
     const cause = "the call was too costly to verify after so many bad ones from its address";
     for (const relay of relays)
       this.#requestLog.recordRejected({ relay, code: "source_capped", cause }, source, refusal);
     throw refusal;
-  }
-
-  /** Draws a place of the shared cap before a request is counted. This node counts by itself if the database is unavailable. */
-  #drawUnverified(source: string): Promise<void> {
-    return drawPlaces([{ limiter: this.#unverified, name: source }]).catch(() => undefined);
-  }
-
-  /** Counts an unverified request of the address. Returns `refusal`, or over the cap that of the cap. */
-  #countUnverified(source: string, refusal: Refusal): Refusal {
-    const resetAtMs = this.#unverified.take(source);
-    return resetAtMs === null ? refusal : this.#full.refuse(resetAtMs);
   }
 
   #asRefusal(error: unknown): Refusal {
@@ -345,7 +308,8 @@ export class Receiver {
 
 function nameOutcome(answer: ReceiverAnswer): string {
   if (answer instanceof HandshakeAnswer) return "handshake";
-  return "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted";
+  if ("duplicate" in answer) return "duplicate";
+  return "ignored" in answer ? "ignored" : "accepted";
 }
 
 /** Reports whether a scanner sent the request: it has nothing that could be a signature, where the relay's sender sends one in a header. */

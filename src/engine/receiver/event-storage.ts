@@ -1,0 +1,148 @@
+/**
+ * Stores events of verified requests. One transaction takes the events of several requests. For each it checks how the signature was used, the
+ * app's cap of the minute and the deduplication key. It then stores the row and runs the event inline, or finds why there is no row. Only a stored row
+ * takes a place in the minute.
+ */
+
+import type { Clock } from "../../base/clock.ts";
+import { CAP_WINDOW_MS, type RaisableLimits } from "../../base/limit.ts";
+import { drawPlaces } from "../../base/limit-window.ts";
+import { Limiter, type Places } from "../../base/limiter.ts";
+import type { Refusal } from "../../base/refusal.ts";
+import { OutcomeUnknown, type PrefetchReader, type Store, type Writer } from "../../store/port.ts";
+import {
+  type DedupeKey,
+  type EventDispatcher,
+  type EventDraft,
+  EventInserter,
+  findDuplicate,
+} from "../event/insert.ts";
+import { rejectFullApp } from "./rejection.ts";
+import { type EarlierUse, findEarlierUse, type SignatureUse, spendSignature } from "./signature-memory.ts";
+
+/** Takes each new event, so that it runs. */
+export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
+  /** Runs events in the transaction that stores them, where possible. `finalize` must follow the last event. */
+  startInline(
+    tx: Writer,
+    events: readonly EventDraft[],
+  ): { run: EventDispatcher["runInline"]; finalize(): Promise<void> };
+  /** Prefetches what runs of these events would read. */
+  prefetch(reader: PrefetchReader, events: readonly EventDraft[]): readonly Promise<unknown>[];
+}
+
+interface StorageDeps {
+  store: Store;
+  runner: EventRunner;
+  clock: Clock;
+  limits: Pick<RaisableLimits, "verifiedEventsPerMinute">;
+  places: Places | null;
+}
+
+/** The event of a request, with its deduplication key. */
+export type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
+
+/** A request to store. */
+export interface Draft {
+  appId: string;
+  event: ReceivedEvent;
+  once: SignatureUse | null;
+  /** True if it holds a place in the app's minute. */
+  counted: boolean;
+}
+
+/** The stored event or the first one with its key, an earlier use of its signature, or the refusal over the cap. */
+type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
+/** `no_place`: this node has no place of the minute left, and must draw places first. */
+type Answered = Stored | "no_place";
+
+export class EventStorage {
+  readonly #runner: EventRunner;
+  readonly #write: (draft: Draft) => Promise<Answered>;
+  /** Caps new events, by app. */
+  readonly #limiter: Limiter;
+
+  constructor({ store, runner, clock, limits, places }: StorageDeps) {
+    this.#runner = runner;
+    this.#write = store.batchWrites(
+      "app",
+      (tx, drafts) => this.#storeAll(tx, drafts),
+      (reader, drafts) => this.#prefetch(reader, drafts),
+    );
+    const sharing = { kind: "event", places, drawing: "blocks" } as const;
+    this.#limiter = new Limiter(clock, limits.verifiedEventsPerMinute, CAP_WINDOW_MS, sharing);
+  }
+
+  /** Returns the event or the earlier one after its row is durable, an earlier use of the signature, or a refusal over the app's cap. */
+  async store(draft: Draft): Promise<Stored> {
+    try {
+      return await this.#storeInPlace(draft);
+    } catch (error) {
+      // A row that may exist keeps its place.
+      if (!(error instanceof OutcomeUnknown)) this.#count(draft, false);
+      throw error;
+    }
+  }
+
+  /** Draws places of the minute if this node has none, and again if other requests took the drawn ones meanwhile. */
+  async #storeInPlace(draft: Draft): Promise<Stored> {
+    for (;;) {
+      await drawPlaces([{ limiter: this.#limiter, name: draft.appId }]);
+      const stored = await this.#write(draft);
+      if (stored !== "no_place") return stored;
+    }
+  }
+
+  async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Answered[]> {
+    const events = drafts.map(({ event }) => event);
+    const inline = this.#runner.startInline(tx, events);
+    const inserter = new EventInserter(tx, {
+      runInline: (event) => inline.run(event),
+      enqueue: (event) => this.#runner.enqueue(event),
+    });
+    const stored: Answered[] = [];
+    for (const draft of drafts) {
+      const { once, event } = draft;
+      const obstacle = this.#needsCheck(draft) ? await this.#findObstacle(tx, draft) : null;
+      if (obstacle !== null) {
+        stored.push(obstacle);
+        continue;
+      }
+      const one = await inserter.insert(event);
+      if (once !== null) await spendSignature(tx, once, one.id);
+      this.#count(draft, !one.duplicate);
+      stored.push(one);
+    }
+    await inline.finalize();
+    return stored;
+  }
+
+  #prefetch(reader: PrefetchReader, drafts: readonly Draft[]): readonly Promise<unknown>[] {
+    const events = drafts.map(({ event }) => event);
+    return [...EventInserter.prefetch(reader, events), ...this.#runner.prefetch(reader, events)];
+  }
+
+  /** Reports whether more than its deduplication key can prevent storing it. Most requests need no other check. */
+  #needsCheck({ once, counted, appId }: Draft): boolean {
+    return once !== null || !(counted || this.#limiter.hasPlace(appId));
+  }
+
+  /**
+   * Finds the answer for a request that cannot be stored: its signature was used before, or no place of the app's minute is left. Returns null if it
+   * can be stored.
+   */
+  async #findObstacle(tx: Writer, { once, counted, appId, event }: Draft): Promise<Answered | null> {
+    const earlier = once === null ? null : await findEarlierUse(tx, once);
+    if (earlier !== null) return earlier;
+    const resetAtMs = counted ? null : this.#limiter.fullUntil(appId);
+    if (resetAtMs === null) return counted || this.#limiter.hasPlace(appId) ? null : "no_place";
+    return (await findDuplicate(tx, event.dedupe)) ?? rejectFullApp(this.#limiter.limit, resetAtMs);
+  }
+
+  /** Takes or returns the draft's place in the minute. The draft holds one place even if the store runs the work twice. */
+  #count(draft: Draft, isEvent: boolean): void {
+    if (isEvent && !draft.counted) this.#limiter.count(draft.appId);
+    if (!isEvent && draft.counted) this.#limiter.giveBack(draft.appId);
+    draft.counted = isEvent;
+  }
+}
