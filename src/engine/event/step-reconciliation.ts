@@ -32,25 +32,47 @@ interface Entry {
   over?: Work;
 }
 
-/** `place`: the action's place among those of its type and target, from 1. */
+/** Decides whether an action takes an entry of its type and target. `place`: the action's place among those of its type and target, from 1. */
 type Rule = (entry: Entry, action: LiveAction, place: number) => boolean;
 
+/** The entry's work was done with the action's text. */
 const didThisText: Rule = ({ work }, { fingerprint }) =>
   work?.state === "done" && work.fingerprint === fingerprint;
 
-/** Each rule matches what the rules before it left. All of them compare only entries of the action's type and target. */
+/** The same, and the last attempt had this text there. Work that it assigned to an edited action stays for that action if possible. */
+const didThisTextLast: Rule = (entry, action, place) =>
+  didThisText(entry, action, place) && entry.lastText === action.fingerprint;
+
+/** A send with the action's text began, and its end was not recorded. */
+const beganThisText: Rule = ({ work }, { fingerprint }) =>
+  work?.state === "intended" && work.fingerprint === fingerprint;
+
+/** The last attempt had the action's text there, and other work counts for it. */
+const hadThisText: Rule = ({ work, lastText }, { fingerprint }) => work !== null && lastText === fingerprint;
+
+/** The last attempt had the action's text there, and did not do it. */
+const awaitsThisText: Rule = ({ work, lastText }, { fingerprint }) =>
+  work === null && lastText === fingerprint;
+
+/** An earlier version, which stored no text, did the work at the action's place. */
+const hasThisPlace: Rule = ({ work, lastText }, _action, place) =>
+  work?.fingerprint === null && lastText === null && work.ordinal === place;
+
+/** Nothing was done. An edited action takes such an entry first, so that it runs. */
+const isUndone: Rule = ({ work }) => work === null;
+
+const isAny: Rule = () => true;
+
+/** The rules in their order. Each matches what the rules before it left. */
 const RULES: readonly Rule[] = [
-  // Work that the last attempt assigned to an edited action is left to the second rule. The edited action then keeps it if possible.
-  (entry, action, place) => didThisText(entry, action, place) && entry.lastText === action.fingerprint,
+  didThisTextLast,
   didThisText,
-  ({ work }, { fingerprint }) => work?.state === "intended" && work.fingerprint === fingerprint,
-  ({ work, lastText }, { fingerprint }) => work !== null && lastText === fingerprint,
-  ({ work, lastText }, { fingerprint }) => work === null && lastText === fingerprint,
-  ({ work, lastText }, _action, place) =>
-    work?.fingerprint === null && lastText === null && work.ordinal === place,
-  // The rules from here on match an edited action. The first of them takes an entry without work, so that the action runs.
-  ({ work }) => work === null,
-  () => true,
+  beganThisText,
+  hadThisText,
+  awaitsThisText,
+  hasThisPlace,
+  isUndone,
+  isAny,
 ];
 
 /**
