@@ -194,7 +194,19 @@ async function startOnce(
   const runner: Runner = new Runner(runnerDeps);
   started.defer(() => runner.stop());
   const scheduler: Scheduler = started.adopt(new Scheduler({ leases, clock, relays, log }), stop);
-  const receiverDeps = { store, clock, relays, log, sealer, limits, places, local, notifier, health, metrics };
+  const receiverDeps = {
+    store,
+    clock,
+    relays,
+    log,
+    sealer,
+    limits,
+    places,
+    local,
+    notifier,
+    health,
+    metrics,
+  };
   const receiver = new Receiver({ ...receiverDeps, runner });
 
   // The jobs that run once for all environments, in the order in which they start.

@@ -267,7 +267,12 @@ export class Receiver {
   }
 
   /** Logs the request, and diagnoses its cause after the answer where there is capacity. */
-  #recordUnverified(by: UnverifiedRejection, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
+  #recordUnverified(
+    by: UnverifiedRejection,
+    request: ReceiverRequest,
+    refusal: Refusal,
+    nowMs: number,
+  ): void {
     const { body, search } = request;
     const source = request.source();
     const mayFind = refusal.code !== "source_capped" && by.open && by.code === "bad_signature";

@@ -288,7 +288,11 @@ export class GroupCommit {
     try {
       const works = outcomes.length;
       const isFollowed = works < group.length || this.#waiting.length > 0;
-      const committing = database.commit(committed.changes, { isQuiet: committed.isQuiet, isFollowed, works });
+      const committing = database.commit(committed.changes, {
+        isQuiet: committed.isQuiet,
+        isFollowed,
+        works,
+      });
       if (works === group.length) this.#beginNext();
       return { outcomes, ...(await committing) };
     } catch (error) {

@@ -26,7 +26,8 @@ export class GroupTransaction {
   /** Prefetches what the works will read, if the database supports it. */
   prefetch(group: readonly QueuedWork[]): void {
     const database = this.#database;
-    const some = this.#prefetched.size === 0 ? group : group.filter((waiting) => !this.#prefetched.has(waiting));
+    const some =
+      this.#prefetched.size === 0 ? group : group.filter((waiting) => !this.#prefetched.has(waiting));
     if (!database.isBegun || some.length === 0) return;
     const reader = makePrefetchReader(database.connection, database.keys);
     if (reader === undefined) return;
