@@ -47,7 +47,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
     const to = join(folder, "back.png");
     const got = await run(["download", kept.id.slice(-8), "--to", to]);
-    expect([got.code, got.told]).toEqual([0, `a picture.png is written to ${to} (70000 bytes).`]);
+    expect([got.code, got.told]).toEqual([0, `a picture.png is written to ${to} (70,000 bytes).`]);
     expect(new Uint8Array(readFileSync(to))).toEqual(ALL_BYTES);
     expect(await audited()).toMatchObject([
       ...(place === "beside the server"
