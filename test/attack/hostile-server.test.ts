@@ -103,6 +103,8 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["receipts list"],
   ["receipts record pay_7 --person ada@example.com --product lamp"],
   ["receipts refund pay_7 --confirm pay_7"],
+  ["receipts move pay_7 ada@example.com --plan"],
+  ["receipts move pay_7 ada@example.com --yes"],
   ["audit list"],
   ["login --profile p1"],
   ["whoami"],
