@@ -421,7 +421,7 @@ describe("a migration", () => {
     const alone = await list();
     expect({ code: alone.code, told: alone.told }).toEqual({
       code: 0,
-      told: expect.stringContaining("after a copy of it into backups/"),
+      told: expect.stringContaining("after a copy into backups/"),
     });
     expect(listFiles(join(dataDir, "backups"))).toHaveLength(1);
     lockDataDirectory(dataDir, "relay serve", 0).release();
@@ -433,7 +433,7 @@ describe("a migration", () => {
     await using running = await startRunningService({ config: { dataDir } });
     const [first = "{}"] = running.logged;
     expect(JSON.parse(first)).toMatchObject({
-      message: "the database is brought to this version's schema, after a copy of it into backups/",
+      message: "the database is brought to this version's schema, after a copy into backups/",
       from: OLD_SCHEMA,
       to: SCHEMA_VERSION,
     });

@@ -114,7 +114,7 @@ const absent: [line: string, words: string][] = [
   ["relays pause nowhere", 'There is no relay "nowhere" in this environment: relay relays list shows'],
   ["events show evt_x", "There is no event evt_x in this environment, where events are kept for 30 days: relay events list shows"],
   ["events replay evt_x", "There is no event evt_x in this environment, where events are kept for 30 days: relay events list shows"],
-  ["keys revoke key_x", "There is no live key key_x in this environment: relay keys list shows"],
+  ["keys revoke key_x", "There is no active key key_x in this environment: relay keys list shows"],
   ["alerts resolve alt_x", "There is no alert alt_x in this environment: relay alerts list shows"],
   ["replays stop bulk_x", "There is no bulk replay bulk_x in this environment: relay replays list shows"],
   ["calls show call_x", 'There is no request "call_x" in this environment: relay requests list shows'],
