@@ -68,14 +68,14 @@ test("a signed-out owner signs in, returns to the page, sees the exact change, a
   const shown = await text();
   expect(shown).toContain("a command with the key laptop (relay_dev_…");
   expect(shown).toContain("127.0.0.1");
-  expect(shown).toContain("files that the command sent");
+  expect(shown).toContain("files from the command");
   expect(shown).toContain("3 changes of production");
-  expect(shown).toContain("A captured call could buy more than it can now, of tokens");
-  expect(shown).toContain("In production this is not possible.");
-  expect(shown).toContain("New secrets of production are made for orders, tokens. Only the command that asked receives them.");
+  expect(shown).toContain("A captured request could give more than now, of tokens");
+  expect(shown).toContain("In production this is not possible yet.");
+  expect(shown).toContain("Production gets new secrets for orders, tokens. Only the command receives them");
   const diff = page.getByRole("group", { name: /Difference of orders/ });
   expect(await diff.innerText()).toContain('"collection": "notes"');
-  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  await page.getByRole("button", { name: "Approve this change to production" }).click();
   await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
   expect(await run.exited).toBe(0);
   expect(await page.getByRole("button", { name: /Approve/ }).count()).toBe(0);
@@ -94,7 +94,7 @@ test("a refusal ends the waiting command, and the page says that nothing changed
   await diff.waitFor();
   expect(await diff.locator(".diff-right").count()).toBeGreaterThan(3);
   expect(await diff.locator(".diff-left").count()).toBeLessThan(3);
-  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByRole("button", { name: "Reject" }).click();
   await page.getByRole("heading", { name: "Rejected: production is unchanged" }).waitFor();
   expect(await run.exited).toBe(3);
 });
@@ -110,12 +110,12 @@ test("an approved but unused request shows its remaining time, and never claims 
   );
   as = { state: "approved", secondsLeft: 125, isMine: false };
   await page.goto(`${base}/approvals/${id}`);
-  await page.getByText("Where that command has ended, run it again: this one is over in 2:05.").waitFor();
+  await page.getByText("If the command has ended, run it again. This approval expires in 2:05.").waitFor();
   as = { state: "expired", why: null };
-  await page.getByRole("heading", { name: "Too late: this was approved, and not carried out in time" }).waitFor();
+  await page.getByRole("heading", { name: "Expired: the change was approved but not made in time" }).waitFor();
   as = { ...as, decidedBy: null };
   await page.reload();
-  await page.getByRole("heading", { name: "Too late: this was not approved in time" }).waitFor();
+  await page.getByRole("heading", { name: "Expired: the change was not approved in time" }).waitFor();
 });
 
 test("an open page updates itself when its approval becomes void", async () => {
@@ -123,12 +123,12 @@ test("an open page updates itself when its approval becomes void", async () => {
   const url = urlIn(await run.line("/approvals/"));
   for (const room of ["development", "production", "production/relays"]) {
     await page.goto(`${base}/apps/shop/${room}`);
-    await page.getByText("A change of production waits for approval").waitFor();
+    await page.getByText("A change to production waits for approval").waitFor();
     expect(await page.getByText("Nothing needs attention").count()).toBe(0);
     await shoot(page, `approval-waits-${room.replace("/", "-")}`);
   }
-  await page.getByRole("link", { name: "Look at it" }).click();
-  await page.getByRole("button", { name: "Approve this change of production" }).waitFor();
+  await page.getByRole("link", { name: "Review change" }).click();
+  await page.getByRole("button", { name: "Approve this change to production" }).waitFor();
   expect(page.url()).toBe(url);
   run.kill("SIGINT");
   expect(await run.exited).toBe(1);
@@ -143,21 +143,21 @@ test("the dashboard promotes development's state: a dry run, the approval page, 
   await page.getByRole("link", { name: "Promote to production…" }).click();
   await page.getByText("This is a dry run").waitFor();
   expect(await findBarriers(page)).toEqual([]);
-  await page.getByRole("button", { name: "Go on to approve 2 changes…" }).click();
+  await page.getByRole("button", { name: "Continue to approve 2 changes…" }).click();
   await page.waitForURL(/\/approvals\//);
   await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
   const asked = page.url();
   await page.goto(`${base}/apps/shop/production/relays`);
-  await page.getByText(/^A change of production waits for approval, asked for .+ by ann@example\.com\. Look at it$/).waitFor();
+  await page.getByText(/^A change to production waits for approval, requested .+ by ann@example\.com\. Review change$/).waitFor();
   await page.goto(asked);
   await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
-  expect(await text()).toContain("what stands in development");
+  expect(await text()).toContain("the definitions in development");
   await page.getByRole("button", { name: "Approve and change production" }).click();
   await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
   const secret = await page.locator('[data-secret="refunds: Receiver secret"]').innerText();
   expect(secret).toStartWith("whsec_");
-  const lost = page.getByText("New secrets of production were made and shown here once");
+  const lost = page.getByText("New production secrets were created and shown here once");
   expect(await lost.count()).toBe(0);
   await page.reload();
   await lost.waitFor();
@@ -166,7 +166,7 @@ test("the dashboard promotes development's state: a dry run, the approval page, 
   await page.goto(`${base}/apps/shop/production/relays/refunds`);
   await page.getByRole("region", { name: "Origin" }).getByText("promoted from development").waitFor();
   await page.goto(`${base}/apps/shop/development/relays/to/production`);
-  await page.getByRole("heading", { name: "Production has all of it already" }).waitFor();
+  await page.getByRole("heading", { name: "Production is up to date" }).waitFor();
   expect(await page.content()).not.toContain(secret);
 });
 
@@ -180,13 +180,13 @@ test("the page begins with warnings about captured requests and payment links", 
   files({ credits: 5 }, {});
   await using first = relay("sync", "--live", "--yes");
   await page.goto(urlIn(await first.line("/approvals/")));
-  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  await page.getByRole("button", { name: "Approve this change to production" }).click();
   expect(await first.exited).toBe(0);
   files({ credits: 5_000 }, { soldThrough: { kind: "payment_link", url: "https://pay.example.com/test" } });
   await using run = relay("sync", "--live");
   await page.goto(urlIn(await run.line("/approvals/")));
-  await page.getByText("A captured call could buy more than it can now, of book").waitFor();
-  await page.getByText("links that production does not have yet, for pen").waitFor();
+  await page.getByText("A captured request could give more than now, of book").waitFor();
+  await page.getByText("new payment links for pen").waitFor();
   const card = page.getByRole("region", { name: "product book" });
   expect(await card.innerText()).toContain("anyone who captures one request can give book to any person");
   await page.getByRole("button", { name: "Refuse" }).click();
@@ -203,7 +203,7 @@ test("a change deep inside a long value is marked and visible, and look-alike le
   write(long(words.join(" "), "https://paypal.example/hook"));
   await using first = relay("sync", "--live", "--yes");
   await page.goto(urlIn(await first.line("/approvals/")));
-  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  await page.getByRole("button", { name: "Approve this change to production" }).click();
   expect(await first.exited).toBe(0);
   const changed = long(words.join(" ").replace("word900", "evil900"), "https://p\u0430yp\u0430l.example/ho\u200bok");
   write(changed);
@@ -239,7 +239,7 @@ test("a change deep inside a long value is marked and visible, and look-alike le
   await using run = relay("sync", "--live");
   await page.goto(urlIn(await run.line("/approvals/")));
   await look("approval-hidden-change");
-  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByRole("button", { name: "Reject" }).click();
   expect(await run.exited).toBe(3);
   expect((await runCommand(["sync", "--yes"], given())).code).toBe(0);
   await page.goto(`${base}/apps/shop/development/relays/to/production`);

@@ -26,7 +26,7 @@ const tab = (name: string) => page.getByRole("navigation", { name: "Alerts" }).g
 
 test("shows a problem in words next to its code, and the navigation shows the same count", async () => {
   const needs = page.getByRole("region", { name: "Needs attention" });
-  await needs.getByText("ignores every call").waitFor();
+  await needs.getByText("ignores every request").waitFor();
   await needs.getByText("compare the relay's when").waitFor();
   await page.getByRole("navigation", { name: "Pages" }).getByLabel("1 open").waitFor();
 });
@@ -34,13 +34,13 @@ test("shows a problem in words next to its code, and the navigation shows the sa
 test("an owner resolves an alert and is named next to it, its problem ends, and nothing needs attention", async () => {
   await tab("All alerts").click();
   const alerts = page.getByRole("region", { name: "Alerts" });
-  await alerts.getByRole("button", { name: "Resolve: Ignores every call, relay:orders" }).click();
+  await alerts.getByRole("button", { name: "Resolve: Ignores every request, relay:orders" }).click();
   await alerts.getByText("by owner@localhost").waitFor();
   expect(await running.rows("SELECT cleared_at IS NULL AS standing FROM problem WHERE code = 'relay_ignoring'")).toEqual([{ standing: 0 }]);
   await tab("All problems").click();
   await page.getByText("No open problems").waitFor();
   await page.getByRole("combobox", { name: "State" }).selectOption("true");
-  await page.getByRole("region", { name: "Problems" }).getByText("Over").waitFor();
+  await page.getByRole("region", { name: "Problems" }).getByText("Resolved").waitFor();
   await tab("Needs attention").click();
   await page.getByText("Nothing needs attention").waitFor();
   await page.getByRole("navigation", { name: "Pages" }).getByLabel("1 open").waitFor({ state: "detached" });
@@ -66,7 +66,7 @@ test("undelivered alert mails are reported on Home and Alerts with a link to the
     await page.getByRole("navigation", { name: "Pages" }).getByLabel("1 open").waitFor();
     await shoot(page, `alerts-unmailed-${path || "home"}`);
   }
-  await page.getByRole("link", { name: "Look at the mail server" }).click();
+  await page.getByRole("link", { name: "Open the mail server" }).click();
   await page.getByRole("heading", { name: "Mail", exact: true }).waitFor();
   expect(page.url()).toContain("/mail?tab=server");
   await page.goto(at("alerts"));

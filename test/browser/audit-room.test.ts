@@ -58,7 +58,7 @@ test("on a phone, a field's name is above its old and new value, without broken 
 });
 
 test("filters are in the address, and the subject of a change is a link", async () => {
-  await page.getByRole("searchbox", { name: "A thing, such as relay:orders" }).fill("product:lamp");
+  await page.getByRole("searchbox", { name: "Target, for example relay:orders" }).fill("product:lamp");
   await page.waitForURL(/target=product%3Alamp/);
   await page.waitForFunction(() => document.querySelectorAll(".audit-row").length === 2);
   await rows.first().locator("[data-row]").click();
@@ -69,11 +69,11 @@ test("filters are in the address, and the subject of a change is a link", async 
     .waitFor();
   expect(await page.locator("img").count()).toBe(0);
   await page.getByRole("button", { name: "Clear" }).click();
-  await page.getByRole("combobox", { name: "What was done" }).selectOption("person.changed");
+  await page.getByRole("combobox", { name: "Action" }).selectOption("person.changed");
   await page.waitForURL(/action=person.changed/);
   await rows.first().getByRole("link", { name: "ada@example.com" }).first().click();
   await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
-  await page.getByRole("link", { name: "What was done to them" }).click();
+  await page.getByRole("link", { name: "All changes" }).click();
   await page.waitForURL(/\/audit-log\?target=person/);
   await rows.getByText("person invited").waitFor();
 });
@@ -93,7 +93,7 @@ test("changes of the whole server have a separate list, and their owner is a lin
 
 test("an empty list says that nothing was changed", async () => {
   await page.goto(at("audit-log?target=relay:none"));
-  await page.getByRole("heading", { name: "Nothing matches" }).waitFor();
+  await page.getByRole("heading", { name: "No entry matches" }).waitFor();
 });
 
 test("the pages violate no content policy and log no error", () => {

@@ -65,12 +65,12 @@ test("the preview shows the matches, each action's effect and the skipped events
   const told = (await dialog.innerText()).replaceAll(/\s+/g, " ");
   expect(told).toContain("63 match: dead events");
   expect(told).toContain("orders 59 others 3");
-  expect(told).toContain("Grant credits 62 are skipped: their work is done");
+  expect(told).toContain("Grant credits 62 are skipped: already done");
   expect(told).toContain("Write a record 62 run");
-  await dialog.getByText("The newest died of what is still so").waitFor();
+  await dialog.getByText("The newest event is dead because of a problem that still exists").waitFor();
   const still = "There is still no collection nowhere.";
-  expect((await dialog.innerText()).replaceAll(/\s+/g, " ")).toContain(`orders: ${still} others: ${still} Fix that first`);
-  expect(told).toContain("1 may not act any more: their payload is not there any more.");
+  expect((await dialog.innerText()).replaceAll(/\s+/g, " ")).toContain(`orders: ${still} others: ${still} Fix it first`);
+  expect(told).toContain("1 cannot run any more: their payload was removed.");
   expect(await countOf("dead")).toBe(COUNT + 3);
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
@@ -87,7 +87,7 @@ test("an invalid rate is rejected at its field", async () => {
   const dialog = page.getByRole("dialog");
   const begin = dialog.getByRole("button", { name: "Replay 59 events" });
   await begin.waitFor();
-  await dialog.getByLabel("Events a second, at most").fill("0");
+  await dialog.getByLabel("Maximum events per second").fill("0");
   await dialog.getByText("Write a number from 1 to 1,000.").waitFor();
   expect(await begin.isDisabled()).toBe(true);
 });
@@ -96,7 +96,7 @@ test("progress survives the page, is shown on the events page and on the relay's
   await mend("orders");
   const dialog = page.getByRole("dialog");
   // Chooses a rate at which even a slow machine arrives before the end.
-  await dialog.getByLabel("Events a second, at most").fill("1");
+  await dialog.getByLabel("Maximum events per second").fill("1");
   await dialog.getByText("It takes about 59 s").waitFor();
   await dialog.getByRole("button", { name: "Replay 59 events" }).click();
   await dialog.getByText(/^Replaying [1-9]\d* of 60$/).waitFor();
@@ -128,7 +128,7 @@ test("the link afterwards has exactly the replay's filter", async () => {
   await page.goto(at("events"));
   await line.getByText(/collection_missing/).waitFor();
   await line.getByRole("button", { name: "Stop" }).click();
-  const link = line.getByRole("link", { name: "see those that are dead now" });
+  const link = line.getByRole("link", { name: "see the events that are still dead now" });
   const asked = new URL((await link.getAttribute("href")) ?? "", running.service.url).searchParams;
   expect(Object.fromEntries(asked)).toEqual(filter);
   await running.drain();
@@ -138,7 +138,7 @@ test("a finished replay shows the count and links to the events that are still d
   await page.goto(at("events?state=dead&relay=orders"));
   await page.getByRole("button", { name: "Replay these…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Events a second, at most").fill("1000");
+  await dialog.getByLabel("Maximum events per second").fill("1000");
   await dialog.getByRole("button", { name: /^Replay \d+ events$/ }).click();
   await dialog.getByText(/^Ended: \d+ of \d+ replayed,$/).waitFor();
   await shoot(page, "bulk-done");
@@ -146,7 +146,7 @@ test("a finished replay shows the count and links to the events that are still d
   expect(await countOf("dead")).toBe(4);
   expect(await running.rows("SELECT DISTINCT amount FROM credit")).toEqual([{ amount: 1 }]);
   expect((await running.rows("SELECT 1 FROM credit")).length).toBe(COUNT + 3);
-  await dialog.getByRole("link", { name: "see those that are dead now" }).click();
+  await dialog.getByRole("link", { name: "see the events that are still dead now" }).click();
   await page.waitForURL(/state=dead&relay=orders$/);
 });
 

@@ -30,10 +30,10 @@ test("requests appear without a reload, each with its result and cause", async (
   await sendSigned(running, "orders", secret, "one", '{"id":"one","email":"ada@example.com","type":"paid"}');
   await running.hook("quiet", { body: "{}", headers: { "content-type": "application/json" } });
   await running.hook("order", { body: "{}", headers: {} });
-  for (const word of ["Accepted", "Ignored", "Duplicate", "Refused"]) await rows.getByText(word, { exact: true }).waitFor();
+  for (const word of ["Accepted", "Ignored", "Duplicate", "Rejected"]) await rows.getByText(word, { exact: true }).waitFor();
   expect(await rows.count()).toBe(4);
   await rows.filter({ hasText: "Ignored" }).getByText("event_type").first().waitFor();
-  await rows.filter({ hasText: "Refused" }).getByText("bad_signature").waitFor();
+  await rows.filter({ hasText: "Rejected" }).getByText("bad_signature").waitFor();
   await page.getByText("Did the sender mean").getByRole("link", { name: "orders" }).waitFor();
 });
 
@@ -42,7 +42,7 @@ test("filters by relay and outcome are in the address", async () => {
   await page.waitForURL(/outcome=refused/);
   await page.waitForFunction(() => document.querySelectorAll(".calls > li").length === 1);
   await page.getByRole("combobox", { name: "Relay" }).selectOption("orders");
-  await page.getByRole("heading", { name: "No call matches" }).waitFor();
+  await page.getByRole("heading", { name: "No request matches" }).waitFor();
   await page.getByRole("button", { name: "Show all" }).click();
   await page.getByRole("combobox", { name: "Outcome" }).selectOption("accepted");
   await rows.getByRole("link", { name: /^Event evt_\w+ of orders$/ }).click();
@@ -51,7 +51,7 @@ test("filters by relay and outcome are in the address", async () => {
 
 test("rejection causes can be selected in words, with their counts", async () => {
   await page.goto(at("requests"));
-  await page.getByRole("combobox", { name: "Refused for" }).selectOption("bad_signature");
+  await page.getByRole("combobox", { name: "Cause" }).selectOption("bad_signature");
   await page.waitForURL(/code=bad_signature/);
   await page.waitForFunction(() => document.querySelectorAll(".calls > li").length === 1);
   await page.getByRole("option", { name: "Signature missing or wrong · 1" }).waitFor({ state: "attached" });
@@ -60,7 +60,7 @@ test("rejection causes can be selected in words, with their counts", async () =>
 
 test("a relay's page links to its requests, and g l opens all of them", async () => {
   await page.goto(at("relays/quiet"));
-  await page.getByRole("link", { name: "All calls" }).click();
+  await page.getByRole("link", { name: "All requests" }).click();
   await page.waitForURL(/\/requests\?relay=quiet$/);
   await page.goto(at("relays"));
   await page.getByRole("link", { name: "quiet" }).waitFor();

@@ -83,7 +83,7 @@ test("keys move the side panel, Escape closes it, a click opens it, and Enter op
   await page.goto(at("events?state=dead"));
   await count(2);
   await page.keyboard.press("j");
-  const panel = page.getByRole("complementary", { name: "The event that is open" });
+  const panel = page.getByRole("complementary", { name: "Open event" });
   await panel.getByText("cs_live_be08").first().waitFor();
   await panel.getByText("There is still no collection nowhere.").waitFor();
   await shoot(page, "panel", { widths: [360, 390, 1280, 1920] });
@@ -124,7 +124,7 @@ test("a replay without any effect says so first", async () => {
   const [done] = (await running.api("GET", "/events?state=done&limit=1", undefined, "local")).body.items;
   await page.goto(at(`events/${done.id}`));
   await page.getByRole("button", { name: "Replay", exact: true }).click();
-  await page.getByRole("dialog").getByText("All of its work was done before: a replay does nothing.").waitFor();
+  await page.getByRole("dialog").getByText("All of its actions are done. A replay does nothing.").waitFor();
   await page.goto(at("events?state=dead"));
 });
 
@@ -141,7 +141,7 @@ test("x and shift-x select events, and r replays them after a preview", async ()
   await shoot(page, "chosen", { widths: [360, 390, 1280, 1920] });
   await page.keyboard.press("r");
   const dialog = page.getByRole("dialog", { name: "Replay 2 events?" });
-  await dialog.getByText("Grant credits is skipped, its work is done: 2").waitFor();
+  await dialog.getByText("Grant credits is skipped: already done: 2").waitFor();
   await dialog.getByText("Write a record runs: 2").waitFor();
   await dialog.getByRole("button", { name: "Replay 2 events" }).click();
   await dialog.getByText("2 of 2 queued.").waitFor();

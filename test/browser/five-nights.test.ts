@@ -58,17 +58,17 @@ test("night one: 2,000 events are dead because a collection is missing", async (
   expect(await needs.innerText()).toMatch(
     /in production.*2 days ago.*collection names invoices, which does not exist.*Still so\. There is still no collection invoices\./s,
   );
-  await visit.click(needs.getByRole("link", { name: "Make the collection invoices…" }));
+  await visit.click(needs.getByRole("link", { name: "Create collection invoices…" }));
   const form = page.getByRole("dialog");
   // The form requires a choice of readers, so that a quick confirmation cannot publish records.
-  expect(await form.getByLabel("Who reads its records").inputValue()).toBe("");
-  await visit.click(form.getByText("Who reads its records"));
-  await form.getByLabel("Who reads its records").selectOption("private");
-  await visit.click(form.getByRole("button", { name: "Make collection" }));
+  expect(await form.getByLabel("Who can read the records").inputValue()).toBe("");
+  await visit.click(form.getByText("Who can read the records"));
+  await form.getByLabel("Who can read the records").selectOption("private");
+  await visit.click(form.getByRole("button", { name: "Create collection" }));
   await page.waitForURL(/\/home$/);
-  await needs.getByText("Probably over.").waitFor();
+  await needs.getByText("Probably fixed.").waitFor();
   await visit.click(needs.getByRole("button", { name: "Replay 2,000 events…" }));
-  await page.getByRole("dialog").getByLabel("Events a second, at most").fill("1000");
+  await page.getByRole("dialog").getByLabel("Maximum events per second").fill("1000");
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Replay 2,000 events" }));
   await needs.getByRole("heading", { name: /orders: .* dead/ }).waitFor({ state: "detached" });
   expect(await states(visit)).toEqual({ done: 2_000 });
@@ -95,7 +95,9 @@ test("night two: the called URL failed and works again", async () => {
   await visit.running.drain();
   const needs = await visit.signIn();
   await needs.getByRole("heading", { name: "orders: 12 events are dead" }).waitFor();
-  expect(await needs.innerText()).toMatch(/The URL answered 503.*Probably over\. Since .* the URL answers 200: replaying will probably work\./s);
+  expect(await needs.innerText()).toMatch(
+    /The receiver responded 503.*Probably fixed\. Since .* the URL answers 200: replaying will probably work\./s,
+  );
   await visit.click(needs.getByRole("button", { name: "Replay 12 events…" }));
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Replay 12 events" }));
   await needs.getByRole("heading", { name: /orders: .* dead/ }).waitFor({ state: "detached" });
@@ -118,7 +120,7 @@ test("night three: the sender's secret was rotated at the provider", async () =>
   await visit.click(page.getByRole("button", { name: "Rotate or paste…" }));
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("The secret the sender shows").fill(ROTATED);
-  await visit.click(dialog.getByRole("button", { name: "Store it" }));
+  await visit.click(dialog.getByRole("button", { name: "Store secret" }));
   await dialog.waitFor({ state: "detached" });
   expect((await send(visit, "again", ROTATED)).status).toBe(200);
   await page.keyboard.press("g");
@@ -145,7 +147,7 @@ test("night four: a customer paid and got nothing", async () => {
   await page.keyboard.press("/");
   await page.keyboard.type(CAROL);
   await visit.click(page.getByRole("link", { name: CAROL }));
-  const wrong = page.getByRole("region", { name: "Did not come through" });
+  const wrong = page.getByRole("region", { name: "Failed events" });
   await visit.click(wrong.getByRole("link", { name: /orders/ }));
   await page.getByText("The product is there now: replaying will probably work.").waitFor();
   expect(await page.locator("main").innerText()).toContain("product names course, which is no product here");

@@ -18,7 +18,7 @@ test.each(GONE)("%s that was deleted links back to its list", async (_, path, li
   const alert = page.locator("main").getByRole("alert");
   await alert.waitFor();
   expect(await alert.getByRole("button", { name: "Try again" }).count()).toBe(0);
-  await alert.getByRole("heading", { name: "This is not here, or no longer" }).waitFor();
+  await alert.getByRole("heading", { name: "Not found" }).waitFor();
   await alert.getByRole("link", { name: `Back to ${list}` }).click();
   await page.getByRole("heading", { name: heading, exact: true, level: 1 }).waitFor();
 });
@@ -26,7 +26,7 @@ test.each(GONE)("%s that was deleted links back to its list", async (_, path, li
 test("a missing approval links to the dashboard, and a person in a missing environment links to People", async () => {
   await page.goto(`${new URL(at("home")).origin}/approvals/apr_00000000000000000000000000000000`);
   const alert = page.getByRole("alert");
-  await alert.getByRole("heading", { name: "This is not here, or no longer" }).waitFor();
+  await alert.getByRole("heading", { name: "Not found" }).waitFor();
   expect(await alert.getByRole("button", { name: "Try again" }).count()).toBe(0);
   expect(await alert.getByRole("link", { name: "Back to the dashboard" }).getAttribute("href")).toBe("/");
   await page.route("**/persons?find=**", (route) => route.fulfill({ status: 404, body: JSON.stringify({ code: "not_found", message: "No app." }) }));

@@ -26,9 +26,9 @@ test("on an empty server, the first steps are listed and check themselves off", 
   await page.waitForURL(/\/development\/home$/);
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
   // The test's own key completes this step.
-  expect(await page.locator(".first-step.done").allInnerTexts()).toEqual([expect.stringContaining("Let your app and server in")]);
+  expect(await page.locator(".first-step.done").allInnerTexts()).toEqual([expect.stringContaining("Connect your app and server")]);
   await running.api("POST", "/relays", { definition, secret: HOOK_SECRET });
-  await page.getByRole("heading", { name: "Make a relay (done)" }).waitFor();
+  await page.getByRole("heading", { name: "Create a relay (done)" }).waitFor();
   expect(await page.locator(".first-step.done").count()).toBe(3);
   await page.getByRole("link", { name: "Send a test event" }).waitFor();
 });
@@ -86,7 +86,7 @@ test("after the collection was created it says so, and one button replays all ev
 test("a range is in the address, a selected part links to its events, and one key opens Home", async () => {
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   await page.goto(url("home"));
-  await page.getByRole("link", { name: "1 Refused calls (0.5 %)" }).waitFor();
+  await page.getByRole("link", { name: "1 Rejected requests (0.5 %)" }).waitFor();
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
   await page.waitForURL(/\/home\?range=7d$/);
   await page.getByRole("region", { name: "Arrived in the last 7 days" }).waitFor();

@@ -107,7 +107,7 @@ test("all of these together become no markup, and the panel and the page stay us
   await page.getByRole("button", { name: "event: 10,008 fields" }).click();
   await page.getByRole("button", { name: "Show more of 10,008" }).waitFor();
   await page.getByLabel("Find in the payload").fill("key 9999");
-  await page.getByText("2 found; a click copies the path.").waitFor();
+  await page.getByText("2 found; click one to copy its path.").waitFor();
   await page.getByRole("button", { name: "Raw" }).click();
   await page.locator("pre.preview").waitFor();
   expect(await page.locator("main :is(img, script, b[onclick], [onload], [onmouseover], [onerror])").count()).toBe(0);

@@ -34,7 +34,7 @@ test("a file's preview is shown before the import", async () => {
   const told = await page.locator("dialog").innerText();
   expect(told).toContain("export <1>.jsonl");
   expect(told).toContain('when.event_type must be "paid" and the call says "<b>made</b>"');
-  expect(told).toMatch(/Refused: 1 line \(1502\): it is not JSON/);
+  expect(told).toMatch(/Rejected: 1 line \(1502\): it is not JSON/);
   expect((await running.rows("SELECT 1 FROM event")).length).toBe(0);
 });
 
@@ -75,23 +75,23 @@ test("the same file again contains nothing to import", async () => {
 
 test("the settings switch the connector's writing tools off and on", async () => {
   await page.goto(at("settings"));
-  const box = page.getByRole("checkbox", { name: "Tools that change something" });
+  const box = page.getByRole("checkbox", { name: "Allow tools that change data" });
   await box.waitFor();
   await shoot(page, "connector-switch");
   expect(await box.isChecked()).toBe(true);
   await box.click();
-  await page.getByText("The connector only reads now.").waitFor();
+  await page.getByText("The connector can only read now.").waitFor();
   expect((await running.api("GET", "/settings", undefined, "local")).body.settings.connector).toEqual({ writes: false });
   await page.reload();
-  expect(await page.getByRole("checkbox", { name: "Tools that change something" }).isChecked()).toBe(false);
+  expect(await page.getByRole("checkbox", { name: "Allow tools that change data" }).isChecked()).toBe(false);
   await box.click();
-  await page.getByText("The connector’s tools may change things now.").waitFor();
+  await page.getByText("The connector can change things now.").waitFor();
 });
 
 test("a button sends a test event, and the event is marked", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Send a test event" }).click();
-  await page.getByText("A test event was sent").waitFor();
+  await page.getByText("Test event sent").waitFor();
   await page.getByText("test", { exact: true }).first().waitFor();
   await shoot(page, "test-event");
 });

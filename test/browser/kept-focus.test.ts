@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 const TURNS: [what: string, path: () => string, from: string, to: string][] = [
   ["a relay's Pause", () => "relays/orders", "Pause", "Resume"],
-  ["a person's Suspend", () => `people/${person}`, "Suspend", "Make active"],
+  ["a person's Suspend", () => `people/${person}`, "Suspend", "Activate"],
 ];
 test.each(TURNS)("%s keeps the focus, and Enter reverts it", async (_, path, from, to) => {
   await page.goto(at(path()));

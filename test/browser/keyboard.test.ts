@@ -95,7 +95,7 @@ test("older events are paged by cursor and stay while the newest refresh", async
   });
   await page.goto(at("events?relay=alpha"));
   await page.getByRole("button", { name: "Older" }).click();
-  await page.getByText("These are all").waitFor();
+  await page.getByText("No more events").waitFor();
   expect(await page.locator("main [data-row]").count()).toBe(3);
   await page.waitForResponse((response) => response.url().includes("limit=2"));
   expect(await page.locator("main [data-row]").count()).toBe(3);
@@ -124,7 +124,7 @@ test("the theme follows the system until a choice, and the choice persists", asy
   await page.reload();
   await page.getByRole("heading", { name: "Events" }).waitFor();
   expect(await ground()).toBe(light);
-  await page.getByRole("button", { name: "As the system" }).click();
+  await page.getByRole("button", { name: "System" }).click();
 });
 
 test("a narrow screen needs no sideways scrolling", async () => {

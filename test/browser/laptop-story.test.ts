@@ -51,9 +51,9 @@ async function signIn(environment: string): Promise<void> {
   await using login = start("login", "--url", base);
   const code = /[A-Z]{4}-[A-Z]{4}/.exec(await login.line("    "))?.[0] ?? "";
   await page.getByLabel("Code").fill(code);
-  await page.getByRole("button", { name: "Look at it" }).click();
-  await page.getByLabel("For which app and environment").selectOption(`shop/${environment}`);
-  await page.getByRole("button", { name: "Yes, I started it" }).click();
+  await page.getByRole("button", { name: "Review change" }).click();
+  await page.getByLabel("App and environment").selectOption(`shop/${environment}`);
+  await page.getByRole("button", { name: "Allow login" }).click();
   expect(await login.exited).toBe(0);
 }
 
@@ -102,10 +102,10 @@ test("production changes when the owner approves in the browser, and a provider'
   const url = /http:\S+\/approvals\/apr_[0-9a-f]{32}/.exec(await promote.line("/approvals/"))?.[0] ?? "";
   await page.goto(url);
   await page.getByRole("group", { name: /Difference of orders/ }).waitFor();
-  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  await page.getByRole("button", { name: "Approve this change to production" }).click();
   await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
   expect(await promote.exited).toBe(0);
-  await page.getByText("New secrets of production were made and told once to the command that asked").waitFor();
+  await page.getByText("New production secrets were created and told once to the command that asked").waitFor();
   const held = JSON.parse(readFileSync(join(service, ".secrets.json"), "utf8"));
   const secrets = ["development", "production"].map((name) => held[`${base}/shop/${name}`].orders.receiverSecret as string);
   expect(new Set(secrets).size).toBe(2);

@@ -25,7 +25,7 @@ test("a new set-up link works in the tab of an ended one, which says so before t
   const ended = await makeLink("setup");
   const fresh = await makeLink("setup");
   await page.goto(ended);
-  await page.getByRole("heading", { name: "This link has ended" }).waitFor();
+  await page.getByRole("heading", { name: "This link does not work any more" }).waitFor();
   expect(page.url()).toEndWith("/setup");
   expect(await page.getByLabel("Password").count()).toBe(0);
   await page.getByText("relay admin create").waitFor();
@@ -40,7 +40,7 @@ test("a new set-up link works in the tab of an ended one, which says so before t
 
 test("a set-up link after the first owner's creation says that an owner exists", async () => {
   await page.goto(await makeLink("setup"));
-  await page.getByText("This server has its owner").waitFor();
+  await page.getByText("This server already has an owner").waitFor();
   await page.getByRole("link", { name: "Sign in" }).waitFor();
 });
 
@@ -60,7 +60,7 @@ test("an ended reset link says so before the form, and a new one in the same tab
   await page.getByRole("button", { name: "Set the password and sign in" }).click();
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
   await page.goto(second);
-  await page.getByRole("heading", { name: "This link has ended" }).waitFor();
+  await page.getByRole("heading", { name: "This link does not work any more" }).waitFor();
   await page.getByText("relay admin reset").waitFor();
 });
 
@@ -83,7 +83,7 @@ test("on another host than the dashboard's, a link page names the right address 
   const link = await makeLink("setup", other, other.clock.now());
   const token = link.split("#").at(-1);
   await page.goto(link);
-  await page.getByText("this server’s dashboard is at https://relay.example.com").waitFor();
+  await page.getByText("the dashboard of this server is at https://relay.example.com").waitFor();
   const goOn = page.getByRole("link", { name: "Continue at https://relay.example.com" });
   expect(await goOn.getAttribute("href")).toBe(`https://relay.example.com/setup#${token}`);
   expect(await page.locator("form").count()).toBe(0);
@@ -99,9 +99,9 @@ test("on the network without a base URL, where no machine can sign in, it names 
   });
   const link = new URL(await makeLink("setup", other, other.clock.now()));
   await page.goto(`http://127.0.0.1:${link.port}/setup${link.hash}`);
-  await page.getByText("so sign-in does not work here").waitFor();
+  await page.getByText("so you cannot sign in here").waitFor();
   expect(await page.locator("main p").last().innerText()).toBe(
-    "Start it with --base-url https://…, the https address that browsers open, or without --host, and open it on the machine it runs on.",
+    "Start it with --base-url https://…, the https address that browsers open. Or without --host, and open it on the machine it runs on.",
   );
 });
 

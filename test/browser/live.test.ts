@@ -116,7 +116,7 @@ test("a service without its database is not called live, until it serves again",
   await mark.getByText("Live", { exact: true }).waitFor();
   isAway = true;
   await put(["behind"]);
-  await page.getByText("What you see is from before.").waitFor();
+  await page.getByText("You see older data.").waitFor();
   await mark.getByText("From before").waitFor();
   isAway = false;
   await put(["after"]);

@@ -46,7 +46,7 @@ test("a mail with an unknown result is found by its state, and resent after a co
   await page.getByText("ada@example.com gets it twice").waitFor();
   await page.getByRole("button", { name: "Send again", exact: true }).click();
   await page.getByText("The mail to ada@example.com was kept here.").waitFor();
-  await page.getByRole("heading", { name: "No such mail" }).waitFor();
+  await page.getByRole("heading", { name: "No mail matches" }).waitFor();
   expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "mailbox" }]);
 });
 
@@ -64,16 +64,16 @@ test("the list shows why a mail was not sent", async () => {
 
 test("one button sends a test mail, and the list shows it", async () => {
   await page.getByRole("combobox", { name: "State" }).selectOption("");
-  await page.getByRole("button", { name: "Send me a test mail" }).click();
+  await page.getByRole("button", { name: "Send a test mail" }).click();
   await page.getByText("Test mail", { exact: true }).waitFor();
   expect(await running.rows("SELECT state FROM email WHERE subject = 'Test mail'")).toEqual([{ state: "mailbox" }]);
 });
 
 test("an unsubscribed person is listed, and one button reverts it", async () => {
-  await tab("Stopped").click();
-  const stopped = page.getByRole("region", { name: "No event mail" });
+  await tab("Unsubscribed").click();
+  const stopped = page.getByRole("region", { name: "Event mail off" });
   await stopped.getByRole("link", { name: "bea@example.com" }).waitFor();
-  await stopped.getByRole("button", { name: "Allow again" }).click();
+  await stopped.getByRole("button", { name: "Allow event mail" }).click();
   await stopped.waitFor({ state: "detached" });
   expect(await running.rows("SELECT 1 FROM mail_stop")).toEqual([]);
 });
@@ -88,10 +88,10 @@ test("a sender domain shows its DNS record to copy, and is verified once the rec
   await page.getByRole("button", { name: "Set domain" }).click();
   await page.getByText("Not verified yet").waitFor();
   await page.getByText("_relay-service.shop.example", { exact: true }).waitFor();
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Check again" }).click();
   await page.getByText("does not have the expected value yet").waitFor();
   records = [(await page.getByText(/^relay-service-verification=/).textContent()) ?? ""];
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Check again" }).click();
   await page.getByText("Verified", { exact: true }).waitFor();
 });
 
@@ -104,17 +104,17 @@ test("a mail server is rejected with its reason, then saved without showing the 
   await server.getByRole("alert").getByText("go together").waitFor();
   await server.getByLabel("Password").fill("mail-password-77");
   await server.getByRole("button", { name: "Save mail server" }).click();
-  await server.getByText("A password was set").waitFor();
+  await server.getByText("Password set").waitFor();
   expect(await server.getByLabel("Password").inputValue()).toBe("");
   expect(await page.content()).not.toContain("mail-password-77");
   await page.getByRole("checkbox", { name: "Relays send mail" }).click();
-  await page.getByText("Relays send no mail now.").waitFor();
+  await page.getByText("Mail from relays is off.").waitFor();
   const proof = page.getByRole("region", { name: "Test", exact: true });
-  await proof.getByRole("button", { name: "Send me a test mail" }).click();
+  await proof.getByRole("button", { name: "Send a test mail" }).click();
   await proof.getByText("Sending mail is turned off in the settings").waitFor();
   await page.getByRole("checkbox", { name: "Relays send mail" }).click();
-  await page.getByText("Relays send mail again.").waitFor();
-  await proof.getByRole("button", { name: "Send me a test mail" }).click();
+  await page.getByText("Mail from relays is on.").waitFor();
+  await proof.getByRole("button", { name: "Send a test mail" }).click();
   await proof.getByText("was kept here").waitFor();
 });
 

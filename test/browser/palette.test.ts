@@ -117,10 +117,10 @@ test("every time uses this machine's zone or UTC as chosen, with both in its too
   await page.goto(url(`events/${eventId}`));
   const time = page.locator("main time").first();
   expect(await time.getAttribute("title")).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+[12]) · \d\d:\d\d:\d\d UTC$/);
-  await page.getByRole("button", { name: /: say times in UTC$/ }).click();
+  await page.getByRole("button", { name: /: show times in UTC$/ }).click();
   await page.waitForFunction(() => /UTC · \d\d:\d\d:\d\d (CET|CEST|GMT)/.test(document.querySelector("main time")?.getAttribute("title") ?? ""));
   await page.reload();
-  await page.getByRole("button", { name: /^UTC: say times in/ }).click();
+  await page.getByRole("button", { name: /^UTC: show times in/ }).click();
 });
 
 test("the tab's title and icon show how many items need attention", async () => {
@@ -139,7 +139,7 @@ test("a failed search is not shown as an empty result", async () => {
   await page.goto(url("home"));
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await find("carol@example");
-  await page.getByText("People, events and records were not looked for. It is away.").waitFor();
+  await page.getByText("Relay could not search people, events and records. It is away.").waitFor();
   isAway = false;
   await field.fill("carol@example.com");
   await chosen.getByText("Person").waitFor();

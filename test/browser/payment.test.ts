@@ -13,8 +13,8 @@ const dialog = page.getByRole("dialog");
 const toast = page.locator(".toast");
 const gone = () => dialog.waitFor({ state: "detached" });
 const receipts = async () => (await api("GET", "/purchases")).items;
-const see = dialog.getByRole("button", { name: "See what they get" });
-const record = dialog.getByRole("button", { name: "Record the payment" });
+const see = dialog.getByRole("button", { name: "Preview payment" });
+const record = dialog.getByRole("button", { name: "Record payment" });
 let ada: string;
 
 beforeAll(async () => {
@@ -24,7 +24,7 @@ beforeAll(async () => {
 test("without a product, the page says what to create first", async () => {
   await page.goto(at("catalog?tab=receipts"));
   await page.getByRole("button", { name: "Record a payment…" }).click();
-  await dialog.getByText("make a product or a plan first").waitFor();
+  await dialog.getByText("First create a product or a plan").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
   await gone();
   await api("PUT", "/products/lamp", { title: "A lamp", credits: 5 });
@@ -33,17 +33,17 @@ test("without a product, the page says what to create first", async () => {
 });
 
 const WRONG: [field: RegExp, typed: string, words: string, right: string][] = [
-  [/^Who paid/, "bob@example.com", "No person here is bob@example.com", "ada@example.com"],
-  [/^Currency/, "EUX", "EUX is no currency", "EUR"],
+  [/^Person/, "bob@example.com", "No person here is bob@example.com", "ada@example.com"],
+  [/^Currency/, "EUX", "EUX is not a currency", "EUR"],
   [/^Amount/, "1,234.00", "1,234.00 is no amount in EUR", "42,50"],
-  [/^Ref/, "pay_1", "pay_1 is recorded already: ada@example.com paid lamp with €9.00. If this is another payment, enter its own ref", "pay_7"],
+  [/^Ref/, "pay_1", "pay_1 is already recorded: ada@example.com paid lamp with €9.00. If this is another payment, enter its own ref", "pay_7"],
 ];
 
 test("errors appear at their fields, and a preview records nothing", async () => {
   await api("POST", "/receipts", { ref: "pay_1", person: ada, product: "lamp", amountMinor: 900, currency: "EUR" });
   await page.reload();
   await page.getByRole("button", { name: "Record a payment…" }).click();
-  await dialog.getByLabel(/^What they paid/).selectOption("product:lamp");
+  await dialog.getByLabel(/^Paid item/).selectOption("product:lamp");
   for (const [field, , , right] of WRONG) await dialog.getByLabel(field).fill(right);
   for (const [field, typed, words, right] of WRONG) {
     await dialog.getByLabel(field).fill(typed);
@@ -60,7 +60,7 @@ test("errors appear at their fields, and a preview records nothing", async () =>
 
 test("a preview comes first: a double click on the way records nothing, and a double click there records once", async () => {
   await see.dblclick();
-  await dialog.getByText("They get lamp for good, and 5 credits. A receipt is written that never changes. No money moves.").waitFor();
+  await dialog.getByText("They get lamp for good, and 5 credits. Relay writes a permanent receipt. Relay moves no money.").waitFor();
   await dialog.getByText("ada@example.com paid €42.50 for the product lamp, under pay_7.").waitFor();
   expect(await receipts()).toHaveLength(1);
   await dialog.getByRole("button", { name: "Back" }).click();
@@ -78,30 +78,30 @@ test("a lost response is reported, and a repeat returns the same receipt", async
   await api("PATCH", `/persons/${ada}`, { status: "suspended" });
   await page.goto(at(`people/${ada}`));
   await page.getByRole("button", { name: "Record a payment…" }).click();
-  await dialog.getByLabel(/^What they paid/).selectOption("plan:pro");
+  await dialog.getByLabel(/^Paid item/).selectOption("plan:pro");
   await dialog.getByLabel(/^Ref/).fill("inv-12");
   await dialog.getByLabel(/^Customer/).fill("cus_1");
   await see.click();
   await dialog.getByText("They are on the plan pro from now on, until it is ended by hand: no relay ends it.").waitFor();
-  await dialog.getByText("They are suspended, and may use nothing of it until they are made active on their page.").waitFor();
+  await dialog.getByText("The person is suspended and cannot use the access until you activate them.").waitFor();
   await page.route("**/receipts", async (route) => {
     await route.fetch();
     await route.abort();
   });
   await record.click();
-  await dialog.getByText("Whether it was recorded is not known.").waitFor();
+  await dialog.getByText("The result is unknown.").waitFor();
   await page.unroute("**/receipts");
   await page.route("**/receipts", (route) => route.fulfill({ status: 502, body: "<h1>Bad Gateway</h1>" }));
   await record.click();
   await dialog.getByText("A proxy answered 502").waitFor();
-  await dialog.getByText("Whether it was recorded is not known.").waitFor();
+  await dialog.getByText("The result is unknown.").waitFor();
   await page.unroute("**/receipts");
   await record.click();
   await gone();
   await toast.getByText("The payment inv-12 was recorded before: nothing changed.").waitFor();
   expect((await receipts()).filter(({ ref }: { ref: string }) => ref === "inv-12")).toHaveLength(1);
   expect((await api("GET", `/persons/${ada}`)).subscription).toMatchObject({ plan: "pro" });
-  await page.getByRole("button", { name: "End the plan…" }).waitFor();
+  await page.getByRole("button", { name: "End plan…" }).waitFor();
 });
 
 test("a replaced plan, and a product that a relay also sells, are announced before", async () => {
@@ -116,7 +116,7 @@ test("a replaced plan, and a product that a relay also sells, are announced befo
   await api("PUT", "/plans/team", { soldThrough: { kind: "relay", relay: "paid" } });
   await page.reload();
   await page.getByRole("button", { name: "Record a payment…" }).click();
-  await dialog.getByLabel(/^What they paid/).selectOption("plan:team");
+  await dialog.getByLabel(/^Paid item/).selectOption("plan:team");
   await dialog.getByLabel(/^Ref/).fill("inv-13");
   await see.click();
   await dialog.getByText("Their plan pro ends.").waitFor();

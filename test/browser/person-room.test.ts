@@ -23,12 +23,12 @@ test("a customer who paid and got nothing: from the address to the cause and the
   await page.getByRole("searchbox", { name: "Address, id or store token" }).fill("carol@");
   await page.getByRole("link", { name: CAROL }).click();
   await page.getByRole("heading", { name: CAROL }).waitFor();
-  const wrong = page.getByRole("region", { name: "Did not come through" });
+  const wrong = page.getByRole("region", { name: "Failed events" });
   await wrong.getByText("product unknown").waitFor();
   await wrong.getByText("person not found").waitFor();
-  const story = page.getByRole("region", { name: "Story" });
+  const story = page.getByRole("region", { name: "Timeline" });
   await story.getByText(/names chair, which is no product here/).waitFor();
-  await story.getByRole("link", { name: "Why, and replay" }).click();
+  await story.getByRole("link", { name: "Show cause and replay" }).click();
   await page.getByRole("heading", { name: /event/ }).first().waitFor();
   await page.getByRole("button", { name: /Replay/ }).waitFor();
   await page.goBack();
@@ -36,26 +36,26 @@ test("a customer who paid and got nothing: from the address to the cause and the
 });
 
 test("a person's access shows its sources as links", async () => {
-  const now = page.getByRole("region", { name: "Has now" });
+  const now = page.getByRole("region", { name: "Current access" });
   await now.getByText("Has access").waitFor();
   await now.getByText("380").waitFor();
   await now.getByRole("link", { name: "shop" }).first().waitFor();
-  await now.getByRole("link", { name: "its event" }).first().waitFor();
+  await now.getByRole("link", { name: "event" }).first().waitFor();
 });
 
 test("manual access is listed and can be undone", async () => {
   await page.getByRole("button", { name: "Grant access…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("combobox", { name: "To what" }).selectOption("access:beta");
+  await dialog.getByRole("combobox", { name: "What" }).selectOption("access:beta");
   await dialog.getByRole("textbox", { name: "Reason" }).fill("a trial");
   await dialog.getByRole("button", { name: "Grant" }).click();
   await toast.getByText("has access to access:beta").waitFor();
-  const now = page.getByRole("region", { name: "Has now" });
+  const now = page.getByRole("region", { name: "Current access" });
   await now.getByText("access:beta").waitFor();
   await toast.getByRole("button", { name: "Undo" }).click();
   await now.getByText("access:beta").waitFor({ state: "detached" });
   await page
-    .getByRole("region", { name: "Story" })
+    .getByRole("region", { name: "Timeline" })
     .getByText(/access:beta ended: taken back/)
     .waitFor();
 });
@@ -64,26 +64,26 @@ test("credits beyond the balance cannot be spent, and the error appears at the f
   await page.getByRole("button", { name: "Credits…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("radio", { name: "Spend" }).check();
-  await dialog.getByRole("spinbutton", { name: "How many" }).fill("1000");
+  await dialog.getByRole("spinbutton", { name: "Amount" }).fill("1000");
   await dialog.getByRole("textbox", { name: "Reason" }).fill("too much");
   await dialog.getByRole("button", { name: "Spend" }).click();
   await dialog.getByText(/has 380 credits, fewer than the 1000/).waitFor();
-  await dialog.getByRole("spinbutton", { name: "How many" }).fill("80");
+  await dialog.getByRole("spinbutton", { name: "Amount" }).fill("80");
   await dialog.getByRole("button", { name: "Spend" }).click();
   await dialog.waitFor({ state: "detached" });
-  await page.getByRole("region", { name: "Has now" }).getByText("300", { exact: true }).waitFor();
+  await page.getByRole("region", { name: "Current access" }).getByText("300", { exact: true }).waitFor();
 });
 
 test("attributes change by name: errors appear at the field, and concurrent changes by others stay", async () => {
   const card = page.locator(".card", { has: page.getByRole("heading", { name: "Attributes" }) });
   await card.getByText("pays by invoice").waitFor();
-  await card.getByRole("button", { name: "Change the attributes…" }).click();
+  await card.getByRole("button", { name: "Edit attributes…" }).click();
   const dialog = page.getByRole("dialog");
   const field = dialog.getByRole("textbox", { name: "Attributes" });
   const save = dialog.getByRole("button", { name: "Save" });
   for (const [typed, words] of [
     ["{ no", "This is not JSON"],
-    ["[1]", "This is no JSON object"],
+    ["[1]", "This is not a JSON object"],
     ['{"team":"a\\u0007b"}', "attributes.team"],
   ] as const) {
     await field.fill(typed);
@@ -96,17 +96,17 @@ test("attributes change by name: errors appear at the field, and concurrent chan
   await dialog.waitFor({ state: "detached" });
   await card.getByText("12345678901234567890").waitFor();
   const path = `/persons/${new URL(page.url()).pathname.split("/").at(-1)}`;
-  await card.getByRole("button", { name: "Change the attributes…" }).click();
+  await card.getByRole("button", { name: "Edit attributes…" }).click();
   await running.api("PATCH", path, { attributes: { elsewhere: 1 } }, "local");
   await field.fill('{"team":"blue"}');
   await save.click();
   await dialog.waitFor({ state: "detached" });
   expect((await running.api("GET", path, undefined, "local")).body.person.attributes).toEqual({ team: "blue", elsewhere: 1 });
   await card.getByText("elsewhere").waitFor();
-  await card.getByRole("button", { name: "Change the attributes…" }).click();
+  await card.getByRole("button", { name: "Edit attributes…" }).click();
   await field.fill("");
   await save.click();
-  await card.getByText("None. What your app notes of them").waitFor();
+  await card.getByText("None. Your app can store any JSON here").waitFor();
 });
 
 test("a suspended person is marked on the page, and Undo reactivates them", async () => {
@@ -118,8 +118,8 @@ test("a suspended person is marked on the page, and Undo reactivates them", asyn
 
 test("an unknown address shows what would create the person, and its events", async () => {
   await page.goto(at("people/dave@example.com"));
-  await page.getByRole("heading", { name: "Nobody has this address" }).waitFor();
-  await page.getByText("No event of the last 30 days mentions it").waitFor();
+  await page.getByRole("heading", { name: "No person has this address" }).waitFor();
+  await page.getByText("No event of the last 30 days contains it").waitFor();
   await page.getByRole("button", { name: "Add a person…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
   await page.getByRole("heading", { name: "dave@example.com" }).waitFor();
@@ -128,11 +128,11 @@ test("an unknown address shows what would create the person, and its events", as
 test("an erasure asks for the address, and leaves the page", async () => {
   await page.getByRole("button", { name: "Erase…" }).click();
   const dialog = page.getByRole("dialog");
-  expect(await dialog.getByRole("button", { name: "Erase for good" }).isDisabled()).toBe(true);
-  await dialog.getByRole("textbox", { name: "Type the address to continue" }).fill("dave@example.com");
-  await dialog.getByRole("button", { name: "Erase for good" }).click();
+  expect(await dialog.getByRole("button", { name: "Erase permanently" }).isDisabled()).toBe(true);
+  await dialog.getByRole("textbox", { name: "Type the email address to confirm" }).fill("dave@example.com");
+  await dialog.getByRole("button", { name: "Erase permanently" }).click();
   await page.waitForURL(/\/people$/);
-  await toast.getByText("The person is erased.").waitFor();
+  await toast.getByText("Person erased.").waitFor();
   await page.getByRole("link", { name: CAROL }).waitFor();
   expect(await page.getByRole("link", { name: "dave@example.com" }).count()).toBe(0);
 });
@@ -145,7 +145,7 @@ test("two people with one address in two spellings link to each other, and the p
   await page.goto(at(`people/${first}`));
   await page.getByRole("button", { name: "Erase…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("Whoever wants to be forgotten is erased there too").waitFor();
+  await dialog.getByText("Erase that person too if they asked to be forgotten").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("link", { name: second }).click();
   await page.getByRole("heading", { name: "zoe@bücher.example" }).waitFor();

@@ -72,7 +72,7 @@ test("the newest selection is explained, although the previous response arrives 
   const held = await keepBack("POST", "/explain$");
   await tab.click();
   await held.asked();
-  await page.getByRole("button", { name: "An event that arrived" }).click();
+  await page.getByRole("button", { name: "A stored event" }).click();
   await page.locator(".test-event").first().click();
   await page.waitForURL(/event=evt/);
   await held.letGo();
@@ -98,7 +98,7 @@ test("text written during a save stays as a draft of the saved version", async (
   await page.getByText("Saved orders as version 2").waitFor();
   await page.getByText("Unsaved changes").waitFor();
   expect(await readEditor(page)).toBe(text);
-  await page.getByRole("button", { name: "Throw away" }).click();
+  await page.getByRole("button", { name: "Discard changes" }).click();
 });
 
 test("a pending key cannot be closed, and a rejected address stays for a correction", async () => {
@@ -112,7 +112,7 @@ test("a pending key cannot be closed, and a rejected address stays for a correct
   await held.letGo();
   await page.getByRole("dialog", { name: "The new key" }).locator("[data-secret]").waitFor();
   expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe("Copy");
-  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("button", { name: "I stored the secret" }).click();
   await page.goto(at("people"));
   await page.getByRole("button", { name: "Add a person…" }).first().click();
   const address = page.getByRole("dialog").getByLabel("E-mail address");

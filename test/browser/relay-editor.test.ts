@@ -92,9 +92,9 @@ test("the page's shortcuts are letters in the text, and Escape and Tab leave it"
 test("a draft survives the page, shows its age, and can be discarded and restored", async () => {
   const draft = await readEditor(page);
   await page.reload();
-  await page.getByText(/This is your draft of/).waitFor();
+  await page.getByText(/This is your draft from/).waitFor();
   expect(await readEditor(page)).toBe(draft);
-  await page.getByRole("button", { name: "Throw away" }).click();
+  await page.getByRole("button", { name: "Discard changes" }).click();
   await editorOf(page).getByText('"grant_credits"').waitFor();
   await page.getByRole("button", { name: "Undo" }).click();
   await editorOf(page).getByText('"write_record"').waitFor();
@@ -105,7 +105,7 @@ test("Ctrl S saves and removes the draft", async () => {
   await page.keyboard.press("ControlOrMeta+s");
   await page.getByText("Saved sold as version 2").first().waitFor();
   await page.getByText("Unsaved changes").waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("button", { name: "I stored the secret" }).click();
   expect(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("relay.draft.")))).toEqual([]);
 });
 
@@ -117,11 +117,11 @@ test("another user's save is shown next to mine, parts of it can be accepted, an
   expect((await api("PUT", "/relays/sold", { definition: theirs, version: 2 })).status).toBe(200);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "The relay changed while you edited it" });
-  await dialog.getByRole("textbox", { name: "Yours, not saved" }).waitFor();
-  const takes = dialog.getByRole("button", { name: "Take theirs here" });
+  await dialog.getByRole("textbox", { name: "Your unsaved version" }).waitFor();
+  const takes = dialog.getByRole("button", { name: "Use their version here" });
   expect(await takes.count()).toBe(2);
   await takes.last().click();
-  await dialog.getByRole("button", { name: "Save mine over it" }).click();
+  await dialog.getByRole("button", { name: "Overwrite with my version" }).click();
   await page.getByText("Saved sold as version 4").first().waitFor();
   const saved = (await api("GET", "/relays/sold")).body.relay.definition;
   expect(saved.trigger.map.order).toBe("data.mine");
@@ -138,7 +138,7 @@ test("the history shows each version's changes, and restores one after a preview
   await dialog.locator(".diff-right", { hasText: "grant_credits" }).waitFor();
   await dialog.getByRole("button", { name: "Restore version 1", exact: true }).click();
   await page.getByText("Restored version 1 of sold as version 5.").waitFor();
-  await page.getByRole("listitem", { name: "Version 5" }).getByText("What version 1 said, again.").waitFor();
+  await page.getByRole("listitem", { name: "Version 5" }).getByText("Content of version 1 restored.").waitFor();
   expect((await api("GET", "/relays/sold")).body.relay.definition.actions).toEqual([{ type: "grant_credits", amount: 1 }]);
 });
 
@@ -148,7 +148,7 @@ test("a small screen edits the same without sideways scrolling", async () => {
   await writeEditor(page, (await readEditor(page)).replace('"amount": 1', '"amount": 0'));
   await page.getByRole("heading", { name: "1 problem to fix" }).waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-  await page.getByRole("button", { name: "Throw away" }).click();
+  await page.getByRole("button", { name: "Discard changes" }).click();
 });
 
 const windows: [string, number, number, string][] = [
@@ -199,7 +199,7 @@ test("without the editor a plain text field works, and unchecked text is never c
   });
   expect(chunks.length).toBeGreaterThan(2);
   await page.reload();
-  await page.getByText("The editor could not be loaded; this plain text works as well.").waitFor();
+  await page.getByText("The editor could not load. You can edit this plain text instead.").waitFor();
   const area = page.getByRole("textbox", { name: "Definition as JSON" });
   await page.route("**/relays/validate", (route) => route.fulfill({ status: 502 }));
   await area.fill((await area.inputValue()).replace('"amount": 1', '"amount": 3'));

@@ -29,11 +29,11 @@ const funnel = page.getByRole("region", { name: "Last 24 hours" });
 
 test("a new relay lists its open steps, and they check themselves off", async () => {
   const steps = page.getByRole("region", { name: "Set it up" });
-  await steps.getByRole("heading", { name: "Have both know the secret (done)" }).waitFor();
-  await page.locator(".page-title").getByText("No calls yet").waitFor();
+  await steps.getByRole("heading", { name: "Share the secret with the sender (done)" }).waitFor();
+  await page.locator(".page-title").getByText("No requests yet").waitFor();
   await funnel.getByText("No request arrived in the last 24 hours").waitFor();
   await sendSigned(running, "orders", secret, "one", paid("one"));
-  await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
+  await steps.getByRole("heading", { name: "The first request arrives (done)" }).waitFor();
 });
 
 test("a problem is shown with its reason, and the funnel shows where each request stopped", async () => {
@@ -79,7 +79,7 @@ test("the list of relays is sorted by severity, each with its health", async () 
     "local",
   );
   await page.goto(at("relays"));
-  await page.getByRole("row", { name: /alpha/ }).getByText("No calls yet").waitFor();
+  await page.getByRole("row", { name: /alpha/ }).getByText("No requests yet").waitFor();
   await page
     .getByRole("row", { name: /orders/ })
     .getByText("Failing · 100 % dead")

@@ -20,7 +20,7 @@ test("a one-time link signs in and leaves no token in the address", async () => 
 });
 
 test("every problem of a definition is shown at its field, with its line", async () => {
-  await page.getByRole("link", { name: "Start from a working example" }).click();
+  await page.getByRole("link", { name: "Start from an example" }).click();
   await page.getByRole("button", { name: "Use this template" }).click();
   const example = await readEditor(page);
   await writeEditor(page, example.replace('"amount": 10', '"amount": 0').replace('"event_id": "id"', '"event_id": "a..b"'));
@@ -41,8 +41,8 @@ test("a new relay's secret is shown once, with a warning", async () => {
   await page.getByRole("heading", { name: "order-paid is ready" }).waitFor();
   secret = await page.locator('[data-secret="Receiver secret"]').innerText();
   expect(secret).toStartWith("whsec_");
-  expect(await page.locator("main").innerText()).toContain("will not be shown again");
-  await page.getByRole("link", { name: /I have stored it/ }).click();
+  expect(await page.locator("main").innerText()).toContain("only once");
+  await page.getByRole("link", { name: /I stored the secret/ }).click();
   await page.getByRole("heading", { name: "order-paid" }).waitFor();
   await page.getByRole("navigation", { name: "Relay" }).getByRole("link", { name: "Secrets" }).click();
   await page.getByText(/^hmac:/).waitFor();
@@ -64,7 +64,7 @@ test("a replay lists the actions that it skips, and shows its result only once i
   await page.getByRole("button", { name: "Replay" }).click();
   await page.getByRole("dialog").getByText("Is skipped: its work was done").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
-  await page.locator(".reason", { hasText: "Nothing new happened" }).waitFor();
+  await page.locator(".reason", { hasText: "Nothing new to do" }).waitFor();
   expect(await page.locator(".run").count()).toBe(2);
   expect(await running.rows("SELECT 1 FROM credit")).toHaveLength(1);
 });
@@ -76,7 +76,7 @@ test("a paused relay stores events, and they say that they wait for the resume",
   const body = '{"id":"ord_2","type":"order.paid","data":{"email":"ada@example.com","order_id":"o2"}}';
   const { eventId } = (await sendSigned(running, "order-paid", secret, "msg_2", body)).body;
   await page.goto(at(`events/${eventId}`));
-  await page.locator(".reason", { hasText: "It waits because the relay is paused" }).waitFor();
+  await page.locator(".reason", { hasText: "The event waits because the relay is paused" }).waitFor();
   await page.goto(at("relays/order-paid"));
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByRole("button", { name: "Pause" }).waitFor();
@@ -87,12 +87,12 @@ test("a paused relay stores events, and they say that they wait for the resume",
 test("a rotation shows the new secret once, and the old one is rejected", async () => {
   await page.goto(at("relays/order-paid?tab=secrets"));
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
-  await page.getByRole("button", { name: "Make a new secret" }).click();
+  await page.getByRole("button", { name: "Create a new secret" }).click();
   const rotated = await page.locator('[data-secret="Receiver secret"]').innerText();
   expect(rotated).not.toBe(secret);
   await page.keyboard.press("Escape");
   expect(await page.getByRole("dialog").isVisible()).toBe(true);
-  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("button", { name: "I stored the secret" }).click();
   expect((await sendSigned(running, "order-paid", secret, "msg_3", "{}")).status).toBe(401);
   expect((await sendSigned(running, "order-paid", rotated, "msg_4", "{}")).body.ignored).toBe("when");
   secret = rotated;
@@ -101,25 +101,25 @@ test("a rotation shows the new secret once, and the old one is rejected", async 
 test("during an overlap both secrets verify, the last used one is shown, and an owner can end the old one", async () => {
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("The present one goes on verifying for").selectOption("24 hours");
-  await dialog.getByRole("button", { name: "Make a new secret" }).click();
+  await dialog.getByLabel("The current secret also verifies for").selectOption("24 hours");
+  await dialog.getByRole("button", { name: "Create a new secret" }).click();
   const rotated = await page.locator('[data-secret="Receiver secret"]').innerText();
-  await page.getByRole("button", { name: "I have stored it" }).click();
-  await page.getByText("No call has come since").waitFor();
+  await page.getByRole("button", { name: "I stored the secret" }).click();
+  await page.getByText("No request arrived since then").waitFor();
   expect((await sendSigned(running, "order-paid", secret, "msg_5", "{}")).status).toBe(200);
-  await page.getByText("The last call still used the old one").waitFor();
+  await page.getByText("The last request still used the earlier secret").waitFor();
   expect((await sendSigned(running, "order-paid", rotated, "msg_6", "{}")).status).toBe(200);
-  await page.getByText("The last call used the new one").waitFor();
-  await page.getByRole("button", { name: "End the old one now" }).click();
-  await page.getByRole("button", { name: "End the old one now" }).waitFor({ state: "detached" });
+  await page.getByText("The last request used the new secret").waitFor();
+  await page.getByRole("button", { name: "End the overlap now" }).click();
+  await page.getByRole("button", { name: "End the overlap now" }).waitFor({ state: "detached" });
   expect((await sendSigned(running, "order-paid", secret, "msg_7", "{}")).status).toBe(401);
 });
 
 test("an unsuitable secret is rejected with the service's sentence, and no success is shown", async () => {
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
-  await page.getByRole("radio", { name: "Paste the sender’s" }).check();
+  await page.getByRole("radio", { name: "Paste the secret of the sender" }).check();
   await page.getByLabel("The secret the sender shows").fill("short");
-  await page.getByRole("button", { name: "Store it" }).click();
+  await page.getByRole("button", { name: "Store secret" }).click();
   await page.getByRole("alert").waitFor();
   expect(await page.getByRole("alert").innerText()).toContain("at least 24 characters");
   await page.getByRole("button", { name: "Cancel" }).click();
@@ -138,7 +138,7 @@ test("a save over a newer version shows both sides, and saves only the choice", 
   await dialog.waitFor();
   await dialog.locator(".cm-merge-a .cm-changedLine", { hasText: "99" }).waitFor();
   await dialog.locator(".cm-merge-b .cm-changedLine", { hasText: "25" }).waitFor();
-  await dialog.getByRole("button", { name: "Save mine over it" }).click();
+  await dialog.getByRole("button", { name: "Overwrite with my version" }).click();
   await page.getByText("Saved order-paid as version 3.").waitFor();
   expect(await readEditor(page)).toContain('"amount": 25');
 });
@@ -158,12 +158,12 @@ test("an action edited after it ran is skipped by a replay unless its box is che
   await page.goto(at("relays/order-paid"));
 });
 
-test("a payload is deleted permanently after a confirmation, and its event cannot be replayed", async () => {
+test("a payload is deleted permanently after a confirmation, and event cannot be replayed", async () => {
   const [first] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event ORDER BY seq LIMIT 1`);
   await page.goto(at(`events/${first?.id}`));
   await page.getByRole("button", { name: "Expunge…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Expunge permanently" }).click();
-  await page.getByText("It is not there any more, because a person expunged it.").waitFor();
+  await page.getByText("The payload was removed because someone expunged it.").waitFor();
   expect(await page.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
   expect(await running.rows("SELECT payload FROM event WHERE seq = ?1", seqOf(first?.id ?? ""))).toEqual([
     { payload: '{"expunged":"payload_expunged"}' },
@@ -174,7 +174,7 @@ test("a relay's page shows its last rejected requests with their causes, and a p
   await running.hook("order-paid", { headers: { "content-type": "application/json" }, body: "{}" });
   await running.hook("order-payd", { headers: { "content-type": "application/json" }, body: "{}" });
   await page.goto(at("relays/order-paid"));
-  const calls = page.getByRole("region", { name: "Calls that became no event" });
+  const calls = page.getByRole("region", { name: "Rejected and ignored requests" });
   await calls.getByText("bad_signature").first().waitFor();
   await calls.getByText("Did the sender mean order-paid?").waitFor();
   expect(await calls.innerText()).toContain("127.0.0.1");
@@ -201,7 +201,7 @@ test("the store templates are offered, with the remaining steps", async () => {
 
 test("a word finds a known sender and its recipe, which starts a relay with the place for its secret", async () => {
   await page.goto(at("relays/new?step=template"));
-  await page.getByLabel("Find a sender or a template").fill("merge requests");
+  await page.getByLabel("Search senders and templates").fill("merge requests");
   await page.getByRole("button", { name: "Paid checkout" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "GitLab" }).click();
   const preview = page.getByRole("region", { name: "Preview of GitLab" });
@@ -211,7 +211,7 @@ test("a word finds a known sender and its recipe, which starts a relay with the 
   await editorOf(page).getByText('"X-Gitlab-Token"').waitFor();
   await page.getByText("GitLab: Paste Relay's secret into the webhook's field Secret token").waitFor();
   await page.getByRole("button", { name: "Create relay" }).click();
-  await page.getByRole("link", { name: "I have stored it: go to the relay" }).click();
+  await page.getByRole("link", { name: "I stored the secret: open relay" }).click();
   await page.getByRole("link", { name: "Secrets" }).click();
   await page.getByRole("heading", { name: "At GitLab" }).waitFor();
   await running.api("DELETE", "/relays/gitlab", undefined, "local");
@@ -220,10 +220,10 @@ test("a word finds a known sender and its recipe, which starts a relay with the 
 
 test("a deletion asks for the name, and deletes the relay", async () => {
   await page.getByRole("button", { name: "Delete…", exact: true }).click();
-  await page.getByRole("dialog").getByText("Events that still wait end failed.").waitFor();
+  await page.getByRole("dialog").getByText("Waiting events become Failed.").waitFor();
   const remove = page.getByRole("button", { name: "Delete relay" });
   expect(await remove.isDisabled()).toBe(true);
-  await page.getByLabel("Type order-paid to delete it").fill("order-paid");
+  await page.getByLabel("Type order-paid to confirm").fill("order-paid");
   await remove.click();
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
   expect(await running.rows("SELECT 1 FROM relay")).toEqual([]);

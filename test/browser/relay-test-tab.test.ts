@@ -47,7 +47,7 @@ test("an example is signed and explained at once, and stores nothing", async () 
   const said = await steps.innerText();
   for (const words of [
     "Parts of the signature",
-    "The text that is signed",
+    "Signed payload",
     "It verifies, signed here",
     "when matches",
     "It is a new event",
@@ -55,7 +55,7 @@ test("an example is signed and explained at once, and stores nothing", async () 
     "Grant credits",
   ])
     expect(said).toContain(words);
-  await steps.getByText("With its templates filled in").click();
+  await steps.getByText("With filled templates").click();
   await steps
     .getByText(/For test_/)
     .first()
@@ -64,20 +64,20 @@ test("an example is signed and explained at once, and stores nothing", async () 
 });
 
 test("a pasted request gets its verdict, and a bare body is checked against when", async () => {
-  await page.getByRole("button", { name: "A call I paste" }).click();
+  await page.getByRole("button", { name: "A pasted request" }).click();
   await page.waitForURL(/with=paste/);
-  const box = page.getByLabel(/The call: a curl command/);
+  const box = page.getByLabel(/The request: a curl command/);
   await box.fill(
     `curl -X POST https://x.test/hooks -H 'webhook-id: m' -H 'webhook-timestamp: ${Math.floor(Date.now() / 1000)}' -H 'webhook-signature: v1,${"a".repeat(43)}=' -d '${paid}'`,
   );
   await box.press("Control+Enter");
-  await steps.getByText("It would be refused.").waitFor();
+  await steps.getByText("It would be rejected.").waitFor();
   await steps
     .getByText(/The call is refused with bad_signature/)
     .first()
     .waitFor();
   await box.fill('{"id":"two","email":"ada@example.com","type":"sent"}');
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Test again" }).click();
   await steps.getByText("It would be ignored.").waitFor();
   await steps
     .getByText(/when\.event_type must be/)
@@ -93,29 +93,29 @@ test("a request from the Requests page brings its stored parts, and a stored eve
   await page.goto(at("requests?relay=orders&outcome=refused"));
   await page.getByRole("link", { name: "Try it" }).click();
   await page.waitForURL(/relays\/orders\?tab=test&call=/);
-  await page.getByText("Its body and headers are not kept").waitFor();
+  await page.getByText("Relay does not store the body and headers").waitFor();
   await page.goto(at("requests?relay=orders&outcome=duplicate"));
   await page.getByRole("link", { name: "Try it" }).click();
-  await page.getByRole("button", { name: "Try the event that was first received" }).click();
+  await page.getByRole("button", { name: "Test with the first event" }).click();
   await page.waitForURL(/event=evt_/);
   await steps.getByText("Every name of map names something.").waitFor();
-  await page.getByRole("button", { name: "An event that arrived" }).click();
+  await page.getByRole("button", { name: "A stored event" }).click();
   await page.getByRole("button", { name: /paid/ }).first().click();
   await steps.getByText("Grant credits", { exact: true }).waitFor();
 });
 
 test("a real test event has every effect, and links to the event", async () => {
   await page.goto(at("relays/orders?tab=test"));
-  await page.getByRole("button", { name: "Send it for real" }).click();
-  await page.getByRole("link", { name: "See the event" }).click();
+  await page.getByRole("button", { name: "Send as a test event" }).click();
+  await page.getByRole("link", { name: "Open event" }).click();
   await page.locator(".reason", { hasText: "Grant credits: done." }).waitFor();
 });
 
 test("a schedule runs one tick, and a record change writes a test record", async () => {
   await page.goto(at("relays/nightly?tab=test"));
   await steps.getByText("Call a URL").first().waitFor();
-  await page.getByRole("button", { name: "Run one tick now" }).click();
-  await page.getByRole("link", { name: "See the event" }).waitFor();
+  await page.getByRole("button", { name: "Run a tick now" }).click();
+  await page.getByRole("link", { name: "Open event" }).waitFor();
   await page.goto(at("relays/watching?tab=test"));
   await page.getByRole("button", { name: "Write a test record" }).click();
   await page.getByText(/Wrote the record rec_\w+ in notes/).waitFor();

@@ -29,8 +29,8 @@ test("the empty page says how a product is sold, and links to a relay", async ()
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("s");
-  await page.getByText("How a product is sold through a relay").waitFor();
-  await page.getByRole("link", { name: "Make a relay" }).click();
+  await page.getByText("How to sell a product through a relay").waitFor();
+  await page.getByRole("link", { name: "Create a relay" }).click();
   await page.waitForURL(/relays\/new/);
   await page.goBack();
 });
@@ -40,10 +40,10 @@ test("a product is created, rejected at its field, and sold through a relay that
   await dialog.getByLabel(/^Name/).fill("premium");
   await dialog.getByLabel(/^Title/).fill("Premium");
   await dialog.getByLabel(/^Credits/).fill("many");
-  await dialog.getByRole("button", { name: "Make product" }).click();
+  await dialog.getByRole("button", { name: "Create product" }).click();
   await dialog.locator(".field-problem").getByText("credits").waitFor();
   await dialog.getByLabel(/^Credits/).fill("25");
-  await dialog.getByRole("button", { name: "Make product" }).click();
+  await dialog.getByRole("button", { name: "Create product" }).click();
   await gone();
   await api("PUT", "/access/beta", { title: "Beta" });
   await api("POST", "/relays", { definition: SALE });
@@ -73,7 +73,7 @@ test("a plan becomes the default, and an access slug in use is deleted only afte
   await page.getByText("No plans yet").waitFor();
   await page.getByRole("button", { name: "New plan" }).click();
   await dialog.getByLabel(/^Name/).fill("free");
-  await dialog.getByRole("button", { name: "Make plan" }).click();
+  await dialog.getByRole("button", { name: "Create plan" }).click();
   await page.getByRole("row", { name: /free/ }).getByText("default").waitFor();
   await api("PUT", "/plans/pro", {});
   const { person } = await api("POST", "/persons", { email: "bo@example.com" });
@@ -81,10 +81,10 @@ test("a plan becomes the default, and an access slug in use is deleted only afte
   await tab("Access slugs").click();
   await page.getByRole("link", { name: "access:beta" }).click();
   await dialog.getByRole("button", { name: "Delete…" }).click();
-  await dialog.getByText("their events die until it exists again").waitFor();
+  await dialog.getByText("their events fail until it exists again").waitFor();
   await dialog.getByRole("button", { name: "Delete access slug" }).click();
   await dialog.getByText("is held by 1 person").waitFor();
-  await dialog.getByRole("button", { name: "Delete, and leave them their grants" }).click();
+  await dialog.getByRole("button", { name: "Delete and keep the grants" }).click();
   await gone();
   await page.getByText("No access slugs yet").waitFor();
   await api("POST", "/receipts", { ref: "pay_1", person: person.id, product: "premium", amountMinor: 129_900, currency: "EUR" });
@@ -94,11 +94,11 @@ test("a plan becomes the default, and an access slug in use is deleted only afte
 test("a receipt links its person, is found by its ref and is refunded, and a subscription is ended", async () => {
   await tab("Receipts").click();
   await page.getByText("€1,299.00").waitFor();
-  await page.getByLabel("Find by the whole ref").fill("pay_1");
+  await page.getByLabel("Find by complete ref").fill("pay_1");
   await page.waitForURL(/ref=pay_1/);
   await page.getByText("pay_2").waitFor({ state: "detached" });
   await page.getByRole("button", { name: /^Refund… premium/ }).click();
-  await dialog.getByText("No money moves").waitFor();
+  await dialog.getByText("Relay moves no money").waitFor();
   await dialog.getByRole("heading", { name: /^Take back what premium gave \S+@\S+\?$/ }).waitFor();
   await dialog.getByText("(ref pay_1)").waitFor();
   await dialog.getByRole("button", { name: "Take back", exact: true }).click();

@@ -48,9 +48,9 @@ test("a key is shown once, listed by its hint, and rejected after its revocation
   await page.goto(at("settings?tab=keys"));
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByLabel("Name").fill("deploy script");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const token = await page.locator('[data-secret="Key"]').innerText();
-  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("button", { name: "I stored the secret" }).click();
   const ask = async (): Promise<number> =>
     (
       await fetch(`${running.service.url}/api/apps/${APP}/development/relays`, {
@@ -70,13 +70,13 @@ test("the settings select who can sign in to the app, and the choice persists", 
   const invitedOnly = page.getByLabel("Invited people only");
   expect(await invitedOnly.isChecked()).toBe(false);
   await invitedOnly.check();
-  await page.getByText("Only invited people sign in now.").waitFor();
+  await page.getByText("Only invited people can sign in now.").waitFor();
   const rows = await running.rows<{ settings: string }>("SELECT settings FROM environment");
   expect(rows.filter(({ settings }) => settings.includes('"invitedOnly":true'))).toHaveLength(1);
   await page.reload();
   expect(await invitedOnly.isChecked()).toBe(true);
   await invitedOnly.uncheck();
-  await page.getByText("Anyone may sign up now.").waitFor();
+  await page.getByText("Anyone can sign up now.").waitFor();
 });
 
 /** Clicks the button at its current position. */
@@ -114,7 +114,7 @@ test("a page that another tab signed out hides its content and an open dialog, a
   await page.getByRole("dialog").getByLabel("Name").fill("half a name");
   await page.evaluate(() => fetch("/api/session", { method: "DELETE" }));
   // Any request that finds the session ended locks the page.
-  await press(page.getByRole("button", { name: "Make key" }));
+  await press(page.getByRole("button", { name: "Create key" }));
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   expect(await shownText(page)).not.toMatch(/deploy script|half a name|New key/);
   await page.keyboard.press("Escape");

@@ -39,17 +39,17 @@ test("g and the comma open the page, the app can be renamed, and all events can 
   await page.getByRole("heading", { name: "Settings" }).waitFor();
   await card("App").getByLabel("Name").fill("The shop");
   await card("App").getByRole("button", { name: "Rename" }).click();
-  await told("The app has its new name.");
+  await told("App renamed.");
   await page.getByRole("button", { name: /^The shop Development: / }).waitFor();
-  await card("Hold").getByRole("button", { name: "Hold everything…" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Hold everything" }).click();
+  await card("Hold").getByRole("button", { name: "Hold environment…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Hold environment" }).click();
   await page.getByText(/This environment has been on hold since .*\d\d:\d\d/).waitFor();
   await card("Hold").getByRole("button", { name: "Release the hold" }).click();
-  await card("Hold").getByText("Events run as they arrive.").waitFor();
+  await card("Hold").getByText("Not on hold. Events run when they arrive.").waitFor();
 });
 
 test("the processor's secret is rejected with a reason, set, and never shown again", async () => {
-  const own = card("The processor’s secret");
+  const own = card("The processor secret");
   await own.getByLabel("Signing secret").fill("short");
   await own.getByRole("button", { name: "Set secret" }).click();
   await own.getByRole("alert").waitFor();
@@ -72,9 +72,9 @@ test("limits show their source and the effect of reaching them, and server facts
 
 test("a backup can be requested, shows its progress, and explains how to restore it", async () => {
   await tab("Backups").click();
-  await page.getByText("There is no backup yet.").waitFor();
+  await page.getByText("No backup yet.").waitFor();
   await page.getByRole("button", { name: "Back up now" }).click();
-  await page.getByText("A backup is being made").waitFor();
+  await page.getByText("A backup started").waitFor();
   backups[0]?.();
   await page.getByRole("button", { name: "Back up now" }).waitFor();
   await page.getByText("relay restore").first().waitFor();
@@ -84,13 +84,13 @@ test("an owner is invited by a link that is shown once, and removed", async () =
   await tab("Owners").click();
   await page.getByRole("button", { name: "Invite an owner" }).click();
   await page.getByLabel("E-mail address").fill("ann@example.com");
-  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   await page.getByRole("dialog").getByRole("alert").waitFor();
   await page.getByLabel("E-mail address").fill("bea@example.com");
-  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   const link = (await page.locator("[data-secret=Link]").textContent()) ?? "";
   expect(new URL(link).pathname).toBe("/reset");
-  await page.getByRole("button", { name: "I have copied it" }).click();
+  await page.getByRole("button", { name: "I copied the link" }).click();
   await page.getByRole("button", { name: "Remove… bea@example.com" }).click();
   await page.getByRole("button", { name: "Remove owner" }).click();
   await page.getByRole("button", { name: "Remove… bea@example.com" }).waitFor({ state: "detached" });
@@ -110,7 +110,7 @@ test("sessions are distinguishable, the others end at once, and a wrong password
   await card("New password").getByRole("alert").waitFor();
   await page.getByLabel("Current password").fill("the old password");
   await page.getByRole("button", { name: "Set password" }).click();
-  await told("The new password is set");
+  await told("Password changed");
 });
 
 test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
@@ -133,9 +133,9 @@ test("an app is deleted from its settings after its id is typed, with its conten
   const dialog = page.getByRole("dialog");
   await dialog.getByText("production: nothing").waitFor();
   const act = dialog.getByRole("button", { name: "Delete the app" });
-  await dialog.getByLabel("Type trial to delete it").fill("trail");
+  await dialog.getByLabel("Type trial to confirm").fill("trail");
   expect(await act.isDisabled()).toBe(true);
-  await dialog.getByLabel("Type trial to delete it").fill("trial");
+  await dialog.getByLabel("Type trial to confirm").fill("trial");
   await act.click();
   await told("The app trial is deleted.");
   await page.waitForURL((url) => !url.pathname.startsWith("/apps/trial/"));
@@ -157,5 +157,5 @@ test("an open page shows that a node has ended", async () => {
   expect(await runs.evaluate((words) => (words.closest("td")?.scrollWidth ?? 0) <= (words.closest("td")?.clientWidth ?? 0))).toBe(true);
   await page.setViewportSize({ width: 1280, height: 860 });
   isLive = false;
-  await shown.getByText("nothing: it shows up no more").waitFor();
+  await shown.getByText("nothing: the node does not respond").waitFor();
 });

@@ -36,7 +36,7 @@ test.each(MOVED)("the address %s of an earlier release leads to %s", async (old,
   await page.goto(at(old));
   await page.waitForURL(at(present));
   await page.locator("main h1").first().waitFor();
-  expect(await page.getByText("Nothing is at this address").count()).toBe(0);
+  expect(await page.getByText("Page not found").count()).toBe(0);
   await page.goBack();
   await page.waitForURL(at("home"));
 });
@@ -51,7 +51,7 @@ test("a page whose code fails to load says so, and loads again", async () => {
     link.click();
     link.remove();
   });
-  await page.getByText("This page could not be loaded: the service cannot be reached, or it was updated since.").waitFor();
+  await page.getByText("This page could not load. The service cannot be reached, or it was updated.").waitFor();
   await page.getByRole("heading", { name: "Promote to production" }).waitFor();
   mend();
   await page.getByRole("button", { name: "Load again" }).click();

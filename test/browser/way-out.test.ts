@@ -98,28 +98,30 @@ test("a button on the same page is named as one", async () => {
 test("setup steps do not claim that both sides have the secret while every request is rejected", async () => {
   await visit.page.goto(visit.at("relays/refused"));
   const steps = visit.page.getByRole("region", { name: "Set it up" });
-  await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
-  await steps.getByRole("heading", { name: "Have both know the secret", exact: true }).waitFor();
-  await steps.getByText(/No call has verified yet: the signature does not match/).waitFor();
+  await steps.getByRole("heading", { name: "The first request arrives (done)" }).waitFor();
+  await steps.getByRole("heading", { name: "Share the secret with the sender", exact: true }).waitFor();
+  await steps.getByText(/Relay has verified no request yet: the signature does not match/).waitFor();
   expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets");
 });
 
 test("if every attempt fails, the relay's page and Home link to the remedy and the newest event", async () => {
   await visit.page.goto(visit.at("relays/mails"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  await health.getByRole("link", { name: "See the newest" }).waitFor();
+  await health.getByRole("link", { name: "Open the newest" }).waitFor();
   expect(await health.getByRole("link", { name: "Set a sender domain" }).getAttribute("href")).toEndWith("/mail?tab=domain");
-  expect(await health.getByRole("link", { name: "See what waits" }).getAttribute("href")).toEndWith("/events?relay=mails&state=queued&reason=any");
-  await health.getByRole("link", { name: "See the newest" }).click();
+  expect(await health.getByRole("link", { name: "Show waiting events" }).getAttribute("href")).toEndWith(
+    "/events?relay=mails&state=queued&reason=any",
+  );
+  await health.getByRole("link", { name: "Open the newest" }).click();
   await visit.page.locator(".reason").waitFor();
 });
 
 const WAYS: [relay: string, link: string, to: string][] = [
   ["paused", "Open paused to resume it", "/relays/paused"],
   ["mails", "Set a sender domain", "/mail?tab=domain"],
-  ["nobody", "Correct the map…", "/relays/nobody?tab=definition"],
-  ["misfits", "Correct its definition…", "/relays/misfits?tab=definition"],
-  ["empties", "See its definition", "/relays/empties?tab=definition"],
+  ["nobody", "Edit the map…", "/relays/nobody?tab=definition"],
+  ["misfits", "Edit the definition…", "/relays/misfits?tab=definition"],
+  ["empties", "Open definition", "/relays/empties?tab=definition"],
 ];
 test.each(WAYS)("the event of %s links to its remedy: %s", async (name, link, to) => {
   await openEvent(name);
@@ -131,27 +133,27 @@ test("the remedy comes before the replay, on the relay's and the event's page, a
   const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByText("Still so.").waitFor();
   const ways = (of: Locator) => of.locator("a.button, button").allInnerTexts();
-  const inOrder = ["Make the collection nowhere…", "Replay its dead events…", "See the newest", "See them all"];
+  const inOrder = ["Create collection nowhere…", "Replay its dead events…", "Open the newest", "Show all"];
   expect(await ways(health)).toEqual(inOrder);
   await openEvent("homeless");
   const reason = main().locator(".reason");
   await reason.getByText("There is still no collection nowhere.").waitFor();
-  expect(await ways(reason)).toEqual(["Make the collection nowhere…", "Replay"]);
+  expect(await ways(reason)).toEqual(["Create collection nowhere…", "Replay"]);
   await openEvent("misfits");
-  await reason.getByText("See its definition").or(reason.getByText("Correct its definition…")).waitFor();
-  expect((await ways(reason)).slice(-2)).toEqual(["Correct its definition…", "Replay"]);
+  await reason.getByText("Open definition").or(reason.getByText("Edit the definition…")).waitFor();
+  expect((await ways(reason)).slice(-2)).toEqual(["Edit the definition…", "Replay"]);
   expect(await visit.page.locator(".page-actions").getByRole("button", { name: "Replay" }).count()).toBe(0);
 });
 
 test("a pause links to waiting events only if some wait", async () => {
   await visit.page.goto(visit.at("relays/paused"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  await health.getByRole("link", { name: "See what waits (1)" }).click();
+  await health.getByRole("link", { name: "Show waiting events (1)" }).click();
   await visit.page.waitForURL(/events\?relay=paused&state=queued$/);
   await visit.page.goto(visit.at("relays/quiet"));
   await health.getByText("its ticks are not recorded").waitFor();
   await visit.page.waitForLoadState("networkidle");
-  expect(await health.getByRole("link", { name: "See what waits" }).count()).toBe(0);
+  expect(await health.getByRole("link", { name: "Show waiting events" }).count()).toBe(0);
 });
 
 test("without a pointer, a link's command is shown below it: for an alert and for an event", async () => {
@@ -216,9 +218,9 @@ test("a record-change relay says which changes do not count, and never that noth
   const [record] = (await visit.api("GET", "/collections/orders/records")).body.items;
   await visit.page.goto(visit.at(`records/orders/${record.id}`));
   await main().getByRole("heading", { name: "Data" }).waitFor();
-  expect(await text()).not.toContain("sets off");
+  expect(await text()).not.toContain("starts");
   await visit.page.goto(visit.at("records/orders"));
-  await main().getByText("A change here sets off").waitFor();
+  await main().getByText("A change here starts").waitFor();
 });
 
 test("a tick's row shows its time in the reader's zone, with the complete time in its attribute", async () => {
@@ -270,7 +272,7 @@ test("a replay of events whose cause still exists warns that they would fail aga
   await visit.page.goto(visit.at("relays/homeless"));
   await visit.page.getByRole("button", { name: "Replay its dead events…" }).click();
   const dialog = visit.page.getByRole("dialog");
-  await dialog.getByText("There is still no collection nowhere. Fix that first, or they fail the same way.").waitFor();
+  await dialog.getByText("There is still no collection nowhere. Fix it first, or the events fail again.").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
 });
 
@@ -281,7 +283,7 @@ test("the environment switch fits its problem text, and an unknown address has a
   await visit.page.locator(".menu .trouble").waitFor();
   expect(await visit.page.locator(".menu").evaluate((menu) => menu.scrollWidth - menu.clientWidth)).toBe(0);
   await visit.page.goto(visit.at("nowhere"));
-  await visit.page.getByRole("heading", { level: 1, name: "Nothing is at this address" }).waitFor();
+  await visit.page.getByRole("heading", { level: 1, name: "Page not found" }).waitFor();
 });
 
 test("printed pages have no navigation and no buttons", async () => {
@@ -331,7 +333,7 @@ test("a slow service shows a waiting message, and a proxy's error is named as th
   isAway = true;
   isHeld = false;
   answer();
-  await main().getByText("A proxy answered 502 in the service’s place").first().waitFor();
+  await main().getByText("A proxy answered 502 instead of the service").first().waitFor();
   isAway = false;
   await main().getByRole("heading", { level: 1, name: "mails" }).waitFor();
 });
@@ -340,7 +342,7 @@ test("a hold is shown on every page, with a link to release it", async () => {
   const { settings } = (await visit.api("GET", "/settings")).body;
   await visit.api("PUT", "/settings", { version: settings.version, held: true });
   await visit.page.goto(visit.at("relays/mails"));
-  await visit.page.getByRole("link", { name: "Release it in the settings" }).click();
+  await visit.page.getByRole("link", { name: "Release it in Settings" }).click();
   await visit.page.getByRole("button", { name: /^Release/ }).waitFor();
   await openEvent("mails");
   await main().getByRole("link", { name: "Release the hold…" }).waitFor();
@@ -350,10 +352,10 @@ test("a user who creates a missing item returns to the event, by keyboard only",
   await openEvent("homeless");
   const { page } = visit;
   const came = page.url();
-  await main().getByRole("link", { name: "Make the collection nowhere…" }).focus();
+  await main().getByRole("link", { name: "Create collection nowhere…" }).focus();
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Who reads its records").focus();
+  await dialog.getByLabel("Who can read the records").focus();
   await page.keyboard.type("private");
   await dialog.getByLabel("Field name").focus();
   await page.keyboard.type("note");

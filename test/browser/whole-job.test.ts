@@ -56,29 +56,29 @@ async function letMailLeave(): Promise<void> {
   await told("Not verified yet");
   await told("_relay-service.shop.example");
   dns.splice(0, 1, (await page.getByText(/^relay-service-verification=/).textContent()) ?? "");
-  await click("button", "Look again");
+  await click("button", "Check again");
   await page.getByText("Verified", { exact: true }).waitFor();
   await click("link", "set the mail server");
   await page.getByLabel("Host").fill("127.0.0.1");
   await page.getByRole("textbox", { name: "Port" }).fill(String(mails.port));
   await page.getByLabel("Security").selectOption("none");
   await click("button", "Save mail server");
-  await told("The mail server is saved");
-  await click("button", "Send me a test mail");
-  await told("was taken by the mail server");
+  await told("Mail server saved");
+  await click("button", "Send a test mail");
+  await told("was accepted by the mail server");
   await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
-  await ticked("Let its mail leave");
+  await ticked("Set up mail");
 }
 
 async function setProcessorSecret(secret: string): Promise<void> {
-  await click("link", "Set the processor’s secret");
+  await click("link", "Set the processor secret");
   await page.getByLabel("Signing secret").fill(secret);
   await click("button", "Set secret");
   await told("It is never shown again.");
   await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
-  await ticked("Have both know the secret");
+  await ticked("Share the secret with the sender");
 }
 
 test("the one-time link creates the owner, and the server asks for its first app", async () => {
@@ -96,28 +96,28 @@ test("the one-time link creates the owner, and the server asks for its first app
 });
 
 test("a key for the app's server is created and shown once", async () => {
-  await click("link", "Make a key");
+  await click("link", "Create a key");
   await click("button", "New key");
   await page.getByLabel("Name").fill("shop server");
-  await click("button", "Make key");
+  await click("button", "Create key");
   const key = await page.locator("[data-secret=Key]").innerText();
   expect(key).toStartWith("relay_dev_");
-  await told("it will not be shown again");
-  await click("button", "I have stored it");
+  await told("Relay shows it only once");
+  await click("button", "I stored the secret");
   await page.getByRole("table", { name: "Keys" }).getByText("shop server").waitFor();
   expect(await page.content()).not.toContain(key);
   await openSection("Home");
-  await ticked("Let your app and server in");
+  await ticked("Connect your app and server");
 });
 
 test("a relay starts from the template of a paid checkout", async () => {
-  await click("link", "Start from a working example");
+  await click("link", "Start from an example");
   await click("button", /^Paid checkout/);
   await click("button", "Use this template");
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
   await click("button", "Create relay");
   await heading("checkout is ready");
-  await click("link", "Go to the relay");
+  await click("link", "Open relay");
   await heading("Set it up");
 });
 
@@ -126,19 +126,19 @@ test("its page creates the missing items: the access slug, and the product that 
   await click("link", "Access slugs");
   await click("button", "New access slug");
   await page.getByRole("dialog").getByLabel(/^Slug/).fill("members");
-  await click("button", "Make access slug");
+  await click("button", "Create access slug");
   await page.getByRole("link", { name: "access:members" }).waitFor();
   await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
-  await click("link", "Make the product premium…");
+  await click("link", "Create product premium…");
   const form = page.getByRole("dialog", { name: "New product" });
   await form.getByLabel(/^What it grants/).fill("access:members");
   await form.getByLabel(/^Credits/).fill("25");
   expect(await form.getByLabel(/^Name/).inputValue()).toBe("premium");
   expect(await form.getByLabel(/^Relay/).inputValue()).toBe("checkout");
-  await click("button", "Make product");
+  await click("button", "Create product");
   await page.waitForURL(/\/relays\/checkout$/);
-  await ticked("Have what it names");
+  await ticked("Create what it needs");
 });
 
 test("mail can be sent after the domain is verified and a mail server accepts it", async () => {
@@ -149,29 +149,29 @@ test("mail can be sent after the domain is verified and a mail server accepts it
 test("a signed test event is sent and done", async () => {
   await setProcessorSecret(SECRETS.development);
   await click("button", "Send a test event");
-  await ticked("The first event is done");
+  await ticked("The first event is Done");
   await page.getByRole("region", { name: "Events" }).getByText("Done", { exact: true }).waitFor();
 });
 
 test("it is promoted to production: the change is shown, and approved on a separate page", async () => {
   await click("link", "Promote to production…");
   await told("This is a dry run");
-  await click("button", "Go on to approve 3 changes…");
+  await click("button", "Continue to approve 3 changes…");
   await heading("Change production of shop?");
   await click("button", "Approve and change production");
   await heading("Production of shop was changed");
   await click("link", "Open checkout in production");
   await page.waitForURL(/\/apps\/shop\/production\/relays\/checkout$/);
-  await ticked("Have what it names");
+  await ticked("Create what it needs");
 });
 
 test("production gets its own mail settings and processor's secret", async () => {
   await letMailLeave();
   await setProcessorSecret(SECRETS.production);
   await openSection("Home");
-  await told("Let the sender call it");
+  await told("Receive the first request");
   await click("link", "Open checkout");
-  await heading("The first call arrives");
+  await heading("The first request arrives");
 });
 
 test("the provider's first request becomes a done event", async () => {
@@ -197,12 +197,12 @@ test("the provider's first request becomes a done event", async () => {
 test("the buyer has the access, the purchase and the credits, and the timeline shows their source", async () => {
   await openSection("People");
   await click("link", BUYER);
-  const now = page.getByRole("region", { name: "Has now" });
+  const now = page.getByRole("region", { name: "Current access" });
   await now.getByText("Has access", { exact: true }).waitFor();
   await now.getByText("access:members").waitFor();
   await now.getByText("25", { exact: true }).waitFor();
   await now.getByText("premium").first().waitFor();
-  const story = page.getByRole("region", { name: "Story" });
+  const story = page.getByRole("region", { name: "Timeline" });
   for (const words of ["checkout", "pi_first"]) await story.getByText(words).first().waitFor();
 });
 

@@ -48,7 +48,7 @@ const ROWS: readonly Row[] = [
     boxes: { calls: [0, 0, 0], verified: [0, 0, 0], when: [0, 0, 0], dedupe: [0, 0, 0], person: [0, 0, 0], "action 0": [0, 0, 0] },
     done: 0,
     message: /^No request arrived/,
-    health: { state: "new", word: "No calls yet", todo: null, code: null },
+    health: { state: "new", word: "No requests yet", todo: null, code: null },
   },
   {
     name: "every event is done",

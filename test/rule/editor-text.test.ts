@@ -10,21 +10,21 @@ describe("the editor reports the first JSON error with its position in a sentenc
   const rows: [text: string, at: string, words: RegExp][] = [
     ['{"a":1,}', ",", /comma before this } is one too many/],
     ['{"a":1\n"b":2}', "1", /A comma is missing/],
-    ['{"a" 1}', '"a"', /A colon is missing behind this name/],
+    ['{"a" 1}', '"a"', /A colon is missing after this name/],
     ["{a:1}", "a", /needs double quotes: write "a"/],
-    [`{"a":'x'}`, "'x'", /double quotes only/],
-    ['{"a":"x\n}', '"x', /never closed: write a "/],
-    ['{"a":{"b":1', '{"b', /The { of line 1 is never closed/],
+    [`{"a":'x'}`, "'x'", /only double quotes/],
+    ['{"a":"x\n}', '"x', /not closed: write a "/],
+    ['{"a":{"b":1', '{"b', /The { of line 1 is not closed/],
     ['{"a":[1}', "}", /write ] before this }/],
     ['{"a":1}}', "}", /closes nothing/],
-    ['{"a":01}', "01", /no number as JSON writes it/],
-    ['{"a":yes}', "yes", /no value/],
+    ['{"a":01}', "01", /not a JSON number/],
+    ['{"a":yes}', "yes", /not a JSON value/],
     ['{"a":1,,"b":2}', ",", /two commas/],
     ['{"a":}', ":", /The value is missing/],
     ["// why\n{}", "//", /no comments/],
     ['{"a":"\\q"}', '"\\q"', /backslash/],
     ["{“a”:1}", "“a”", /curly quotes/],
-    ["{} {}", "{", /has ended before this/],
+    ["{} {}", "{", /ends before this/],
     ["", "", /is empty/],
   ];
   test.each(rows)("%j", (text, at, words) => {
@@ -40,7 +40,7 @@ describe("the editor reports the first JSON error with its position in a sentenc
 
   test("unlimited nesting does not overflow the stack", () => {
     const deep = "[".repeat(100_000);
-    expect(findJsonProblem(deep)?.message).toContain("never closed");
+    expect(findJsonProblem(deep)?.message).toContain("not closed");
     expect(readTree(deep)?.kind).toBe("list");
   });
 });

@@ -17,15 +17,15 @@ test.each(READ)("%j %j is accepted", (amount, currency, amountMinor, code) => {
 });
 
 const REFUSED: [amount: string, currency: string, field: "amountMinor" | "currency", words: string][] = [
-  ["42", "", "currency", "The amount has no currency: write its three letters, such as EUR."],
-  ["42", "EUX", "currency", "EUX is no currency"],
-  ["42", "E", "currency", "E is no currency"],
-  ["", "EUR", "amountMinor", "The amount is empty: write it, or take the currency out too."],
-  ["1,234.00", "EUR", "amountMinor", "1,234.00 is no amount in EUR: write it without spaces or marks between the thousands, such as 4200.00."],
+  ["42", "", "currency", "The currency is missing. Write its three letters, for example EUR."],
+  ["42", "EUX", "currency", "EUX is not a currency"],
+  ["42", "E", "currency", "E is not a currency"],
+  ["", "EUR", "amountMinor", "The amount is empty. Enter an amount, or remove the currency."],
+  ["1,234.00", "EUR", "amountMinor", "1,234.00 is no amount in EUR: write it without spaces or thousands separators, for example 4200.00."],
   ["1,234", "EUR", "amountMinor", "1,234 is no amount in EUR"],
   ["1 234", "EUR", "amountMinor", "is no amount in EUR"],
   ["42.005", "EUR", "amountMinor", "is no amount in EUR"],
-  ["42.5", "JPY", "amountMinor", "such as 4200."],
+  ["42.5", "JPY", "amountMinor", "for example 4200."],
   ["-42", "EUR", "amountMinor", "is no amount in EUR"],
   ["1e3", "EUR", "amountMinor", "is no amount in EUR"],
   ["9999999999", "EUR", "amountMinor", "is no amount in EUR"],

@@ -56,7 +56,7 @@ const newPassword: FormField = {
 
 function Missing({ title, newLink }: { title: string; newLink: View }): View {
   return html`<${SigninCard} title=${title}>
-    <p>This address holds no token. Open the complete link that was printed, or ${newLink} for a new one.</p>
+    <p>This address has no token. Open the complete link from the terminal, or ${newLink} for a new one.</p>
   <//>`;
 }
 
@@ -80,7 +80,7 @@ export function SigninLinkPage(): View {
     const newLink = html`stop <code>relay dev</code> and start it again`;
     return html`<${Missing} title="Sign in" newLink=${newLink} />`;
   }
-  return html`<${SigninCard} title=${error === null ? "Signing you in…" : "The link did not sign you in"}>
+  return html`<${SigninCard} title=${error === null ? "Signing you in…" : "The link did not work"}>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
   <//>`;
 }
@@ -135,11 +135,11 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
   if (link.isLive === null) return html`<${SigninCard} title=${title}><p class="quiet">One moment…</p><//>`;
   if (!link.isLive) {
     const isOwned = kind === "setup" && known?.setupNeeded === false;
-    return html`<${SigninCard} title="This link has ended">
+    return html`<${SigninCard} title="This link does not work any more">
       ${
         isOwned
-          ? html`<p>This server has its owner, and a set-up link ends with the first one. <a href="/">Sign in</a>, or run <code>${command}</code> on the server for a further owner.</p>`
-          : html`<p>It was used already, a newer one took its place, or its time is over. Run <code>${command}</code> on the server for a new one.</p>`
+          ? html`<p>This server already has an owner, and a set-up link works only for the first owner. <a href="/">Sign in</a>, or run <code>${command}</code> on the server to add another owner.</p>`
+          : html`<p>The link was used, was replaced by a newer one, or has expired. Run <code>${command}</code> on the server for a new one.</p>`
       }
     <//>`;
   }

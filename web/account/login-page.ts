@@ -27,9 +27,9 @@ export function LoginPage({ session }: { session: Session }): View {
   if (ended !== null) return html`<${Ended} how=${ended} />`;
   if (asked !== null)
     return html`<${Answer} key=${asked.code} asked=${asked} session=${session} onBack=${() => setAsked(null)} onEnded=${setEnded} />`;
-  return html`<${SigninCard} title="Sign a command in">
+  return html`<${SigninCard} title="Sign in a command">
     <p>Type the code that <code>relay login</code> shows in your terminal. If another person sends you a code or asks you to type one, close this page: that person wants to act as you.</p>
-    <${SigninForm} button="Look at it" fields=${[{ name: "code", label: "Code", type: "text", autocomplete: "off", hint: "Eight letters, such as BCDF-GHJK." }]}
+    <${SigninForm} button="Continue" fields=${[{ name: "code", label: "Code", type: "text", autocomplete: "off", hint: "Eight letters, such as BCDF-GHJK." }]}
       onSend=${async ({ code = "" }: Record<string, string>) => {
         const found = await call<Omit<Asked, "code">>("POST", "/api/login/look", { code });
         setAsked({ ...found, code });
@@ -70,31 +70,31 @@ function Answer({
     }
   };
   const isLive = chosen.endsWith("/production");
-  return html`<${SigninCard} title="Did you start this?">
-    <p>A command asks to act as <b>${session.owner?.email}</b>. Allow it only if you typed <code>relay login</code> yourself, on the machine shown here.</p>
+  return html`<${SigninCard} title="Did you start this login?">
+    <p>A command asks to sign in as <b>${session.owner?.email}</b>. Allow it only if you typed <code>relay login</code> yourself, on the machine shown here.</p>
     <dl class="asked">
       <dt>Code</dt><dd><code>${showCode(code)}</code></dd>
       <dt>Machine</dt><dd>
         <b><${SafeText} text=${login.machine} limit=${80} /></b>${
           login.account !== "" && html`${", as "}<b><${SafeText} text=${login.account} limit=${80} /></b>`
-        }<span class="quiet">${" (its own words)"}</span></dd>
-      <dt>Address</dt><dd><code>${login.source}</code>${here && html`<span class="quiet"> (yours too)</span>`}</dd>
-      <dt>Begun</dt><dd><${Ago} at=${login.createdAt} /></dd>
-      <dt>Key ends</dt><dd>${login.days} ${login.days === 1 ? "day" : "days"} after</dd>
+        }<span class="quiet">${" (as the command reports it)"}</span></dd>
+      <dt>Address</dt><dd><code>${login.source}</code>${here && html`<span class="quiet"> (same as yours)</span>`}</dd>
+      <dt>Started</dt><dd><${Ago} at=${login.createdAt} /></dd>
+      <dt>Key expires</dt><dd>${login.days} ${login.days === 1 ? "day" : "days"} after</dd>
     </dl>
-    ${!here && html`<${Notice} kind="warn">It comes from another address than this browser. That is so for a server you work on from afar; if you sit at the machine shown, deny it.<//>`}
-    <label class="field"><span>For which app and environment</span>
+    ${!here && html`<${Notice} kind="warn">The command runs at another address than this browser. This is normal for a remote server. If you sit at the machine shown here, deny the login.<//>`}
+    <label class="field"><span>App and environment</span>
       <select value=${chosen} onChange=${(event: Event) => setChosen((event.target as HTMLSelectElement).value)}>
         ${places.length !== 1 && html`<option value="">Choose…</option>`}
         ${places.map(({ value, words }) => html`<option key=${value} value=${value}>${words}</option>`)}
       </select></label>
-    ${isLive && html`<${Notice} kind="bad"><b>This is production.</b> The command will read real events and people, and change what really happens.<//>`}
-    <p class="quiet">Its key reads everything of this environment (events, people, settings) and changes it, as a secret key does; it makes no other keys. You find and revoke it on the Keys page.</p>
+    ${isLive && html`<${Notice} kind="bad"><b>This is production.</b> The command can read and change real events and people.<//>`}
+    <p class="quiet">The command gets a key. The key can read and change everything in this environment, like a secret key, but it cannot create other keys. You can revoke it under Settings › Keys.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions">
-      <button type="button" disabled=${isSending} onClick=${() => answer("denied")}>No, deny it</button>
+      <button type="button" disabled=${isSending} onClick=${() => answer("denied")}>Deny login</button>
       <button type="button" class=${isLive ? "danger" : "primary"} disabled=${isSending || chosen === ""} onClick=${() => answer("allowed")}>
-        ${isSending ? "One moment…" : "Yes, I started it"}</button></div>
+        ${isSending ? "One moment…" : "Allow login"}</button></div>
     <p class="quiet"><a href="/login" onClick=${(event: Event) => {
       event.preventDefault();
       onBack();
@@ -105,12 +105,12 @@ function Answer({
 function Ended({ how }: { how: "allowed" | "denied" }): View {
   return how === "allowed"
     ? html`<${SigninCard} title="The command is signed in">
-        <p>Go back to your terminal: the command continues. The key is on the Keys page, where it is revoked too.</p>
-        <p><a href="/">To the dashboard</a></p>
+        <p>Go back to your terminal: the command continues. You can revoke its key under Settings › Keys.</p>
+        <p><a href="/">Open the dashboard</a></p>
       <//>`
     : html`<${SigninCard} title="The login is denied">
-        <p>No key was made. If another person asked you to type that code, they tried to act as you.</p>
-        <p><a href="/">To the dashboard</a></p>
+        <p>No key was created. If another person asked you to type that code, that person tried to sign in as you.</p>
+        <p><a href="/">Open the dashboard</a></p>
       <//>`;
 }
 

@@ -10,7 +10,7 @@ import { SigninForm } from "./signin-form.ts";
 export function NewAppPage({ isFirst }: { isFirst: boolean }): View {
   return html`<${SigninCard} title=${isFirst ? "Name your first app" : "New app"}>
     <p>An app has a development and a production environment, each with its own relays, events, people and keys.</p>
-    <${SigninForm} button="Create the app" fields=${[{ name: "name", label: "Name", type: "text", autocomplete: "off", hint: "Such as “Shop”." }]}
+    <${SigninForm} button="Create the app" fields=${[{ name: "name", label: "Name", type: "text", autocomplete: "off", hint: "Example: Shop" }]}
       onSend=${async ({ name }: Record<string, string>) => {
         const made = await call<{ app: App }>("POST", "/api/apps", { name });
         await loadSession();

@@ -21,7 +21,7 @@ export function SigninPage({ session }: { session: Session }): View {
   }, []);
   if (session.mode === "local") {
     return html`<${SigninCard} title="Open the dashboard from your terminal">
-      <p>Local development has no password. Open the link that <code>relay dev</code> printed; it works once. For another, stop it and start it again (with <code>--open</code> it opens the browser too).</p>
+      <p>Local development has no password. Open the link that <code>relay dev</code> printed; it works once. To get a new link, stop the command and start it again (with <code>--open</code> it also opens the browser).</p>
     <//>`;
   }
   if (session.setupNeeded) {
@@ -39,6 +39,6 @@ export function SigninPage({ session }: { session: Session }): View {
       await call("POST", "/api/session", { email, password });
       await enterSession();
     }} />
-    <p class="quiet">Forgot it? Run <code>relay admin reset</code> on the server for a one-time link.</p>
+    <p class="quiet">Forgot your password? Run <code>relay admin reset</code> on the server for a one-time link.</p>
   <//>`;
 }

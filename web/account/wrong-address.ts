@@ -10,13 +10,13 @@ import type { Session } from "./session.ts";
 export function sayWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
   const here = location.origin;
   if (address !== null && address !== here) {
-    return html`<${Notice} kind="warn">You are at ${here}, but this server’s dashboard is at ${address} and works only there.<//>
+    return html`<${Notice} kind="warn">You are at ${here}, but the dashboard of this server is at ${address} and works only there.<//>
       <p><a href=${address + path}>Continue at ${address}</a></p>`;
   }
   const isHttps = location.protocol === "https:";
   if (address === null && mode === "server" && (isHttps || !cookies)) {
-    return html`<${Notice} kind="warn">You are at ${here}, which this server does not know as its address, so sign-in does not work here.<//>
-      <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open, or${" "}
+    return html`<${Notice} kind="warn">You are at ${here}, but this server does not know this address, so you cannot sign in here.<//>
+      <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open. Or${" "}
         ${!cookies && html`without <code>--host</code>, and `}open it on the machine it runs on.</p>`;
   }
   return null;

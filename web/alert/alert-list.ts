@@ -31,14 +31,14 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       method: "POST",
       path: apiPath(place, "alerts", id, "resolve"),
       changes: needPaths(place),
-      done: "The alert is resolved. A new occurrence raises a new alert.",
+      done: "Alert marked as resolved. A new occurrence raises a new alert.",
       tellsRefusal: true,
     });
   const filter = html`<div class="filters" role="search" aria-label="Filter alerts">
     <${Choice} name="open" label="State" none="Open and resolved" query=${query} options=${[["true", "Open"]]} /></div>`;
   if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
-    return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alert yet" : "No alert is open"}><p>You are alerted of what died, what was refused again and again, and what went silent; here, and by mail where that is set up.</p><//>`;
+    return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alerts yet" : "No open alerts"}><p>Relay raises an alert when events are dead, when requests are rejected repeatedly, and when a relay goes silent. Alerts appear here and are mailed to the owners if mail is set up.</p><//>`;
   const columns: Column<AlertView>[] = [
     {
       name: "what",
@@ -77,7 +77,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
     },
   ];
   return html`${filter}<section aria-label="Alerts"><${Table} label="Alerts" columns=${columns} items=${items} />
-    <${OlderButton} list=${list} none="These are all." /></section>`;
+    <${OlderButton} list=${list} none="No more entries." /></section>`;
 }
 
 function AlertState({ alert: { resolvedAt, resolvedBy } }: { alert: AlertView }): View {
@@ -103,7 +103,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
   const list = useList<ProblemView>(apiPath(place, "problems") + writeQuery({ all }), REFRESH_MS);
   const { items, error, reload } = list;
   const filter = html`<div class="filters" role="search" aria-label="Filter problems">
-    <${Choice} name="all" label="State" none="Standing now" query=${query} options=${[["true", "Standing and over"]]} /></div>`;
+    <${Choice} name="all" label="State" none="Open" query=${query} options=${[["true", "Open and resolved"]]} /></div>`;
   if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
     return html`${filter}<${EmptyState} icon="check" title="No open problems"><p>A problem stays open as long as its cause exists, and resolves automatically.</p><//>`;
@@ -125,7 +125,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
       cell: ({ clearedAt }) =>
         clearedAt === null
           ? html`<${StateMark} state="failed" word="Open" />`
-          : html`<${StateMark} state="done" word="Over" />`,
+          : html`<${StateMark} state="done" word="Resolved" />`,
     },
     timeColumn("since", "Since", 2, ({ raisedAt }) => raisedAt),
     {
@@ -137,7 +137,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
     },
   ];
   return html`${filter}<section aria-label="Problems"><${Table} label="Problems" columns=${columns} items=${items} />
-    <${OlderButton} list=${list} none="These are all." /></section>`;
+    <${OlderButton} list=${list} none="No more entries." /></section>`;
 }
 
 /** Shows the kind in words if it has any, next to the code that the API uses. */

@@ -28,11 +28,11 @@ export function AlertSwitches({ place }: { place: Place }): View {
   return html`<div class="settings">
     <${SettingCard} title="By mail" error=${error}>
       <${SettingSwitch} label="Mail alerts to the owners" isOn=${alerts[MAIL] ?? true} onSet=${set(MAIL, "alerts by mail")} />
-      <p class="quiet">To ${owners.length === 0 ? "every owner" : owners.map(({ email }) => email).join(", ")}: what gathers within a minute in one mail, and at most one mail in a quarter of an hour.
-        ${isLocal && " In local development it stays in the mailbox."}</p>
-      ${!leaves && html`<p><b>None leaves yet:</b> alerts by mail need a <a href=${to("server")}>mail server</a> and a verified <a href=${to("domain")}>sender domain</a> in this environment.</p>`}
+      <p class="quiet">To ${owners.length === 0 ? "every owner" : owners.map(({ email }) => email).join(", ")}: at most one mail in 15 minutes, with all alerts of that time.
+        ${isLocal && " In local development the mail stays in the mailbox."}</p>
+      ${!leaves && html`<p><b>No alert is mailed yet:</b> alert mail needs a <a href=${to("server")}>mail server</a> and a verified <a href=${to("domain")}>sender domain</a> in this environment.</p>`}
     <//>
-    <${SettingCard} title="What you are alerted of">
+    <${SettingCard} title="Alert settings">
       ${Object.keys(alerts)
         .filter((code) => code !== MAIL)
         .map((code) => {
@@ -40,6 +40,6 @@ export function AlertSwitches({ place }: { place: Place }): View {
           const label = html`${words} <code class="code">${code}</code>`;
           return html`<${SettingSwitch} key=${code} label=${label} isOn=${alerts[code] ?? true} onSet=${set(code, words)} />`;
         })}
-      <p class="quiet">What is switched off is not told from then on. Problems stand and events die all the same, and Home shows both.</p><//>
+      <p class="quiet">A cleared box stops new alerts of that kind. Home still shows the problems and the dead events.</p><//>
   </div>`;
 }

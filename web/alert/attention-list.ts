@@ -27,11 +27,11 @@ export function OpenNeeds({ place }: { place: Place }): View {
     <${BulkReplayLine} place=${place} />
     ${
       needs.length === 0
-        ? html`<${EmptyState} icon="check" title="Nothing needs attention"><p>What is wrong with a relay, and what died and was not replayed, appears here as it happens.</p><//>`
+        ? html`<${EmptyState} icon="check" title="Nothing needs attention"><p>Problems of relays and dead events that were not replayed appear here at once.</p><//>`
         : html`<section class="needs" aria-label="Needs attention"><h2 class="off-screen">Needs attention</h2><ul class="need-list">${needs.map(
             (need) =>
               html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
-          )}</ul>${more && html`<p class="quiet">There is more than is shown here; the other tabs have everything.</p>`}</section>`
+          )}</ul>${more && html`<p class="quiet">This list is not complete. The other tabs show everything.</p>`}</section>`
     }
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
 }

@@ -17,5 +17,5 @@ export function useHeldAt(place: Place): string | null {
 export function HoldBanner({ place }: { place: Place }): View {
   const heldAt = useHeldAt(place);
   if (heldAt === null) return null;
-  return html`<${Notice} kind="warn">This environment has been on hold since <${Moment} at=${heldAt} />: events are recorded and wait. Schedules record nothing. No relay runs until the hold is released. <a href=${pagePath(place, "settings")}>Release it in the settings</a><//>`;
+  return html`<${Notice} kind="warn">This environment has been on hold since <${Moment} at=${heldAt} />: Relay stores new events but runs none. Schedules create no events. Release the hold to run the stored events. <a href=${pagePath(place, "settings")}>Release it in Settings</a><//>`;
 }

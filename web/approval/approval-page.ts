@@ -68,7 +68,7 @@ function Asked({
     if (sent !== null) setSecrets(sent.answer.secrets);
     reload();
   };
-  return html`<${PageHead} title=${state === "expired" && approval.decidedBy !== null ? "Too late: this was approved, and not carried out in time" : TITLES[state](app)} back="Relays of production" backTo=${pagePath({ app, environment: "production" }, "relays")} />
+  return html`<${PageHead} title=${state === "expired" && approval.decidedBy !== null ? "Expired: the change was approved but not made in time" : TITLES[state](app)} back="Production relays" backTo=${pagePath({ app, environment: "production" }, "relays")} />
     <${State} approval=${approval} />
     ${
       secrets.length > 0 &&
@@ -98,9 +98,9 @@ function Asked({
     ${
       state === "pending" &&
       html`<div class="live-actions"><span class="quiet">${sayLeft(approval.secondsLeft)} left</span>
-        <button type="button" disabled=${isSending} onClick=${() => decide("refuse")}>Refuse</button>
+        <button type="button" disabled=${isSending} onClick=${() => decide("refuse")}>Reject</button>
         <button type="button" class="danger" disabled=${isSending} onClick=${() => decide("approve")}>
-          ${isSending ? "One moment…" : approval.isMine ? "Approve and change production" : "Approve this change of production"}</button></div>`
+          ${isSending ? "One moment…" : approval.isMine ? "Approve and change production" : "Approve this change to production"}</button></div>`
     }
     ${
       state === "approved" &&
@@ -120,11 +120,11 @@ function GoOn({ approval }: { approval: ApprovalView }): View {
     (entry) => entry.kind === "relay" && entry.state !== "deleted" && isCarried(entry, replaceEdited),
   );
   if (carried.length === 0) return null;
-  return html`<section class="card"><h2>Next in production</h2>
-    <p>Secrets, the sender’s webhook and mail are set in production for itself. Each relay’s page there has its URL and says what it still needs.</p>
+  return html`<section class="card"><h2>Next steps in production</h2>
+    <p>Production has its own secrets, webhooks and mail settings. The page of each relay shows its URL and what is missing.</p>
     <div class="form-actions">${
       carried.length > MAX_LINKED
-        ? html`<a class="button" href=${pagePath(place, "relays")}>Relays of production</a>`
+        ? html`<a class="button" href=${pagePath(place, "relays")}>Production relays</a>`
         : carried.map(
             ({ name }) =>
               html`<a key=${name} class="button" href=${pagePath(place, "relays", name)}>Open ${name} in production</a>`,
@@ -134,12 +134,12 @@ function GoOn({ approval }: { approval: ApprovalView }): View {
 
 const TITLES: Readonly<Record<ApprovalView["state"], (app: string) => string>> = {
   pending: (app) => `Change production of ${app}?`,
-  approved: (app) => `Approved: production of ${app} is about to change`,
+  approved: (app) => `Approved: production of ${app} will change now`,
   done: (app) => `Production of ${app} was changed`,
   denied: () => "Rejected: production is unchanged",
   withdrawn: () => "Withdrawn: there is nothing to approve",
-  void: () => "Void: production has changed since this plan was shown",
-  expired: () => "Too late: this was not approved in time",
+  void: () => "Invalid: production changed after this plan was made",
+  expired: () => "Expired: the change was not approved in time",
 };
 
 function State({ approval }: { approval: ApprovalView }): View {
@@ -147,15 +147,15 @@ function State({ approval }: { approval: ApprovalView }): View {
   const because = why !== null && html` <${Sentence} text=${why} />`;
   switch (state) {
     case "pending":
-      return html`<${Notice} kind="warn">${isMine ? "You asked for this in the dashboard." : "A command waits for your answer, and carries exactly this out at once when you approve it."} The approval works once, for what is shown here: a change of either side voids it.<//>`;
+      return html`<${Notice} kind="warn">${isMine ? "You started this in the dashboard." : "A command waits for your answer. When you approve, it makes exactly this change at once."} The approval is valid once and only for this plan. If either side changes, you must approve again.<//>`;
     case "approved":
-      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : `The command that asked carries it out now; this page says when it did. Where that command has ended, run it again: this one is over in ${sayLeft(secondsLeft)}.`}<//>`;
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : `The command makes the change now, and this page shows when it is done. If the command has ended, run it again. This approval expires in ${sayLeft(secondsLeft)}.`}<//>`;
     case "done":
-      return html`<${Notice} kind="good">Approved by ${nameOf(decidedBy)} and carried out <${Ago} at=${endedAt} />, all of it in one piece. The approval is used up.<//>`;
+      return html`<${Notice} kind="good">Approved by ${nameOf(decidedBy)} and carried out <${Ago} at=${endedAt} />, in one transaction. The approval is used.<//>`;
     case "denied":
-      return html`<${Notice} kind="info">${nameOf(decidedBy)} refused it <${Ago} at=${endedAt} />, and nothing was changed. The person who asked is notified.<//>`;
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} rejected it <${Ago} at=${endedAt} />, and nothing changed. The person who asked is notified.<//>`;
     default:
-      return html`<${Notice} kind="info">Nothing was changed, and this approval is void.${because} Ask for a new approval if you still need it.<//>`;
+      return html`<${Notice} kind="info">Nothing changed, and this approval is not valid any more.${because} Ask for a new approval if you still need it.<//>`;
   }
 }
 
@@ -173,7 +173,7 @@ function Facts({ approval }: { approval: ApprovalView }): View {
     }</span></dd></div>
     <div><dt>From address</dt><dd><code>${askedFrom}</code></dd></div>
     <div><dt>When</dt><dd><${Ago} at=${createdAt} /></dd></div>
-    <div><dt>Carries</dt><dd>${source === "files" ? "files that the command sent" : "what stands in development"}</dd></div>
+    <div><dt>Contents</dt><dd>${source === "files" ? "files from the command" : "the definitions in development"}</dd></div>
     <div><dt>Plan</dt><dd><code title=${plan}>${plan.slice(0, 12)}</code></dd></div>
   </dl>`;
 }
@@ -192,15 +192,15 @@ function Risks({ approval }: { approval: ApprovalView }): View {
   return html`<div class="stack">
     ${
       widened.length > 0 &&
-      html`<${Notice} kind="bad"><b>A captured call could buy more than it can now</b>, of ${sayNames(widened.map(({ name }) => name))}: the senders do not sign their events. Each says below what.<//>`
+      html`<${Notice} kind="bad"><b>A captured request could give more than now</b>, of ${sayNames(widened.map(({ name }) => name))}: the senders do not sign their requests. See each relay below.<//>`
     }
     ${
       links.length > 0 &&
-      html`<${Notice} kind="warn">People will pay through links that production does not have yet, for ${sayNames(links.map(({ name }) => name))}: make sure below that none is a test link.<//>`
+      html`<${Notice} kind="warn">Production gets new payment links for ${sayNames(links.map(({ name }) => name))}: check below that none of them is a test link.<//>`
     }
     ${
       shown.secretsOf.length > 0 &&
-      html`<${Notice} kind="warn">New secrets of production are made for ${sayNames(shown.secretsOf)}. ${isMine ? "They are shown to you here, once." : "Only the command that asked receives them. It writes them to .secrets.json next to its files. A person who has them can sign events of these relays."}<//>`
+      html`<${Notice} kind="warn">Production gets new secrets for ${sayNames(shown.secretsOf)}. ${isMine ? "This page shows them once." : "Only the command receives them and writes them to .secrets.json next to its files. Keep that file safe: with these secrets, anyone can sign requests to these relays."}<//>`
     }</div>`;
 }
 
@@ -210,7 +210,7 @@ function MadeSecrets({ approval }: { approval: ApprovalView }): View {
   const names = shown?.secretsOf ?? [];
   if (names.length === 0) return null;
   const place = { app, environment: "production" } as const;
-  return html`<${Notice} kind="warn">New secrets of production were made and ${isMine ? "shown here once, when it was carried out" : "told once to the command that asked, which writes them to .secrets.json beside its files"}. Where one did not arrive, rotate it on its relay’s page: ${names.map(
+  return html`<${Notice} kind="warn">New production secrets were created and ${isMine ? "shown here once" : "sent once to the command, which writes them to .secrets.json next to its files"}. If a secret did not arrive, rotate it on the page of its relay: ${names.map(
     (name, at) => html`${at > 0 && ", "}<a key=${name} href=${pagePath(place, "relays", name)}>${name}</a>`,
   )}.<//>`;
 }
@@ -218,8 +218,8 @@ function MadeSecrets({ approval }: { approval: ApprovalView }): View {
 function NotCarried({ approval }: { approval: ApprovalView }): View {
   const left = (approval.shown?.entries ?? []).filter(({ state }) => state === "not_carried");
   if (left.length === 0) return null;
-  return html`<h2 class="live-title">Not carried</h2>
-    <p class="quiet">What production has under ${left.length === 1 ? "this name" : "these names"} stays.</p>
+  return html`<h2 class="live-title">Not included</h2>
+    <p class="quiet">Production keeps what it has under ${left.length === 1 ? "this name" : "these names"}.</p>
     <div class="stack">${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}</div>`;
 }
 

@@ -17,11 +17,11 @@ type PlanEntry = EntryView | Shown;
 const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
   created: "New in production",
   changed: "Changed",
-  edited: "Edited in production since",
+  edited: "Edited in production since the last promote",
   deleted: "Deleted",
-  only_there: "Only in production, kept",
-  unchanged: "The same",
-  not_carried: "Not carried",
+  only_there: "Only in production, unchanged",
+  unchanged: "Unchanged",
+  not_carried: "Not included",
 };
 
 /** Reports whether the plan changes the entry. */
@@ -34,7 +34,7 @@ export function isCarried({ state }: PlanEntry, replaceEdited: boolean): boolean
 export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; replaceEdited: boolean }): View {
   const { kind, name, state, warnings, refusal, capturedCall } = entry;
   const words =
-    state === "edited" ? `${WORDS.edited}, ${replaceEdited ? "replaced" : "kept as it is"}` : WORDS[state];
+    state === "edited" ? `${WORDS.edited}, ${replaceEdited ? "replaced" : "unchanged"}` : WORDS[state];
   return html`<section class="card plan-entry plan-${state}" aria-label="${kind} ${name}">
     <div class="plan-head"><span class="quiet">${kind}</span><h2><${SafeText} text=${name} /></h2>
       <span class="plan-state">${words}</span></div>
@@ -49,10 +49,10 @@ export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; repl
 function CapturedCall({ captured }: { captured: NonNullable<PlanEntry["capturedCall"]> }): View {
   const { before, after, widens } = captured;
   if (after === null)
-    return html`<${Notice} kind="good">A captured call could make it <${Sentence} text=${before ?? ""} />, and could no more.<//>`;
+    return html`<${Notice} kind="good">Anyone with a captured request could make it <${Sentence} text=${before ?? ""} />, and nothing more.<//>`;
   return html`<${Notice} kind=${widens ? "bad" : "warn"}>
-    <b>${widens ? "A captured call buys more." : "A captured call buys what it buys now."}</b> Its sender does not sign its events, and <code>trustUnsignedEvents</code> lets it act on them. A person who captures one request can make this relay <${Sentence} text=${after} />.
-    ${widens && html` ${before === null ? "In production this is not possible." : html`Now they can make it <${Sentence} text=${before} />.`}`}<//>`;
+    <b>${widens ? "A captured request gives more than now." : "A captured request gives the same as now."}</b> Its sender does not sign its requests, and <code>trustUnsignedEvents</code> lets the relay act on them. Anyone who captures one request can make this relay <${Sentence} text=${after} />.
+    ${widens && html` ${before === null ? "In production this is not possible yet." : html`Now they can make it <${Sentence} text=${before} />.`}`}<//>`;
 }
 
 function Difference({ entry }: { entry: PlanEntry }): View {
@@ -78,10 +78,10 @@ export function PlanRest({ entries }: { entries: readonly PlanEntry[] }): View {
   const same = entries.filter(({ state }) => state === "unchanged").length;
   const kept = entries.filter(({ state }) => state === "only_there");
   return html`<p class="quiet">${[
-    ...(same > 0 ? [`${sayCount(same, "thing")} the same on both sides.`] : []),
+    ...(same > 0 ? [`${sayCount(same, "item")} equal on both sides.`] : []),
     ...(kept.length > 0
-      ? [`Only in production, and kept: ${kept.map(({ kind, name }) => `${kind} ${name}`).join(", ")}.`]
+      ? [`Only in production, unchanged: ${kept.map(({ kind, name }) => `${kind} ${name}`).join(", ")}.`]
       : []),
-    "Nothing is deleted; data and secrets stay where they are.",
+    "Nothing is deleted. Data and secrets are not copied.",
   ].join(" ")}</p>`;
 }

@@ -76,16 +76,16 @@ function DryRun({
     null;
   if (changes === 0 && edited.length === 0 && left.length === 0)
     return entries.some(({ state }) => state === "unchanged")
-      ? html`<${EmptyState} icon="check" title="Production has all of it already">
-          <p>The relays and the catalog of development stand in production as they do there.</p><//>`
-      : html`<${EmptyState} icon="help" title="Development has nothing to carry">
-          <p>Make relays there, or bring them with <code>relay sync</code>. Production stays unchanged.</p><//>`;
+      ? html`<${EmptyState} icon="check" title="Production is up to date">
+          <p>Production has the same relays and catalog as development.</p><//>`
+      : html`<${EmptyState} icon="help" title="Development has nothing to promote">
+          <p>Create relays in development, or upload them with <code>relay sync</code>. Production stays unchanged.</p><//>`;
   return html`<div class="stack">
-    <p class="lead">This is a dry run: nothing has changed. What is below would become of production when you approve it on the next page. Definitions are carried, never data or secrets.</p>
+    <p class="lead">This is a dry run: nothing has changed. Production changes like this after you approve it on the next page. A promote copies definitions, never data or secrets.</p>
     ${
       edited.length > 0 &&
-      html`<${Notice} kind="warn">${edited.map(({ kind, name }) => `${kind} ${name}`).join(", ")}: edited in production since the last time.
-        <label class="plan-choice"><input type="checkbox" checked=${replaceEdited} disabled=${isSending} onChange=${(event: Event) => onReplace((event.target as HTMLInputElement).checked)} /> Replace ${edited.length === 1 ? "it" : "them"} with what stands in development</label><//>`
+      html`<${Notice} kind="warn">${edited.map(({ kind, name }) => `${kind} ${name}`).join(", ")}: edited in production since the last promote.
+        <label class="plan-choice"><input type="checkbox" checked=${replaceEdited} disabled=${isSending} onChange=${(event: Event) => onReplace((event.target as HTMLInputElement).checked)} /> Replace ${edited.length === 1 ? "it" : "them"} with the definitions in development</label><//>`
     }
     ${entries
       .filter((entry) => isCarried(entry, replaceEdited) || entry.state === "edited")
@@ -95,15 +95,15 @@ function DryRun({
       )}
     ${
       left.length > 0 &&
-      html`<h2 class="live-title">Not carried</h2>${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}`
+      html`<h2 class="live-title">Not included</h2>${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}`
     }
     <${WarningList} warnings=${warnings} />
     <${PlanRest} entries=${entries} />
     ${plan.refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${plan.refusal.message} /><//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="form-actions">
-      <button type="button" disabled=${isSending} onClick=${onAgain}>Look again</button>
+      <button type="button" disabled=${isSending} onClick=${onAgain}>Check again</button>
       <button type="button" class="primary" disabled=${isSending || changes === 0 || refused !== null} onClick=${onAsk}>
-        ${changes === 0 ? "Nothing to promote" : `Go on to approve ${sayCount(changes, "change")}…`}</button></div>
+        ${changes === 0 ? "Nothing to promote" : `Continue to approve ${sayCount(changes, "change")}…`}</button></div>
   </div>`;
 }

@@ -24,6 +24,6 @@ export function WaitingApprovals({ place }: { place: Place }): View {
   const waiting = useWaiting(place);
   return html`${waiting?.map(
     ({ id, askedWith, askedBy, createdAt }) => html`<${Notice} key=${id} kind="warn">
-      <b>A change of production waits for approval</b>, asked for <${Ago} at=${createdAt} /> ${askedWith === null ? "by" : "with"} <${SafeText} text=${askedWith ?? askedBy.replace(/^owner:/, "")} limit=${120} />.${" "}<a href="/approvals/${id}">Look at it</a><//>`,
+      <b>A change to production waits for approval</b>, requested <${Ago} at=${createdAt} /> ${askedWith === null ? "by" : "with"} <${SafeText} text=${askedWith ?? askedBy.replace(/^owner:/, "")} limit=${120} />.${" "}<a href="/approvals/${id}">Review change</a><//>`,
   )}`;
 }

@@ -37,14 +37,14 @@ export function AuditPage({ place, query }: PageProps): View {
   const isFiltered = NAMES.some((name) => chosen[name] !== "");
   const isRuns = kind === "run";
   return html`<${PageHead} title="Audit log" />
-    <${TabLinks} label="Of what" chosen=${scope} tabs=${SCOPES.map(([name, title]) => ({ name, title, href: pagePath(place, "audit-log") + writeQuery({ of: name }) }))} />
-    ${isServer && html`<p class="tab-lead">What belongs to no environment: owners and their sessions, apps, logins of the command line, backups.</p>`}
+    <${TabLinks} label="Scope" chosen=${scope} tabs=${SCOPES.map(([name, title]) => ({ name, title, href: pagePath(place, "audit-log") + writeQuery({ of: name }) }))} />
+    ${isServer && html`<p class="tab-lead">Changes outside of environments: owners and their sessions, apps, command-line logins and backups.</p>`}
     <div class="filters" role="search" aria-label="Filter the audit log">
-      <${SearchBox} value=${chosen.target ?? ""} label="A thing, such as ${isServer ? "owner:ann@example.com" : "relay:orders"}" onValue=${(target: string) => setQuery({ target: target.trim() })} />
+      <${SearchBox} value=${chosen.target ?? ""} label="Target, for example ${isServer ? "owner:ann@example.com" : "relay:orders"}" onValue=${(target: string) => setQuery({ target: target.trim() })} />
       ${
         !isRuns &&
-        html`<${Choice} name="actor" label="Who" none="Everybody" query=${query} options=${namesOf(list, "actor", chosen.actor, (actor) => sayNamed(actor, list.items?.find((item) => item.actor === actor)?.actorName))} />
-      <${Choice} name="action" label="What was done" none="Everything" query=${query} options=${namesOf(list, "action", chosen.action, sayAction)} />`
+        html`<${Choice} name="actor" label="Actor" none="All actors" query=${query} options=${namesOf(list, "actor", chosen.actor, (actor) => sayNamed(actor, list.items?.find((item) => item.actor === actor)?.actorName))} />
+      <${Choice} name="action" label="Action" none="All actions" query=${query} options=${namesOf(list, "action", chosen.action, sayAction)} />`
       }
       ${!isServer && html`<${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />`}
       ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
@@ -56,7 +56,7 @@ export function AuditPage({ place, query }: PageProps): View {
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${isFiltered} />`
           : html`<${Rows} place=${place} scope=${scope} items=${list.items} open=${query.get("open")} />
-            <${OlderButton} list=${list} none="This is the beginning." />`
+            <${OlderButton} list=${list} none="No older entries." />`
     }`;
 }
 
@@ -96,14 +96,14 @@ function showAll(): void {
 /** A page of the API scans a bounded number of rows, so an empty page does not mean that nothing matches. */
 function None({ list, isFiltered }: { list: List<AuditItem>; isFiltered: boolean }): View {
   if (list.next !== null) {
-    return html`<${EmptyState} icon="search" title="None among the newest"><p>Older ones were not looked at yet.</p>
+    return html`<${EmptyState} icon="search" title="No match among the newest"><p>Relay has not searched the older ones yet.</p>
       <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
-        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+        ${list.isLoadingOlder ? "Searching…" : "Search older ones"}</button><//>`;
   }
   if (!isFiltered) {
-    return html`<${EmptyState} icon="audit" title="Nothing was changed yet">
-      <p>Each change that an owner, a key or a command makes is kept, with what it was before.</p><//>`;
+    return html`<${EmptyState} icon="audit" title="No changes yet">
+      <p>Each change by an owner, a key or a command appears here with the earlier value.</p><//>`;
   }
-  return html`<${EmptyState} icon="search" title="Nothing matches"><p>A thing is written as the audit has it, such as <code>relay:orders</code> or <code>person:per_…</code>.</p>
+  return html`<${EmptyState} icon="search" title="No entry matches"><p>Write a target as in the list, for example <code>relay:orders</code> or <code>person:per_…</code>.</p>
     <button type="button" onClick=${showAll}>Show all</button><//>`;
 }

@@ -60,7 +60,7 @@ function Opened({ place, scope, item, differences }: Props & { differences: read
   return html`<div class="audit-open">
     ${
       differences.length === 0
-        ? html`<p class="quiet">Nothing more was kept of it.</p>`
+        ? html`<p class="quiet">There are no details.</p>`
         : html`<div class="audit-fields"><table><thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
           <tbody>${differences.map(
             ({

@@ -119,7 +119,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
     throw new ApiError(
       0,
       "unreachable",
-      "The service cannot be reached: check that it is running and that this machine is online.",
+      "The service cannot be reached. Check that it is running and that this machine is online.",
     );
   }
 }
@@ -134,7 +134,7 @@ function readError(status: number, text: string): ApiError {
   const {
     code = "unknown",
     message = AWAY.includes(status)
-      ? `A proxy answered ${status} in the service’s place: check that the service is running, and wait where it is starting.`
+      ? `A proxy answered ${status} instead of the service. Check that the service is running. If it is starting, wait.`
       : `The service answered ${status} without a reason.`,
     problems = [],
   } = body;

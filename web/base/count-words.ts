@@ -21,6 +21,9 @@ export function sayBytes(bytes: number): string {
 /** Outcomes of events, from the bottom of a bar to its top. */
 export const OUTCOMES = ["done", "waiting", "failed", "dead"] as const;
 
+/** State names of the outcomes. */
+export const OUTCOME_WORDS = { done: "done", waiting: "queued", failed: "failed", dead: "dead" } as const;
+
 export type OutcomeCounts = Record<(typeof OUTCOMES)[number], number>;
 
 export function totalOf(counts: OutcomeCounts): number {
@@ -30,7 +33,7 @@ export function totalOf(counts: OutcomeCounts): number {
 /** Formats "12 done, 1 dead", or "no events". */
 export function sayOutcomes(counts: OutcomeCounts): string {
   const told = OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
-    (one) => `${sayNumber(counts[one])} ${one}`,
+    (one) => `${sayNumber(counts[one])} ${OUTCOME_WORDS[one]}`,
   );
   return told.length === 0 ? "no events" : told.join(", ");
 }

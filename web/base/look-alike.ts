@@ -43,8 +43,9 @@ export function findDeceptive(text: string): Deceptive[] {
       text: character,
       why: `U+${hexOf(character).toUpperCase().padStart(4, "0")}, ${why}`,
     });
-  for (const match of text.matchAll(TRICKY)) add(match.index, match[0], "which hides, turns or covers text");
-  for (const match of text.matchAll(BLANK)) add(match.index, match[0], "a blank that is no space");
+  for (const match of text.matchAll(TRICKY)) add(match.index, match[0], "which can hide or reverse text");
+  for (const match of text.matchAll(BLANK))
+    add(match.index, match[0], "a blank character that is not a space");
   for (const { at, character, like, script } of findLookAlikes(text))
     add(at, character, `${SCRIPT_WORDS[script] ?? "another form"} that looks like ${like}`);
   return found.sort((one, other) => one.at - other.at);

@@ -75,7 +75,7 @@ const person: Way = ({ first }) => {
 const records: Way = ({ first }) =>
   first === undefined ? ["Records", ["records"]] : [`Records › ${first}`, ["records", first]];
 
-const TRY_NOW = "Try now";
+const RETRY_NOW = "Retry now";
 const DOMAIN = at("Mail › Sender domain", "mail", "domain");
 const FILES = at("Records › Files", "records", "files");
 const SECRETS = relayAt("secrets", "Secrets");
@@ -91,32 +91,32 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "domain remove": [DOMAIN, "Remove…"],
   "domain set": [DOMAIN],
   "domain show": [DOMAIN],
-  "domain verify": [DOMAIN, "Look again"],
+  "domain verify": [DOMAIN, "Check again"],
   "emails list": [listed("Mail", "mail")],
   "emails resend": [listed("Mail", "mail"), "Send again…"],
   "emails stopped": [at("Mail › Stopped", "mail", "stops")],
-  "emails test": [at("Mail › Mail server", "mail", "server"), "Send me a test mail"],
+  "emails test": [at("Mail › Mail server", "mail", "server"), "Send a test mail"],
   "events list": [listed("Events", "events")],
   "events replay": [event, "Replay…"],
-  "events retry": [event, TRY_NOW],
+  "events retry": [event, RETRY_NOW],
   "events show": [event],
   "files delete": [FILES, "Delete…"],
   "files download": [FILES],
   "files list": [FILES],
   "files upload": [FILES, "Upload a file…"],
   "keys list": [at("Settings › Keys", "settings", "keys")],
-  "people activate": [person, "Make active"],
-  "people allow-mail": [person, "Allow again"],
+  "people activate": [person, "Activate"],
+  "people allow-mail": [person, "Allow event mail"],
   "people credits": [person, "Credits…"],
   "people end": [person],
-  "people add-token": [person, "File a token…"],
+  "people add-token": [person, "Add a token…"],
   "people grant": [person, "Grant access…"],
   "people invite": [at("People", "people"), "Add a person…"],
   "people list": [person],
   "people remove-token": [person],
   "people set": [person],
   "people show": [person],
-  "people stop-mail": [person, "Stop it"],
+  "people stop-mail": [person, "Stop event mail"],
   "people suspend": [person, "Suspend"],
   "problems list": [at("Alerts › All problems", "alerts", "problems")],
   "receipts list": [at("Catalog › Receipts", "catalog", "receipts")],
@@ -134,7 +134,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "relays pause": [relayAt(), "Pause"],
   "relays restore": [relayAt("history", "History")],
   "relays resume": [relayAt(), "Resume"],
-  "relays retry": [relayAt(), TRY_NOW],
+  "relays retry": [relayAt(), RETRY_NOW],
   "relays rotate-secret": [SECRETS],
   "relays set-secret": [SECRETS],
   "relays show": [relayAt()],

@@ -22,7 +22,8 @@ export function CopyButton({
     const timer = setTimeout(() => setOutcome(null), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [outcome]);
-  const said = outcome === "copied" ? "Copied" : outcome === "refused" ? "Select it and press Ctrl+C" : words;
+  const said =
+    outcome === "copied" ? "Copied" : outcome === "refused" ? "Select the text and press Ctrl+C" : words;
   return html`<button type="button" class="copy ${words === null ? "icon-only" : ""}" aria-label=${said === words ? label : said} title=${label}
     onClick=${async () => setOutcome((await copyText(typeof text === "string" ? text : text())) ? "copied" : "refused")}>
     <${Icon} name=${outcome === "copied" ? "check" : "copy"} size=${14} />${said !== null && html`<span>${said}</span>`}

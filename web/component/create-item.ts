@@ -25,7 +25,7 @@ export function MakeThing({
       ? pagePath(place, "records") + writeQuery({ new: name, relay, back })
       : pagePath(place, "catalog") +
         writeQuery({ tab: TABS[kind], [there ? "open" : "new"]: name, relay, back });
-  return html`<a class="button primary" href=${to}>${there ? `Sell the ${kind} ${name} through it…` : `Make the ${WORDS[kind]} ${name}…`}</a>`;
+  return html`<a class="button primary" href=${to}>${there ? `Sell ${kind} ${name} through this relay…` : `Create ${WORDS[kind]} ${name}…`}</a>`;
 }
 
 /** Returns the page to continue on, or null if the user did not come by such a link. */

@@ -18,31 +18,31 @@ interface Failed {
 type Target = "mail" | "people" | "settings" | "catalog" | "definition" | "secrets";
 type Way = readonly [target: Target, tab: string, words: string];
 
-const DEFINITION: Way = ["definition", "", "Correct its definition…"];
-const URL: Way = ["definition", "", "Correct the URL…"];
-const REF: Way = ["definition", "", "Correct the ref…"];
-const SIGNING: Way = ["secrets", "", "See its signing secret"];
+const DEFINITION: Way = ["definition", "", "Edit the definition…"];
+const URL: Way = ["definition", "", "Edit the URL…"];
+const REF: Way = ["definition", "", "Edit the ref…"];
+const SIGNING: Way = ["secrets", "", "Open the signing secret"];
 
 /** A test checks that every code exists in the service. */
 export const MEND_WAYS: Readonly<Record<string, Way>> = {
   sender_domain_required: ["mail", "domain", "Set a sender domain"],
-  sends_off: ["mail", "server", "Let relays send mail…"],
-  mail_not_sent: ["mail", "server", "Look at the mail server"],
-  mail_refused: ["people", "", "Open the person"],
+  sends_off: ["mail", "server", "Turn on mail from relays…"],
+  mail_not_sent: ["mail", "server", "Open the mail server"],
+  mail_refused: ["people", "", "Open person"],
   mail_unsubscribed: ["mail", "stops", "See who stopped mail"],
   mail_empty: DEFINITION,
   email_capped: ["settings", "limits", "See the limits"],
-  person_not_found: ["definition", "", "Correct the map…"],
-  person_suspended: ["people", "", "Open the person"],
+  person_not_found: ["definition", "", "Edit the map…"],
+  person_suspended: ["people", "", "Open person"],
   data_invalid: DEFINITION,
   unsigned_event: DEFINITION,
   trigger_changed: DEFINITION,
   ref_unresolved: REF,
   ref_used: REF,
   entitlement_unknown: ["catalog", "access", "See the access slugs"],
-  product_not_sold_here: ["catalog", "", "Correct what sells it…"],
-  plan_not_sold_here: ["catalog", "plans", "Correct what sells it…"],
-  no_signing_secret: ["secrets", "", "Make a signing secret…"],
+  product_not_sold_here: ["catalog", "", "Change what sells it…"],
+  plan_not_sold_here: ["catalog", "plans", "Change what sells it…"],
+  no_signing_secret: ["secrets", "", "Create a signing secret…"],
   https_only: URL,
   ip_literal: URL,
   own_host: URL,
@@ -59,7 +59,7 @@ function wayOf({ code, status }: Failed): Way | undefined {
 }
 
 /** Texts for whether the cause of a failure still exists. */
-export const SAID_STANDS = { yes: "Still so", no: "Probably over", unknown: "Not known" } as const;
+export const SAID_STANDS = { yes: "Still exists", no: "Probably fixed", unknown: "Unknown" } as const;
 
 export function MendWay({
   place,

@@ -91,7 +91,7 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
     onPointerLeave: () => !isDragging && letGo(),
   };
   return html`<figure class="histogram">
-    <div class="histogram-plot" ref=${plot} tabindex="0" role="slider" aria-label="${label}: arrows move, shift widens, Enter shows that time alone"
+    <div class="histogram-plot" ref=${plot} tabindex="0" role="slider" aria-label="${label}: arrow keys move, Shift extends, Enter shows only that time"
       aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${at ?? last} aria-valuetext=${words} onKeyDown=${press} onBlur=${letGo} ...${drag}>
       <svg viewBox="0 0 ${bars.length * WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         ${range !== null && html`<rect class="histogram-range" x=${range.from * WIDTH} width=${(range.to - range.from + 1) * WIDTH} height=${HEIGHT} />`}

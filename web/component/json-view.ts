@@ -42,7 +42,7 @@ export function JsonView({
     const { copy } = (event.target as HTMLElement).dataset;
     if (copy !== undefined) onCopyPath?.(copy);
   };
-  return html`<div class="json" role="group" aria-label=${canCopy ? `${label}: arrow keys walk, y copies a path` : label}
+  return html`<div class="json" role="group" aria-label=${canCopy ? `${label}: arrow keys move, y copies a path` : label}
     ...${canCopy ? { onKeyDown, onClick } : {}}><${Node} value=${value} path=${canCopy ? path : undefined} depth=${0} /></div>`;
 }
 

@@ -30,14 +30,14 @@ export function ServiceMark(): View {
   if (now.kind === "away")
     return before(
       now.since,
-      `The service cannot be reached since ${sayExactly(now.since)}; the dashboard retries every few seconds.`,
+      `The service has not answered since ${sayExactly(now.since)}; the dashboard retries every few seconds.`,
     );
   if (unserved !== null)
     return before(
       unserved,
-      `The service answers, but cannot serve since ${sayExactly(unserved)}; the dashboard retries automatically.`,
+      `The service answers, but its database has not worked since ${sayExactly(unserved)}; the dashboard retries automatically.`,
     );
   return now.kind === "live"
-    ? html`<span class="live on" title="The service tells at once what changes."><${StateShape} state="done" />Live</span>`
-    : html`<span class="live" title="What is shown is asked for every few seconds."><${StateShape} state="running" />Refreshing</span>`;
+    ? html`<span class="live on" title="Changes appear here at once."><${StateShape} state="done" />Live</span>`
+    : html`<span class="live" title="The page loads new data every few seconds."><${StateShape} state="running" />Refreshing</span>`;
 }

@@ -18,7 +18,7 @@ export function Notice({
 
 /** Notice above data that could not be reloaded. */
 export function FromBefore({ error }: { error: string }): View {
-  return html`<${Notice} kind="warn"><${Sentence} text=${error} /> What you see is from before.<//>`;
+  return html`<${Notice} kind="warn"><${Sentence} text=${error} /> You see older data.<//>`;
 }
 
 export function EmptyState({
@@ -46,7 +46,7 @@ export function ErrorState({
 }): View {
   return html`<div class="empty" role="alert">
     <span class="empty-icon bad"><${Icon} name="attention" size=${22} /></span>
-    <h2>This could not be loaded</h2>
+    <h2>This page could not load its data</h2>
     <div><p><${Sentence} text=${error} /></p><button type="button" onClick=${onRetry}>${retry}</button></div>
   </div>`;
 }
@@ -55,7 +55,7 @@ export function ErrorState({
 function GoneState({ error, back, backTo }: { error: string; back?: string; backTo?: string }): View {
   return html`<div class="empty" role="alert">
     <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
-    <h2>This is not here, or no longer</h2>
+    <h2>Not found</h2>
     <div><p><${Sentence} text=${error} /></p>
       ${backTo !== undefined && html`<a class="button" href=${asLeft(backTo)}>Back to ${back}</a>`}</div>
   </div>`;

@@ -53,7 +53,7 @@ const BEHIND_A_DOT = /(?<=[\p{L}\p{N}][._:/])(?=[\p{L}\p{N}])/u;
 const withBreak = (piece: string, at: number): View[] => (at === 0 ? [piece] : [html`<wbr />`, piece]);
 
 function nameOf(characters: string): string {
-  return `U+${hexOf(characters).toUpperCase().padStart(4, "0")}, which hides, turns or covers text`;
+  return `U+${hexOf(characters).toUpperCase().padStart(4, "0")}, which can hide or reverse text`;
 }
 
 /** Shows untrusted text, cut at `limit` characters. `quoted` adds JSON's quotes and escapes. */

@@ -26,6 +26,6 @@ export function SecretOnce({ secrets }: { secrets: readonly OnceSecret[] }): Vie
           <${CopyButton} text=${value} label="Copy ${label}" /></div>
       </div>`,
     )}
-    <${Notice} kind="warn">Copy ${secrets.length === 1 ? "it" : "them"} now: ${secrets.length === 1 ? "it" : "they"} will not be shown again, here or anywhere else.<//>
+    <${Notice} kind="warn">Copy ${secrets.length === 1 ? "it" : "them"} now: Relay shows ${secrets.length === 1 ? "it" : "them"} only once.<//>
   </div>`;
 }

@@ -40,7 +40,7 @@ function mark(part: string, here: Here | null): View {
   if (!name.startsWith("relay ")) return html`<code>${escapeTricky(name)}</code>`;
   const page = here === null ? null : pageOfCommand(name, here.path);
   if (here === null || page === null)
-    return html`<code class="command" title="A command for the terminal: a click chooses it whole">${escapeTricky(name)}</code>`;
+    return html`<code class="command" title="A terminal command. Click it to select it.">${escapeTricky(name)}</code>`;
   const { words, href, button } = page;
   const title = `On the command line: ${name}`;
   if (button !== null && href.split("?")[0] === here.path)

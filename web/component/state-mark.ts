@@ -4,10 +4,11 @@ import { html, type View } from "../base/html.ts";
 const WORDS: Readonly<Record<string, string>> = {
   queued: "Queued",
   running: "Running",
+  retrying: "Retrying",
   done: "Done",
   failed: "Failed",
   dead: "Dead",
-  refused: "Refused",
+  refused: "Rejected",
   active: "Active",
   paused: "Paused",
   skipped: "Skipped",
@@ -34,6 +35,7 @@ const SHAPE_OF: Readonly<Record<string, keyof typeof SHAPES>> = {
   active: "full",
   queued: "half",
   waiting: "half",
+  retrying: "half",
   running: "going",
   failed: "triangle",
   interrupted: "triangle",
@@ -49,4 +51,10 @@ export function StateShape({ state }: { state: string }): View {
 
 export function StateMark({ state, word }: { state: string; word?: string }): View {
   return html`<span class="state state-${state}"><${StateShape} state=${state} />${word ?? WORDS[state] ?? state}</span>`;
+}
+
+/** Shows the state of an event. A queued event with a reason waits for its next attempt. */
+export function EventMark({ event }: { event: { state: string; reason: string | null } }): View {
+  const isRetrying = event.state === "queued" && event.reason !== null;
+  return html`<${StateMark} state=${isRetrying ? "retrying" : event.state} />`;
 }

@@ -19,7 +19,7 @@ import { useChecked } from "./use-checked.ts";
 import { useKnown } from "./use-known.ts";
 
 const KEYS =
-  "Tab indents; Esc and then Tab leaves the editor. Ctrl Space offers what may stand here, Ctrl F finds, F8 goes to the next problem, Ctrl S saves.";
+  "Tab indents. Esc, then Tab, leaves the editor. Ctrl Space suggests values, Ctrl F searches, F8 goes to the next problem, Ctrl S saves.";
 
 export function DefinitionEditor({
   place,
@@ -127,7 +127,7 @@ export function DefinitionEditor({
       <div class="editor-foot">
         <p class="editor-rule">${
           words === null
-            ? html`<span class="quiet">${state === "failed" ? "The editor could not be loaded; this plain text works as well." : KEYS}</span>`
+            ? html`<span class="quiet">${state === "failed" ? "The editor could not load. You can edit this plain text instead." : KEYS}</span>`
             : html`<code>${words.field}</code> ${words.rule}${words.example !== null && html` <span class="quiet">For example <code>${words.example}</code></span>`}
               <${DocsLink} to=${docsOfField(words.field, (index) => readActionType(text, index))}>More<//>`
         }</p>

@@ -77,7 +77,7 @@ class Reader {
     const open = this.#open.at(-1);
     if (open !== undefined) {
       const close = open.mark === "{" ? "}" : "]";
-      return say(`The ${open.mark} of line ${this.#line(open.at)} is never closed: write its ${close}.`, {
+      return say(`The ${open.mark} of line ${this.#line(open.at)} is not closed: write its ${close}.`, {
         from: open.at,
         to: open.at + 1,
       });
@@ -99,7 +99,7 @@ class Reader {
   }
 
   #takeColon(token: Token): JsonProblem | null {
-    if (this.#awaits !== "colon") return say("No : may stand here: remove it.", token);
+    if (this.#awaits !== "colon") return say("No : can be here: remove it.", token);
     this.#awaits = "value";
     return null;
   }
@@ -111,7 +111,7 @@ class Reader {
     }
     if (this.#last?.text === ",") return say("There are two commas here: remove one.", token);
     if (this.#last?.text === ":") return say("The value is missing before this comma: write it.", token);
-    return say("No comma may stand here: remove it.", token);
+    return say("No comma can be here: remove it.", token);
   }
 
   #takeClose(token: Token): JsonProblem | null {
@@ -126,7 +126,7 @@ class Reader {
     if (this.#last?.text === ",")
       return say(`The comma before this ${text} is one too many: remove it.`, this.#last);
     if (this.#awaits === "colon" || this.#awaits === "value")
-      return say("The value is missing here: write it behind a colon.", this.#last ?? token);
+      return say("The value is missing here: write it after a colon.", this.#last ?? token);
     this.#open.pop();
     this.#awaits = this.#open.length === 0 ? "nothing" : "comma";
     return null;
@@ -135,8 +135,7 @@ class Reader {
   #takeScalar(token: Token): JsonProblem | null {
     const { kind, text } = token;
     if (/^(\/\/|\/\*|#)/.test(text)) return say("JSON has no comments: remove this.", token);
-    if (/^[“”„]/.test(text))
-      return say('These are curly quotes, which JSON does not know: write straight ones, ".', token);
+    if (/^[“”„]/.test(text)) return say('JSON does not allow curly quotes: write straight quotes, ".', token);
     const isName = this.#awaits === "name" || this.#awaits === "first name";
     if (isName && kind === "word")
       return say(`A field’s name needs double quotes: write "${show(text.replaceAll("'", ""))}".`, token);
@@ -151,14 +150,14 @@ class Reader {
     const before = this.#last ?? token;
     switch (this.#awaits) {
       case "comma":
-        return say("A comma is missing behind this.", before);
+        return say("A comma is missing after this.", before);
       case "colon":
-        return say(`A colon is missing behind this name: write ${show(before.text)}: and the value.`, before);
+        return say(`A colon is missing after this name: write ${show(before.text)}: and the value.`, before);
       case "name":
       case "first name":
         return say('A field\'s name is missing here: write "name": before the value.', token);
       case "nothing":
-        return say("The definition has ended before this: remove what follows it.", token);
+        return say("The definition ends before this: remove the rest.", token);
       default:
         return null;
     }
@@ -173,19 +172,19 @@ function checkScalar(token: Token): JsonProblem | null {
   const { kind, text } = token;
   if (kind === "text") {
     if (text.length < 2 || !/[^\\](?:\\\\)*"$|^""$/.test(text))
-      return say('This text is never closed: write a " at its end.', token);
+      return say('This text is not closed: write a " at its end.', token);
     if (ESCAPES.test(text.slice(1, -1)) && !hasControl(text)) return null;
     return say(
-      "This text holds a backslash or a control character that JSON does not know: write \\\\ for a backslash, \\n for a new line and \\t for a tab.",
+      "This text contains a backslash or a control character that JSON does not allow: write \\\\ for a backslash, \\n for a new line and \\t for a tab.",
       token,
     );
   }
   if (text === "true" || text === "false" || text === "null" || NUMBER.test(text)) return null;
-  if (text.startsWith("'")) return say("JSON knows double quotes only: write \"…\" instead of '…'.", token);
+  if (text.startsWith("'")) return say("JSON allows only double quotes: write \"…\" instead of '…'.", token);
   if (/^[-+.\d]/.test(text))
-    return say(`${show(text)} is no number as JSON writes it: write it like 12, 0.5 or -3.`, token);
+    return say(`${show(text)} is not a JSON number: write it like 12, 0.5 or -3.`, token);
   return say(
-    `${show(text)} is no value: put a text in double quotes, or write a number, true, false or null.`,
+    `${show(text)} is not a JSON value: put a text in double quotes, or write a number, true, false or null.`,
     token,
   );
 }

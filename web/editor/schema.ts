@@ -192,14 +192,14 @@ export function templateChoices(known: Known): Choice[] {
       return mappedNames(known.root).map((one) => ({
         value: `mapped.${one.name}`,
         title: one.path,
-        info: `What the map reads from ${one.path}.`,
+        info: `Value that the map reads from ${one.path}.`,
       }));
     }
     if (path === "event") {
       return mappedNames(known.root).map((one) => ({
         value: `event.${one.path}`,
         title: "in the body",
-        info: "What the body holds there; a name in the map keeps it readable in large events too.",
+        info: "Value in the body. If you map it, it stays readable in large events too.",
       }));
     }
     if (path === "record.data" || path === "previous.data") {

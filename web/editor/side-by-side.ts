@@ -51,14 +51,14 @@ export function mountSideBySide({ shadow, theirs, mine, isNarrow }: Sides): Side
     parent: shadow,
     root: shadow,
     revertControls: "a-to-b",
-    renderRevertControl: () => drawButton("→", "Take theirs here"),
+    renderRevertControl: () => drawButton("→", "Use their version here"),
     collapseUnchanged: { margin: 3, minSize: 6 },
   });
   return { text: () => view.b.state.doc.toString(), destroy: () => view.destroy() };
 }
 
 function drawControl(type: "reject" | "accept", act: (event: MouseEvent) => void): HTMLElement {
-  const button = type === "accept" ? drawButton("Keep mine", "") : drawButton("Take theirs", "");
+  const button = type === "accept" ? drawButton("Keep my version", "") : drawButton("Use their version", "");
   button.addEventListener("click", act);
   return button;
 }

@@ -21,16 +21,16 @@ const RUNNING_REFRESH_MS = 1_000;
 /** Time for which the outcome stays visible. */
 const OUTCOME_MS = 10 * 60_000;
 
-/** Reasons for which several events are left out. */
+/** Reasons for which several events are not replayed. */
 const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
-  payload_expunged: "their payload is not there any more",
+  payload_expunged: "their payload was removed",
   unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
   relay_deleted: "their relay was deleted",
-  trigger_changed: "their relay has another kind of trigger now",
-  same_person: "their work was done for the person whom they are about",
-  action_unknown: "their relay holds an action that this version of the service does not know",
-  not_replayable: "they are under way already",
-  not_found: "they are not kept any more",
+  trigger_changed: "the trigger of their relay has another type now",
+  same_person: "their work was done for the right person",
+  action_unknown: "their relay has an action that this version of the service does not support",
+  not_replayable: "they already run or wait",
+  not_found: "they are older than 30 days",
 };
 
 const TRIGGER_WORDS = { receiver: "webhooks", schedule: "ticks", data_change: "record changes" } as const;
@@ -78,7 +78,7 @@ export function BulkProgress({
       method: "POST",
       path: apiPath(place, "bulk-replays", id, "stop"),
       changes: [apiPath(place, "bulk-replays")],
-      done: "Stopped; what was queued so far still runs.",
+      done: "Stopped. Events that are already queued still run.",
       tellsRefusal: true,
     });
   const remaining = saySpan((Math.max(0, matched - through) / perSecond) * 1_000);
@@ -95,12 +95,12 @@ export function BulkProgress({
     ${
       isRunning(replay) &&
       html`<progress max=${Math.max(1, matched)} value=${through} aria-label="Events replayed"></progress>
-      <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, begun by ${replay.by.replace(/^owner:/, "")}. It goes on in the server when you leave.</p>`
+      <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, started by ${replay.by.replace(/^owner:/, "")}. The replay continues on the server if you leave this page.</p>`
     }
     ${left > 0 && html`<${LeftOut} leftOut=${replay.leftOut} />`}
     ${
       !isRunning(replay) &&
-      html`<p class="quiet">What each did since stands on its event: <a href=${pagePath(place, "events") + queryOf(filter)} onClick=${onLeave}>see those that are ${filter.state} now</a>.</p>`
+      html`<p class="quiet">The page of each event shows its result: <a href=${pagePath(place, "events") + queryOf(filter)} onClick=${onLeave}>see the events that are still ${filter.state} now</a>.</p>`
     }
   </div>`;
 }
@@ -114,7 +114,7 @@ function sayOutcome({ state, matched, replayed }: BulkReplayView): string {
 export function LeftOut({ leftOut }: { leftOut: BulkReplayView["leftOut"] }): View {
   return html`<ul class="bulk-left">${Object.entries(leftOut).map(
     ([code, count]) =>
-      html`<li key=${code}>${sayNumber(count)} ${code === "same_person" ? "are left out" : "may not act any more"}: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
+      html`<li key=${code}>${sayNumber(count)} ${code === "same_person" ? "are not replayed" : "cannot run any more"}: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
   )}</ul>`;
 }
 

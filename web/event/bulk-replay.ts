@@ -29,11 +29,11 @@ const SHOWN_RELAYS = 8;
 /** Outcomes of an action for several events. */
 const WILL = {
   run: ["play", "run"],
-  again: ["replay", "are sent again, with the same id"],
-  skip: ["skip", "are skipped: their work is done"],
-  edited: ["skip", "are skipped: edited after their work was done"],
-  other_person: ["skip", "were done for another person than the event is about now"],
-  settle: ["clock", "may have left before the service stopped: that is looked at first"],
+  again: ["replay", "are sent again with the same id"],
+  skip: ["skip", "are skipped: already done"],
+  edited: ["skip", "are skipped: edited after they were done"],
+  other_person: ["skip", "were done for another person"],
+  settle: ["clock", "have an unknown result: Relay checks it first"],
 } as const;
 
 interface Props {
@@ -75,11 +75,11 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
     onBegun(replay.id);
   };
   return html`
-    ${other !== undefined && html`<${Notice} kind="info">One is under way in this environment: wait until it has ended, or stop it.<//><${BulkProgress} place=${place} replay=${other} />`}
+    ${other !== undefined && html`<${Notice} kind="info">Another bulk replay runs in this environment. Wait until it ends, or stop it.<//><${BulkProgress} place=${place} replay=${other} />`}
     ${
       plan === null
         ? error === null
-          ? html`<p class="quiet" role="status">Looking at what matches…</p><${Skeleton} rows=${3} />`
+          ? html`<p class="quiet" role="status">Checking the events…</p><${Skeleton} rows=${3} />`
           : html`<${ErrorState} error=${error} onRetry=${ask} />`
         : html`<${Plan} plan=${plan} filter=${filter} />`
     }
@@ -97,15 +97,15 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
     }
     ${
       count > 0 &&
-      html`<label class="field bulk-pace"><span>Events a second, at most</span>
+      html`<label class="field bulk-pace"><span>Maximum events per second</span>
         <input type="number" inputmode="numeric" min="1" max=${MAX_PER_SECOND} value=${pace} aria-invalid=${!isPace}
           onInput=${(event: InputEvent) => setPace((event.target as HTMLInputElement).value)} />
-        <small>${isPace ? `It takes about ${saySpan((count / perSecond) * 1_000)}; what they call or mail is met at this pace.` : `Write a number from 1 to ${sayNumber(MAX_PER_SECOND)}.`}</small></label>`
+        <small>${isPace ? `It takes about ${saySpan((count / perSecond) * 1_000)}; outgoing calls and mails are sent at this rate.` : `Write a number from 1 to ${sayNumber(MAX_PER_SECOND)}.`}</small></label>`
     }
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || count === 0 || !isPace || other !== undefined} onClick=${() => void begin()}>
-        ${isSending ? "Beginning…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
+        ${isSending ? "Starting…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
 }
 
 /** Offers to run all events whose work was done for another person than their current one. */
@@ -133,25 +133,25 @@ export function StillSo({ place, relays }: { place: Place; relays: readonly stri
     ({ dead, relay: name }) => dead?.cause.stands === "yes" && relays.some((relay) => relay === name),
   );
   if (standing.length === 0) return null;
-  return html`<${Notice} kind="warn">The newest died of what is still so: ${standing
+  return html`<${Notice} kind="warn">The newest event is dead because of a problem that still exists: ${standing
     .slice(0, SHOWN_RELAYS)
     .map(
       ({ relay, dead }) =>
         html`${relays.length > 1 && html`<b>${relay}</b>: `}<${Sentence} text=${dead?.cause.message ?? ""} /> `,
-    )}Fix that first, or they fail the same way.<//>`;
+    )}Fix it first, or the events fail again.<//>`;
 }
 
 function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
   const { matched, planned, relays, actions, leftOut } = plan;
-  if (matched === 0) return html`<p>No event matches any more: <${Chosen} filter=${filter} />.</p>`;
+  if (matched === 0) return html`<p>No event matches now: <${Chosen} filter=${filter} />.</p>`;
   const more = relays.length - SHOWN_RELAYS;
   return html`<p><b>${sayNumber(matched)}</b> ${matched === 1 ? "matches" : "match"}: <${Chosen} filter=${filter} />.
       ${
         filter.state === "done"
-          ? "Of these, those run once more whose work was done for another person than they are about now. That work is done for the new person, and purchases move."
-          : "Each runs once more by its relay’s present definition, oldest first; what it did before is not done twice."
+          ? "Only events whose actions ran for another person run again. The actions run for the new person, and purchases move."
+          : "Each event runs again with the current definition of its relay, oldest first. Actions that are done do not run twice."
       }</p>
-    ${planned < matched && html`<p class="quiet">The oldest ${sayNumber(planned)} were looked at one by one; this is what becomes of them.</p>`}
+    ${planned < matched && html`<p class="quiet">The oldest ${sayNumber(planned)} were checked one by one. This is the result:</p>`}
     ${
       filter.relay === undefined &&
       relays.length > 0 &&

@@ -6,7 +6,7 @@ import { SafeText } from "../component/safe-text.ts";
 export function EventExchange({ result: { request, answer } }: { result: Result }): View {
   return html`${
     answer !== undefined &&
-    html`<div class="answer"><span>The URL answered <b>${answer.status}</b>${answer.body === "" && " with no body"}</span>
+    html`<div class="answer"><span>The receiver responded <b>${answer.status}</b>${answer.body === "" && " with no body"}</span>
       ${answer.body !== "" && html`<pre><${SafeText} text=${answer.body} /></pre>`}</div>`
   }${
     (request !== undefined || answer?.headers !== undefined) &&
@@ -14,14 +14,14 @@ export function EventExchange({ result: { request, answer } }: { result: Result 
       ${
         request !== undefined &&
         html`<h4>Sent</h4><${Lines} label="Request" first="${request.method} ${request.url}" headers=${request.headers} />
-        <p class="quiet">Its body was the signed notice of this event. The signature is not kept.</p>`
+        <p class="quiet">The body was the signed notice of this event. The signature is not stored.</p>`
       }
       ${
         answer?.headers !== undefined &&
         html`<h4>Answered</h4><${Lines} label="Answer" first=${String(answer.status)} headers=${answer.headers} />
         <p class="quiet">Headers that may hold credentials, and long bodies, are not stored.</p>`
       }
-      ${request !== undefined && answer === undefined && html`<p class="quiet">No answer came.</p>`}
+      ${request !== undefined && answer === undefined && html`<p class="quiet">No response.</p>`}
     </details>`
   }`;
 }

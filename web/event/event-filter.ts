@@ -96,6 +96,8 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
     <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} without=${["since", "until"]} />
     ${["reason", "person", "mapped"].map((name) => {
       const value = query.get(name) ?? "";
+      // The tab Retrying shows this filter.
+      if (name === "reason" && value === "any" && query.get("state") === "queued") return null;
       const words = sayChosen(name, value);
       return value !== "" && html`<${Chip} key=${name} words=${words} names=${[name]} />`;
     })}
@@ -106,7 +108,7 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
 
 function sayChosen(name: string, value: string): string {
   if (name === "mapped") return value.replace(":", " ");
-  if (name === "reason") return value === "any" ? "failed with anything" : `failed with ${value}`;
+  if (name === "reason") return value === "any" ? "failed for any reason" : `failed with ${value}`;
   return `${name} ${value}`;
 }
 

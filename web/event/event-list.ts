@@ -38,7 +38,7 @@ import { StateTabs } from "./state-tabs.ts";
 const REFRESH_MS = 2_000;
 const PANEL_PX = 1_200;
 const NO_ITEMS: readonly EventItem[] = [];
-const SEARCHED_WORDS = "A text does not choose what is replayed: clear the search first.";
+const SEARCHED_WORDS = "A replay cannot use a text search. Clear the search first.";
 
 export function EventListPage({ place, query }: PageProps): View {
   const filter = filterToList(query);
@@ -90,7 +90,7 @@ export function EventListPage({ place, query }: PageProps): View {
           ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
           : html`<${EventTable} place=${place} events=${list.items} selection=${selection} openId=${openId}
               onOpen=${hasRoom ? ({ id }: EventItem) => setQuery({ open: id }) : undefined} onKey=${pressOnRow} />
-            <${OlderButton} list=${list} none="These are all; events are kept for 30 days." />`
+            <${OlderButton} list=${list} none="No more events. Relay keeps events for 30 days." />`
     }</div>
     ${isOpen && html`<${EventPanel} key=${openId} place=${place} id=${openId} onClose=${close} onReplay=${() => setReplayed([openId])} />`}</div>
     <${ChosenBar} selection=${selection} onReplay=${() => setReplayed([...selection.chosen])} />
@@ -117,16 +117,16 @@ function None({
   relays: string;
 }): View {
   if (list.next !== null) {
-    return html`<${EmptyState} icon="search" title="None among the newest events"><p>Older ones were not looked at yet.</p>
+    return html`<${EmptyState} icon="search" title="No match among the newest events"><p>Relay has not searched the older ones yet.</p>
       <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
-        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+        ${list.isLoadingOlder ? "Searching…" : "Search older ones"}</button><//>`;
   }
   if (isFiltered) {
     return html`<${EmptyState} icon="search" title="No event matches">
-      <p>An event that a relay’s <code>when</code> did not match, or whose signature did not verify, is not recorded.</p>
+      <p>A request that does not match <code>when</code> or has a wrong signature does not become an event. See it under Requests.</p>
       <button type="button" onClick=${clearFilter}>Show all</button><//>`;
   }
-  return html`<${EmptyState} icon="events" title="Nothing has happened yet">
-    <p>Each webhook, tick and record change that a relay takes up appears here at once, with what every action did.</p>
-    <a class="button" href=${relays}>Go to the relays</a><//>`;
+  return html`<${EmptyState} icon="events" title="No events yet">
+    <p>Each webhook, schedule tick and record change that starts a relay appears here at once, with the result of every action.</p>
+    <a class="button" href=${relays}>Open relays</a><//>`;
 }

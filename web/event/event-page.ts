@@ -12,7 +12,7 @@ import { useList } from "../base/use-list.ts";
 import { Icon } from "../component/icon.ts";
 import { NotYet } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
-import { StateMark } from "../component/state-mark.ts";
+import { EventMark } from "../component/state-mark.ts";
 import { tellDone } from "../component/toast.ts";
 import { useKeys } from "../component/use-keys.ts";
 import { filterAsListed } from "./event-filter.ts";
@@ -56,10 +56,10 @@ export function EventPage({ place, params }: PageProps): View {
     setReplaying(false);
     put({ event: queued });
     invalidate(apiPath(place, "events"));
-    tellDone("Queued for its replay; what it does appears here.");
+    tellDone("Queued for replay. The result appears here.");
   };
-  return html`<${PageHead} title=${title} ...${back} aside=${html`<${StateMark} state=${event.state} />`}>
-      <div class="beside" role="group" aria-label="In the filter">
+  return html`<${PageHead} title=${title} ...${back} aside=${html`<${EventMark} event=${event} />`}>
+      <div class="beside" role="group" aria-label="Events of this filter">
         <${Step} to=${beside.previous} place=${place} words="Previous event" letter="p" icon="up" />
         <${Step} to=${beside.next} place=${place} words="Next event" letter="n" icon="down" /></div>
     <//>

@@ -5,7 +5,7 @@ import { type Place, pagePath } from "../base/place.ts";
 import { Icon } from "../component/icon.ts";
 import { NotYet } from "../component/notice.ts";
 import { breakable } from "../component/safe-text.ts";
-import { StateMark } from "../component/state-mark.ts";
+import { EventMark } from "../component/state-mark.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
 import { sayType } from "./event-words.ts";
 
@@ -21,10 +21,10 @@ export function EventPanel({
   onReplay: () => void;
 }): View {
   const { event, error, isGone, reload, put } = useEvent(place, id);
-  return html`<aside class="event-panel" aria-label="The event that is open">
+  return html`<aside class="event-panel" aria-label="Open event">
     <header class="event-panel-head">
       <h2><bdi>${event === undefined ? "Event" : breakable(sayType(event))}</bdi></h2>
-      ${event !== undefined && html`<${StateMark} state=${event.state} />`}
+      ${event !== undefined && html`<${EventMark} event=${event} />`}
       <div class="page-actions">
         <a class="button" href=${pagePath(place, "events", id)}>Open</a>
         <button type="button" class="bare" aria-label="Close" title="Close (Esc)" onClick=${onClose}><${Icon} name="cross" size=${14} /></button>

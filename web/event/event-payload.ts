@@ -29,9 +29,9 @@ interface PayloadProps {
 export function EventPayload(props: PayloadProps): View {
   const { event } = props;
   if (event.expunged !== null) {
-    const why = event.expunged === "person_erased" ? "its person was erased" : "a person expunged it";
+    const why = event.expunged === "person_erased" ? "its person was erased" : "someone expunged it";
     return html`<section class="block" aria-label="Payload"><div class="block-head"><h2>Payload</h2></div>
-      <p class="none">It is not there any more, because ${why}.</p></section>`;
+      <p class="none">The payload was removed because ${why}.</p></section>`;
   }
   return html`<${Shown} ...${props} />`;
 }
@@ -56,8 +56,8 @@ function Shown({ place, event, url, onExpunged }: PayloadProps): View {
       ${hasCall(event, url) && html`<${CopyButton} text=${() => curlOf(event, url ?? "")} label="Copy the call as curl, without its signature" words="curl" />`}
       <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
     ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
-    ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: its mapped values were kept, up to 32 KB each and 64 KB together, and this is how the rest began.<//>`}
-    ${event.mappedAgain && html`<${Notice} kind="info">Its mapped values were made again with version ${event.mapVersion} of the relay; when was not judged again, because the event was accepted.<//>`}
+    ${event.truncated && html`<${Notice} kind="info">The payload was larger than 32 KB. Relay stored its mapped values (up to 32 KB each, 64 KB together) and the beginning of the rest.<//>`}
+    ${event.mappedAgain && html`<${Notice} kind="info">Relay mapped the values again with version ${event.mapVersion} of the relay. It did not check when again, because the event was already accepted.<//>`}
     <${PayloadFind} payload=${event.payload} />
     ${isRaw ? html`<pre class="preview"><${SafeText} text=${raw} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${event.payload} label="Payload" path="" onCopyPath=${(path: string) => void copyPath(path)} />`}
     ${
@@ -82,7 +82,7 @@ function Expunge({ place, event, onExpunged, onClose }: PayloadProps & { onClose
     onClose();
   };
   return html`<${Dialog} title="Expunge this payload?" onClose=${onClose}>
-    <p>The payload and its quotes in results are permanently removed, and the event never runs again${event.state === "queued" && ": it ends failed now"}. The audit log records it. Mails it caused, and backups made before, are not touched.</p>
+    <p>Relay permanently removes the payload and its quotes in results. The event never runs again${event.state === "queued" && ": its state becomes Failed now"}. The audit log records it. Sent mails and earlier backups do not change.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${expunge}>

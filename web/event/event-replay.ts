@@ -68,7 +68,7 @@ export function EventReplay({
         ? html`<${NotYet} error=${plan.error} rows=${3} onRetry=${plan.reload} />`
         : shown.stop !== null
           ? html`<${Notice} kind="warn"><${Sentence} text=${shown.stop} /><//>`
-          : html`<p>${isDone ? "All of its work was done before: a replay does nothing." : "It runs again by the relay’s present definition, with seven new attempts:"}</p>
+          : html`<p>${isDone ? "All of its actions are done. A replay does nothing." : "The event runs again with the current definition of the relay and up to seven attempts:"}</p>
           <ul class="plan">${shown.actions.map(
             (action) =>
               html`<${Planned} key=${action.index} action=${action} isChosen=${chosen.includes(action.index)} onChoose=${choose} />`,
@@ -87,13 +87,13 @@ export function EventReplay({
 function StillSo({ place, id }: { place: Place; id: string }): View {
   const cause = useLoad<{ cause: EventCause | null }>(apiPath(place, "events", id, "cause")).data?.cause;
   if (cause?.stands !== "yes") return null;
-  return html`<${Notice} kind="warn">The cause still exists: <${Sentence} text=${cause.message} /> Fix that first, or it fails the same way.<//>`;
+  return html`<${Notice} kind="warn">The cause still exists: <${Sentence} text=${cause.message} /> Fix it first, or the event fails again.<//>`;
 }
 
 function Brake({ place, relay: name }: { place: Place; relay: string }): View {
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", name)).data?.relay;
   if (relay?.state !== "paused") return null;
-  return html`<${Notice} kind="info">The relay is paused, so it waits until you resume it.<//>`;
+  return html`<${Notice} kind="info">The relay is paused. The event waits until you resume the relay.<//>`;
 }
 
 function Planned({

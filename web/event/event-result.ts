@@ -31,7 +31,7 @@ export function EventResult({ result, stretch }: { result: Result; stretch: Stre
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
       <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
-        <${StateMark} state=${outcome} word=${foundOwnWork(result) ? "Done before" : undefined} /><${Took} result=${result} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Its record</a>`}</div>
+        <${StateMark} state=${outcome} word=${foundOwnWork(result) ? "Already done" : undefined} /><${Took} result=${result} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Open record</a>`}</div>
       ${
         stretch !== null &&
         html`<svg class="result-time" viewBox="0 0 1000 4" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="step-${outcome}" x=${stretch.from} width=${stretch.width} height="4" /></svg>`

@@ -29,7 +29,7 @@ export function EventRun({
       <${Ago} at=${run.startedAt} />${took !== null && ` · took ${took}`}</span></summary>
     ${
       run.results.length === 0
-        ? html`<p class="quiet run-none">No action ran${outcome === "interrupted" && ": the service stopped in the middle"}.</p>`
+        ? html`<p class="quiet run-none">No action ran${outcome === "interrupted" && ": the service stopped during the attempt"}.</p>`
         : html`<ol class="results">${run.results.map((result, at) => html`<${EventResult} key=${at} result=${result} stretch=${stretches[at] ?? null} />`)}</ol>`
     }
     ${

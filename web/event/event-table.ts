@@ -6,7 +6,7 @@ import { type Place, pagePath } from "../base/place.ts";
 import { breakable, escapeTricky, SafeText } from "../component/safe-text.ts";
 import type { Selection } from "../component/selection.ts";
 import { Sentence } from "../component/sentence.ts";
-import { StateMark } from "../component/state-mark.ts";
+import { EventMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
@@ -39,7 +39,7 @@ function columnsOf(place: Place, withRelay: boolean): Column<EventItem>[] {
       title: "State",
       priority: 1,
       size: "short",
-      cell: ({ state }) => html`<${StateMark} state=${state} />`,
+      cell: (event) => html`<${EventMark} event=${event} />`,
     },
     {
       name: "what",

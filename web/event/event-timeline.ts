@@ -28,12 +28,12 @@ export function EventTimeline({
         nextAttemptAt !== null &&
         html`<li class="run-wait"><${Icon} name="clock" size=${13} />Next attempt ${sayWhen(nextAttemptAt, now)}, at ${sayClock(nextAttemptAt)}</li>`
       }
-      ${runs.length === 0 && html`<li class="run-wait">It has not run.</li>`}
+      ${runs.length === 0 && html`<li class="run-wait">No attempts yet.</li>`}
       ${newest.map((run, at) => [
         html`<${EventRun} key=${run.attempt} run=${run} isOpen=${at === 0} planned=${planned} />`,
         html`<${Wait} key="wait ${run.attempt}" since=${endOf(newest[at + 1]) ?? (runsLeftOut === 0 ? createdAt : null)} until=${run.startedAt} />`,
       ])}
-      ${runsLeftOut > 0 && html`<li class="run-wait">Its first ${runsLeftOut} attempts are not shown.</li>`}
+      ${runsLeftOut > 0 && html`<li class="run-wait">The first ${runsLeftOut} attempts are not shown.</li>`}
       <li class="run-wait"><${Icon} name="calls" size=${13} />Arrived <${Ago} at=${createdAt} /></li>
     </ol>
   </section>`;

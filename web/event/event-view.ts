@@ -39,7 +39,7 @@ function refreshMs(data: { event: Event } | undefined): number {
 /** Returns why the event cannot be replayed, or null. */
 export function whyNotReplayed(event: Event): string | null {
   if (FINAL.has(event.state) && event.expunged === null) return null;
-  return "It can be replayed once it is done, failed or dead, while its payload is there.";
+  return "You can replay an event when it is Done, Failed or Dead and its payload still exists.";
 }
 
 export function EventView({
@@ -68,7 +68,7 @@ export function EventView({
       ${(reason.why !== null || cause !== null) && html`<${Why} why=${reason.why} cause=${cause} />`}
       <${WaysOut} place=${place} event=${event} said=${reason.why} cause=${cause} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} onReplay=${onReplay} /></div></div>
     ${error !== null && html`<${FromBefore} error=${error} />`}
-    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">See its definition</a>`}<//>`)}
+    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">Open definition</a>`}<//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
     <${EventTimeline} event=${event} planned=${relay?.definition.actions.length ?? null} now=${now} />
     <${EventPayload} place=${place} event=${event} url=${relay?.receiverUrl} onExpunged=${onEvent} />`;
@@ -128,13 +128,13 @@ function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (ev
       method: "POST",
       path: apiPath(place, "events", id, "retry"),
       changes: [apiPath(place, "events")],
-      done: "Tried now; what it does appears here.",
+      done: "Retrying now. The result appears here.",
       tellsRefusal: true,
     });
     if (sent !== null) onEvent(sent.answer.event);
   };
-  return html`<button type="button" disabled=${isSending} title="The attempt counts as any other" onClick=${() => void tryIt()}>
-    <${Icon} name="play" size=${14} />${isSending ? "Trying…" : "Try now"}</button>`;
+  return html`<button type="button" disabled=${isSending} title="It counts as one of the seven attempts" onClick=${() => void tryIt()}>
+    <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : "Retry now"}</button>`;
 }
 
 /** Loads whether the cause of a failure still exists. null: there is no failure, or the answer is still loading. */
@@ -154,7 +154,7 @@ function Facts({ place, event, relay }: { place: Place; event: Event; relay: Rel
         ? event.relay.name
         : html`<a href=${pagePath(place, "relays", event.relay.name)}>${event.relay.name}</a>`
     }</dd></div>
-    <div><dt>Came as</dt><dd>${
+    <div><dt>Source</dt><dd>${
       event.trigger === "receiver"
         ? html`<a href="${pagePath(place, "requests")}?relay=${encodeURIComponent(event.relay.name)}">${TRIGGER_WORDS[event.trigger]}</a>`
         : TRIGGER_WORDS[event.trigger]

@@ -22,7 +22,7 @@ export function PayloadFind({ payload }: { payload: Json }): View {
       onInput=${(event: InputEvent) => setText((event.target as HTMLInputElement).value)} /></label>
     ${
       found !== null &&
-      html`<p class="quiet" role="status">${found.places.length === 0 ? "Nothing found." : `${sayNumber(found.places.length)}${found.isMore ? " and more" : ""} found; a click copies the path.`}</p>
+      html`<p class="quiet" role="status">${found.places.length === 0 ? "Nothing found." : `${sayNumber(found.places.length)}${found.isMore ? " and more" : ""} found; click one to copy its path.`}</p>
       <ul class="found-list">${found.places.map(
         ({
           path,
@@ -37,7 +37,7 @@ export function PayloadFind({ payload }: { payload: Json }): View {
 /** Copies a path and reports whether that worked. */
 export async function copyPath(path: string): Promise<void> {
   if (await copyText(path)) tellDone("Copied the path.");
-  else tellFailed("The browser refused to copy it: select it and press Ctrl+C.");
+  else tellFailed("The browser did not allow the copy. Select the text and press Ctrl+C.");
 }
 
 interface Found {

@@ -63,27 +63,28 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
       ? sayCutOff(event)
       : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}.${sayDoneBeside(event)}`;
   if (brake.held && brake.paused)
-    return `It waits because the environment is on hold and the relay is paused, and runs when both have ended.${failed}`;
+    return `The event waits because the environment is on hold and the relay is paused. It runs when both end.${failed}`;
   if (brake.held)
-    return `It waits because the environment is on hold, and runs when the hold is released.${failed}`;
-  if (brake.paused) return `It waits because the relay is paused, and runs when you resume it.${failed}`;
+    return `The event waits because the environment is on hold. It runs when you release the hold.${failed}`;
+  if (brake.paused)
+    return `The event waits because the relay is paused. It runs when you resume the relay.${failed}`;
   if (event.nextAttemptAt !== null) {
     const when =
       Date.parse(event.nextAttemptAt) <= now
-        ? "any moment now"
+        ? "now"
         : `${sayWhen(event.nextAttemptAt, now)}, at ${sayClock(event.nextAttemptAt)}`;
-    const again = event.attempts === 0 ? "It runs" : "The next attempt is";
+    const again = event.attempts === 0 ? "The event runs" : "The next attempt is";
     return `${again} ${when}.${failed}`;
   }
   return event.replays > 0 && event.attempts === 0
-    ? "It was replayed and waits for its turn."
-    : `${event.waits?.for === "turn" ? event.waits.message : "It waits for its turn."}${failed}`;
+    ? "Queued for replay."
+    : `${event.waits?.for === "turn" ? event.waits.message : "Queued: it runs next."}${failed}`;
 }
 
 /** Returns a sentence that the last attempt was interrupted, after a space, or an empty text. */
 function sayCutOff({ reason, attempts }: Event): string {
   if (reason !== "interrupted" || attempts === 0) return "";
-  return ` The service stopped in the middle of attempt ${attempts} of ${MAX_ATTEMPTS}.`;
+  return ` The service stopped during attempt ${attempts} of ${MAX_ATTEMPTS}.`;
 }
 
 function explainDone(event: Event): Pick<Reason, "text" | "why"> {
@@ -101,7 +102,7 @@ function explainDone(event: Event): Pick<Reason, "text" | "why"> {
   const done = results.length - skipped.length;
   if (done > 0) return { text: `${sayCount(done, "action")} done, ${skipped.length} skipped.`, why };
   const which = results.length === 1 ? "its action" : "every action";
-  return { text: `Nothing new happened: ${which} was skipped.`, why };
+  return { text: `Nothing new to do: ${which} was skipped.`, why };
 }
 
 function whySkipped(skipped: readonly Result[]): string {
@@ -115,35 +116,37 @@ function whySkipped(skipped: readonly Result[]): string {
 }
 
 const FAILED_WORDS: Readonly<Record<string, string>> = {
-  person_not_found: "Nothing ran, because the event’s person was not found.",
-  person_erased: "Nothing ran, because the event’s person was erased after it arrived; it never runs again.",
-  payload_expunged: "It was ended because its payload was expunged; it never runs again.",
+  person_not_found: "Failed: no action ran, because the person was not found.",
+  person_erased: "Failed: no action ran, because the person was erased. The event never runs again.",
+  payload_expunged: "Failed: its payload was expunged. The event never runs again.",
   unsigned_event:
-    "Nothing ran, because the event arrived unsigned and its relay now acts without trustUnsignedEvents.",
-  relay_deleted: "Nothing ran, because the relay was deleted while the event waited.",
-  trigger_changed: "Nothing ran, because the relay’s trigger became another kind while the event waited.",
+    "Failed: no action ran, because the event is unsigned and its relay now acts without trustUnsignedEvents.",
+  relay_deleted: "Failed: no action ran, because the relay was deleted while the event waited.",
+  trigger_changed:
+    "Failed: no action ran, because the type of the relay’s trigger changed while the event waited.",
 };
 
 function explainFailed(event: Event): string {
   return (
-    FAILED_WORDS[event.reason ?? ""] ?? `Nothing ran: ${sayReasonCode(event.reason ?? "no reason was kept")}.`
+    FAILED_WORDS[event.reason ?? ""] ??
+    `Failed: no action ran: ${sayReasonCode(event.reason ?? "unknown reason")}.`
   );
 }
 
 function explainDead(event: Event): string {
   if (event.reason === "missed") {
-    return "It never ran: this tick was missed while the service was down, and only the newest missed tick runs late. Replay it if it is still wanted.";
+    return "Dead: the service was down at this tick. After a restart, Relay runs only the newest missed tick. Replay the event if you still want it.";
   }
   const failure = lastFailure(event);
   if (failure === null) {
     return event.reason === "interrupted"
-      ? `Dead: the service stopped in the middle of attempt ${event.attempts} of ${MAX_ATTEMPTS}.`
-      : `Dead after ${sayCount(event.attempts, "attempt")}: ${sayReasonCode(event.reason ?? "no reason was kept")}.`;
+      ? `Dead: the service stopped during attempt ${event.attempts} of ${MAX_ATTEMPTS}.`
+      : `Dead after ${sayCount(event.attempts, "attempt")}: ${sayReasonCode(event.reason ?? "unknown reason")}.`;
   }
   const given =
     event.attempts >= MAX_ATTEMPTS
       ? `Dead after ${MAX_ATTEMPTS} attempts`
-      : `Permanent failure at attempt ${event.attempts}, because a retry cannot help`;
+      : `Dead after a permanent failure at attempt ${event.attempts}, because a retry cannot help`;
   return `${given}: ${nameOf(failure)} failed.${sayDoneBeside(event)}`;
 }
 

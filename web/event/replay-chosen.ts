@@ -31,7 +31,7 @@ export function ReplayChosen({ place, ids, onClose }: Props): View {
   const done = (event: Event): void => {
     put(apiPath(place, "events", only), { event });
     invalidate(apiPath(place, "events"));
-    tellDone("Queued for its replay; what it does appears on its page.");
+    tellDone("Queued for replay. The result appears on its page.");
     onClose();
   };
   return html`<${EventReplay} place=${place} id=${only} onClose=${onClose} onReplayed=${done} />`;
@@ -70,22 +70,22 @@ function Several({ place, ids, onClose }: Props): View {
   return html`<${Dialog} title="Replay ${sayCount(ids.length, "event")}?" onClose=${onClose}>
     ${
       isReading
-        ? html`<p class="quiet" role="status">Looking at what each would do: ${sayNumber(plans.length + unplanned.length)} of ${sayNumber(ids.length)}…</p><${Skeleton} rows=${2} />`
-        : html`<p>${sayCount(able.length, "event")} ${able.length === 1 ? "runs" : "run"} once more by ${able.length === 1 ? "its relay’s" : "their relays’"} present definition; what was done before is not done twice.</p>
+        ? html`<p class="quiet" role="status">Checking each event: ${sayNumber(plans.length + unplanned.length)} of ${sayNumber(ids.length)}…</p><${Skeleton} rows=${2} />`
+        : html`<p>${sayCount(able.length, "event")} ${able.length === 1 ? "runs" : "run"} again with ${able.length === 1 ? "its relay’s" : "their relays’"} current definition. Actions that are done do not run twice.</p>
           <ul class="plan">${tally(able).map(
             ([what, count]) => html`<li key=${what}><span><b>${what}</b> ${sayNumber(count)}</span></li>`,
           )}</ul>
           ${others > 0 && html`<${MoveChoice} events=${others} isOn=${move} onChange=${setMove} />`}
           <${StillSo} place=${place} relays=${[...new Set(able.flatMap(({ plan }) => plan.relay?.name ?? []))]} />`
     }
-    ${left.length > 0 && html`<${Notice} kind="warn">${sayCount(left.length, "event")} may not run: <${Reasons} sentences=${left} /><//>`}
+    ${left.length > 0 && html`<${Notice} kind="warn">${sayCount(left.length, "event")} cannot run: <${Reasons} sentences=${left} /><//>`}
     ${
       done !== null &&
       html`<progress max=${Math.max(1, able.length)} value=${done} aria-label="Events replayed"></progress>
       <p role="status">${sayNumber(done - refusals.length)} of ${sayNumber(able.length)} queued.</p>`
     }
     ${refusals.length > 0 && html`<${Notice} kind="bad"><${Reasons} sentences=${refusals} /><//>`}
-    <div class="dialog-actions"><button type="button" class=${isOver ? "primary" : ""} onClick=${onClose}>${isOver ? "Close" : done === null ? "Cancel" : "Close; the rest goes on"}</button>
+    <div class="dialog-actions"><button type="button" class=${isOver ? "primary" : ""} onClick=${onClose}>${isOver ? "Close" : done === null ? "Cancel" : "Close and continue in the background"}</button>
       ${
         !isOver &&
         html`<button type="button" class="primary" disabled=${isReading || able.length === 0 || done !== null} onClick=${() => void begin()}>
@@ -107,10 +107,10 @@ function Reasons({ sentences }: { sentences: readonly string[] }): View {
 const WILL_WORDS = {
   run: "runs",
   again: "is sent again",
-  skip: "is skipped, its work is done",
-  edited: "is skipped, edited after its work",
+  skip: "is skipped: already done",
+  edited: "is skipped: edited after it was done",
   other_person: "was done for another person",
-  settle: "is looked at first",
+  settle: "is checked first",
 } as const;
 
 function tally(planned: readonly Planned[]): [what: string, count: number][] {

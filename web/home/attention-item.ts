@@ -82,7 +82,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     await send({
       ...wanted,
       changes: [...changes, path],
-      done: "The hold is released: what waited runs now, in the order in which it arrived.",
+      done: "Hold released. The waiting events run now, in the order of arrival.",
     });
   };
   const events = (state: string, reason?: string): string =>
@@ -95,24 +95,24 @@ function WaysOut({ place, need, onReplay }: Props): View {
       relay !== null &&
       html`<button type="button" class=${dead?.cause.stands === "no" && dead.failure.code !== "missed" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
           <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
-        ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
-        <a class="button" href=${events("dead")}>See them all</a>`
+        ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
+        <a class="button" href=${events("dead")}>Show all</a>`
     }
-    ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Look at it</a>`}
+    ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Review change</a>`}
     ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
-    ${REJECTING.includes(code) && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
+    ${REJECTING.includes(code) && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>Show rejected requests</a>`}
     ${REJECTING.includes(code) && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
-    ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
-    ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
-    ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
-    ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open the person</a>`}
-    ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>See what waits</a>`}
+    ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "ignored" })}>Show ignored requests</a>`}
+    ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>Show failed events</a>`}
+    ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
+    ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open person</a>`}
+    ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>Show waiting events</a>`}
     ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
-    ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Look at the mail server</a>`}
-    ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Look at the sender domain</a>`}
-    ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>See the mails</a>`}
-    ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
+    ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Open the mail server</a>`}
+    ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Open the sender domain</a>`}
+    ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>Show mails</a>`}
+    ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>Show mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
     ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>Mark as resolved</button>`}
     <${CommandLine} texts=${dead === null ? [message, todo] : [dead.failure.message, dead.cause.message]} />

@@ -30,33 +30,32 @@ export function FirstSteps({
     useFirstRelay(place, relay !== null),
     {
       done: secret,
-      title: "Give its URL and secret to the sender",
+      title: "Give the URL and secret to the sender",
       words:
-        "Both stand on the relay’s page, with what else it needs. A provider that makes its own secret gives you that one to store instead.",
+        "The page of the relay shows both. If the provider creates the secret, store that secret in the relay instead.",
       to: own,
       link: relay === null ? null : `Open ${relay}`,
     },
     {
       done: called,
-      title: "Let the sender call it",
-      words: `The first call is seen here at once, right or wrong, with why.${isLive ? "" : " A test event from the relay’s page does as well."}`,
+      title: "Receive the first request",
+      words: `The first request appears here at once, with the cause if Relay rejects it.${isLive ? "" : " You can also send a test event from the page of the relay."}`,
       to: own,
       link: relay === null ? null : isLive ? `Open ${relay}` : "Send a test event",
     },
     {
       done: false,
-      title: "See the first event",
-      words: "Every call that verifies becomes an event, with what each action did.",
+      title: "Open the first event",
+      words: "Each verified request becomes an event with the result of each action.",
       to: pagePath(place, "requests"),
-      link: called ? "Why did it become no event?" : null,
+      link: called ? "Show the cause" : null,
     },
     {
       done: key,
-      title: "Let your app and server in",
-      words:
-        "With a key they ask what a person has, and follow what happens. A relay that a provider calls works without one.",
+      title: "Connect your app and server",
+      words: "With a key, your app and server can ask what a person has. Relays work without a key.",
       to: pagePath(place, "settings") + writeQuery({ tab: "keys" }),
-      link: "Make a key",
+      link: "Create a key",
     },
   ];
   const next = steps.findIndex(({ done }) => !done);
@@ -91,19 +90,19 @@ function useFirstRelay(place: Place, done: boolean): Step {
   if (!isLive)
     return {
       done,
-      title: "Make a relay",
+      title: "Create a relay",
       words: rule,
       to: pagePath(place, "relays", "new"),
-      link: "Start from a working example",
+      link: "Start from an example",
     };
   const hasTried = data !== undefined && data.items.length > 0;
   return {
     done,
-    title: "Carry a relay here from development",
+    title: "Promote a relay from development",
     words: hasTried
-      ? "What was tried there is shown as it would change production, and carried once you approve it."
-      : `${rule} Make it in development, where a test event shows what it does, and carry it here.`,
+      ? "Relay shows what would change in production, and changes it after you approve."
+      : `${rule} Create the relay in development, test it with a test event, and promote it.`,
     to: pagePath(tried, "relays", ...(hasTried ? ["to", "production"] : ["new"])),
-    link: data === undefined ? null : hasTried ? "Promote to production…" : "Make a relay in development",
+    link: data === undefined ? null : hasTried ? "Promote to production…" : "Create a relay in development",
   };
 }

@@ -48,7 +48,7 @@ export function HomePage({ place, query }: PageProps): View {
           (need) =>
             html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
         )}</ul>
-        ${more && html`<p class="quiet">There is more: <a href=${pagePath(place, "alerts")}>see everything that is open</a>.</p>`}
+        ${more && html`<p class="quiet">The list is not complete: <a href=${pagePath(place, "alerts")}>show all open items</a>.</p>`}
       </section>`
     }
     ${start === null ? html`<${Day} place=${place} data=${data} query=${query} />` : html`<${FirstSteps} place=${place} start=${start} />`}
@@ -59,9 +59,9 @@ export function HomePage({ place, query }: PageProps): View {
 function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string {
   const server = needs.filter(({ target }) => target === "server").length;
   const own = needs.length - server;
-  const words = `${sayCount(own, "thing")} in ${PLACE_WORDS[environment]}`;
+  const words = `${sayCount(own, "item")} in ${PLACE_WORDS[environment]}`;
   if (server === 0) return words;
-  return own === 0 ? `${sayCount(server, "thing")} of the server` : `${words}, ${server} of the server`;
+  return own === 0 ? `${sayCount(server, "item")} of the server` : `${words}, ${server} of the server`;
 }
 
 /**
@@ -71,7 +71,7 @@ function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string 
 const isOnTheWay = ({ environment }: Place): boolean => environment === "development";
 
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {
-  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs attention.</b> Every relay works, as far as Relay can see.</span></p>`;
+  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs attention.</b> Relay found no problem with any relay.</span></p>`;
   return html`
     ${data.needs.length === 0 && (isOnTheWay(place) ? html`<${UnlessWaiting} place=${place}>${calm}<//>` : calm)}
     <${Pulse} place=${place} data=${data} query=${query} />

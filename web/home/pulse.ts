@@ -27,7 +27,7 @@ const RANGES = [
 ] as const;
 const STATES = [
   ["done", "Done", "done"],
-  ["waiting", "Waiting", "queued"],
+  ["waiting", "Queued", "queued"],
   ["failed", "Failed", "failed"],
   ["dead", "Dead", "dead"],
 ] as const;
@@ -117,8 +117,8 @@ function Figures({
       urls !== undefined &&
       urls.p95Ms !== null &&
       html`<li class="figure"><a href=${urls.slowest === null ? null : pagePath(place, "relays", urls.slowest)}
-        title="For the newest ${sayCount(urls.calls, "call")}: half took at most ${sayTook(urls.p50Ms ?? 0)}, 95 in a hundred at most ${sayTook(urls.p95Ms)}. The slowest was called by ${urls.slowest ?? ""}.">
-        <b>${sayTook(urls.p95Ms)}</b> <span>Called URLs, p95</span></a></li>`
+        title="For the newest ${sayCount(urls.calls, "call")}: median ${sayTook(urls.p50Ms ?? 0)}, 95th percentile ${sayTook(urls.p95Ms)}. Slowest relay: ${urls.slowest ?? ""}.">
+        <b>${sayTook(urls.p95Ms)}</b> <span>Receiver response time, p95</span></a></li>`
     }
     ${ticks.slice(0, 1).map(
       ({
@@ -145,9 +145,9 @@ function Refused({
   const came = counts === null ? 0 : refused + OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
   const share = came === 0 ? 0 : Math.round((refused / came) * 1_000) / 10;
   const isLess = calls !== undefined && calls.knownSince !== null;
-  const words = `Refused calls${refused > 0 && came > 0 ? ` (${share}\u00a0%)` : ""}`;
+  const words = `Rejected requests${refused > 0 && came > 0 ? ` (${share}\u00a0%)` : ""}`;
   return html`<li class="figure figure-refused ${refused > 0 ? "some" : ""}"><a href=${pagePath(place, "requests") + writeQuery({ outcome: "refused" })}
-      title=${isLess && calls !== undefined ? `The last 1,000 calls that became no event are kept: these since ${sayExactly(calls.knownSince ?? "")}` : null}>
+      title=${isLess && calls !== undefined ? `Relay keeps the last 1,000 requests that did not become events. These are since ${sayExactly(calls.knownSince ?? "")}` : null}>
       <b>${calls === undefined ? "…" : (isLess ? "at least " : "") + sayNumber(refused)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
 }
 

@@ -16,7 +16,7 @@ export function MailPage({ place, query }: PageProps): View {
     ["", place.environment === "local" ? "Mailbox" : "Sent"],
     ["domain", "Sender domain"],
     ["server", "Mail server"],
-    ["stops", "Stopped"],
+    ["stops", "Unsubscribed"],
   ] as const;
   const asked = query.get("tab") ?? "";
   const chosen = titles.find(([name]) => name === asked)?.[0] ?? "";

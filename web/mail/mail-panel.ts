@@ -19,7 +19,7 @@ export function MailPanel({ place, id, onClose }: { place: Place; id: string; on
   const panel = useRef<HTMLElement>(null);
   useLayoutEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [id, data === undefined]);
   const email = data?.email;
-  return html`<aside class="event-panel mail-panel" ref=${panel} aria-label="The mail that is open">
+  return html`<aside class="event-panel mail-panel" ref=${panel} aria-label="Open mail">
     <header class="event-panel-head"><h2>${email === undefined ? "Mail" : html`<${SafeText} text=${email.subject} limit=${200} />`}</h2>
       ${email !== undefined && html`<${MailState} state=${email.state} />`}
       <div class="page-actions"><button type="button" class="bare" aria-label="Close" title="Close (Esc)" onClick=${onClose}><${Icon} name="cross" size=${14} /></button></div></header>
@@ -37,7 +37,7 @@ function Opened({ place, email }: { place: Place; email: Email }): View {
     <dl class="mail-facts">
       <dt>To</dt><dd>${person === null ? html`<${SafeText} text=${to} limit=${300} />` : html`<a href=${pagePath(place, "people", person)}><${SafeText} text=${to} limit=${300} /></a>`}</dd>
       <dt>From</dt><dd><${SafeText} text=${from} limit=${300} /></dd>
-      ${relay !== null && html`<dt>Relay</dt><dd><a href=${pagePath(place, "relays", relay)}>${relay}</a>${eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>its event</a>`}</dd>`}
+      ${relay !== null && html`<dt>Relay</dt><dd><a href=${pagePath(place, "relays", relay)}>${relay}</a>${eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`}</dd>`}
       <dt>When</dt><dd><${Ago} at=${createdAt} /></dd></dl>
     ${state === "unknown" && relay !== null && html`<${SendAgain} place=${place} email=${email} />`}
     <pre class="mail-text"><${SafeText} text=${email.text} limit=${10_000} /></pre></div>`;
@@ -57,7 +57,7 @@ function SendAgain({ place, email }: { place: Place; email: Email }): View {
     ${
       isAsking &&
       html`<${Dialog} title="Send this mail again?" onClose=${() => setAsking(false)}>
-        <p>It is not known whether it arrived. If it did, ${email.to} gets it twice.</p>
+        <p>Relay does not know if the mail arrived. If it did, ${email.to} gets it twice.</p>
         ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setAsking(false)}>Cancel</button>
           <button type="button" class="primary" disabled=${isSending} onClick=${sendAgain}>

@@ -23,20 +23,20 @@ export function MailServer({ place }: { place: Place }): View {
       : html`<${ErrorState} error=${loadError} onRetry=${reload} />`;
   const { limits } = settings;
   return html`<div class="settings">
-    ${place.environment === "local" && html`<${Notice} kind="info">In local development nothing is sent: mail stays in the mailbox here, whatever is set.<//>`}
+    ${place.environment === "local" && html`<${Notice} kind="info">In local development Relay sends no mail. All mail stays in the mailbox here.<//>`}
     <${Sends} place=${place} /><${Server} key=${settings.mail.smtp?.host ?? ""} place=${place} /><${Names} place=${place} />
-    <${SettingCard} title="Test"><p>Sends you a test mail with these settings and shows the result.</p><${TestMail} place=${place} tellsHere /><//>
-    <${SettingCard} title="Limits"><p>At most ${sayNumber(limits.emailsPerHour ?? 0)} mails that relays send in an hour, of the whole app, and ${sayNumber(limits.eventEmailsPerPersonPerDay ?? 0)} of kind event a person a day. Mail over these limits is retried later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
+    <${SettingCard} title="Test"><p>Send a test mail to yourself with these settings.</p><${TestMail} place=${place} tellsHere /><//>
+    <${SettingCard} title="Limits"><p>At most ${sayNumber(limits.emailsPerHour ?? 0)} mails from relays per hour for the whole app, and ${sayNumber(limits.eventEmailsPerPersonPerDay ?? 0)} event mails per person and day. Relay retries mail over these limits later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
   </div>`;
 }
 
 function Sends({ place }: { place: Place }): View {
   const { settings, error, change } = useSettings(place);
   const set = (sends: boolean) =>
-    change({ mail: { sends } }, sends ? "Relays send mail again." : "Relays send no mail now.");
+    change({ mail: { sends } }, sends ? "Mail from relays is on." : "Mail from relays is off.");
   return html`<${SettingCard} title="Sending" error=${error}>
     <${SettingSwitch} label="Relays send mail" isOn=${settings?.mail.sends ?? true} onSet=${set} />
-    <p class="quiet">Off, <code>email_person</code> fails with <code>sends_off</code>, and Relay retries the events until you switch it on.</p><//>`;
+    <p class="quiet">If this is off, <code>email_person</code> fails with <code>sends_off</code>, and Relay retries the events until you turn it on.</p><//>`;
 }
 
 function Server({ place }: { place: Place }): View {
@@ -53,13 +53,13 @@ function Server({ place }: { place: Place }): View {
     const port = text("port") === "" ? {} : { port: Number(text("port")) };
     const secret = password === "" ? {} : { password };
     const server = { host: text("host"), ...port, security, username: text("username"), ...secret };
-    const done = "The mail server is saved; a test mail shows whether it takes mail.";
+    const done = "Mail server saved. Send a test mail to check it.";
     const field = form.querySelector<HTMLInputElement>("[name=password]");
     if ((await change({ mail: { smtp: server } }, done)) && field !== null) field.value = "";
   };
   return html`<${SettingCard} title="Mail server (SMTP)" error=${error}>
-    ${smtp === null && html`<p><b>None is set:</b> no mail leaves, and alerts are told on the dashboard alone.</p>`}
-    ${smtp !== null && domain?.verified !== true && place.environment !== "local" && html`<p><b>Next:</b> no mail leaves before the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a> is ${domain === null ? "set and " : ""}verified.</p>`}
+    ${smtp === null && html`<p><b>No mail server is set:</b> Relay sends no mail, and alerts appear only in the dashboard.</p>`}
+    ${smtp !== null && domain?.verified !== true && place.environment !== "local" && html`<p><b>Next:</b> Relay sends no mail until the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a> is ${domain === null ? "set and " : ""}verified.</p>`}
     <form class="stack" onSubmit=${save}>
       <div class="setting-line">
         <label class="field"><span>Host</span><input name="host" required autocomplete="off" spellcheck=${false} placeholder="smtp.example.com" defaultValue=${smtp?.host ?? ""} /></label>
@@ -70,10 +70,10 @@ function Server({ place }: { place: Place }): View {
         <option value="none" selected=${security === "none"}>None: a server on this machine</option></select></label>
       <div class="setting-line">
         <label class="field"><span>User name</span><input name="username" autocomplete="off" spellcheck=${false} defaultValue=${smtp?.username ?? ""} /></label>
-        <label class="field"><span>Password</span><input name="password" type="password" autocomplete="off" placeholder=${smtp?.passwordSetAt ? "stays as it is" : ""} /></label></div>
-      ${smtp?.passwordSetAt && html`<p class="quiet">A password was set <${Ago} at=${smtp.passwordSetAt} />. It is never shown again; another host or user name needs it anew.</p>`}
+        <label class="field"><span>Password</span><input name="password" type="password" autocomplete="off" placeholder=${smtp?.passwordSetAt ? "unchanged" : ""} /></label></div>
+      ${smtp?.passwordSetAt && html`<p class="quiet">Password set <${Ago} at=${smtp.passwordSetAt} />. It is never shown. If you change the host or user name, enter it again.</p>`}
       <div class="form-actions"><button class=${smtp === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : "Save mail server"}</button>
-        ${smtp !== null && html`<button type="button" class="quiet-danger" disabled=${isSending} onClick=${() => void change({ mail: { smtp: null } }, "The mail server is removed: no mail leaves.")}>Remove</button>`}</div>
+        ${smtp !== null && html`<button type="button" class="quiet-danger" disabled=${isSending} onClick=${() => void change({ mail: { smtp: null } }, "Mail server removed. Relay sends no mail.")}>Remove</button>`}</div>
     </form><//>`;
 }
 
@@ -84,15 +84,12 @@ function Names({ place }: { place: Place }): View {
     event.preventDefault();
     const data = new FormData(event.target as HTMLFormElement);
     const text = (name: string): string => String(data.get(name) ?? "").trim();
-    void change(
-      { mail: { fromName: text("fromName"), replyTo: text("replyTo") } },
-      "Mail comes under this name now.",
-    );
+    void change({ mail: { fromName: text("fromName"), replyTo: text("replyTo") } }, "Sender name saved.");
   };
-  return html`<${SettingCard} title="From and answers" error=${error}>
+  return html`<${SettingCard} title="Sender and replies" error=${error}>
     <form class="setting-line" onSubmit=${save}>
       <label class="field"><span>Sender name</span><input name="fromName" autocomplete="off" maxlength="100" placeholder="Ada’s Shop" defaultValue=${mail?.fromName ?? ""} /></label>
-      <label class="field"><span>Answers go to</span><input name="replyTo" type="email" autocomplete="off" placeholder="the sender" defaultValue=${mail?.replyTo ?? ""} /></label>
+      <label class="field"><span>Reply-to address</span><input name="replyTo" type="email" autocomplete="off" placeholder="the sender" defaultValue=${mail?.replyTo ?? ""} /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Save"}</button></form>
-    <p class="quiet">The address itself is of the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a>.</p><//>`;
+    <p class="quiet">The From address uses the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a>.</p><//>`;
 }

@@ -4,10 +4,10 @@ import { html, type View } from "../base/html.ts";
 import { StateMark } from "../component/state-mark.ts";
 
 export const MAIL_STATES: Readonly<Record<Email["state"], readonly [look: string, word: string]>> = {
-  intended: ["queued", "Being sent"],
+  intended: ["queued", "Sending"],
   sent: ["done", "Sent"],
-  failed: ["failed", "Not sent"],
-  mailbox: ["done", "Kept here"],
+  failed: ["failed", "Failed"],
+  mailbox: ["done", "In mailbox"],
   unknown: ["interrupted", "Unknown"],
 };
 

@@ -18,7 +18,7 @@ export function MailStopList({ place }: { place: Place }): View {
   const { send, isSending } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (data.items.length === 0)
-    return html`<${EmptyState} icon="mail" title="No one stopped mail"><p>Each mail of kind event has a link that stops such mail. People who used it are listed here. Mail about accounts still goes to them.</p><//>`;
+    return html`<${EmptyState} icon="mail" title="No one unsubscribed"><p>Each event mail has an unsubscribe link. People who used it appear here. They still get account mail.</p><//>`;
   const allow = ({ person, email }: Stop) =>
     send({
       method: "PUT",
@@ -43,9 +43,9 @@ export function MailStopList({ place }: { place: Place }): View {
       priority: 1,
       size: "name",
       cell: (stop) =>
-        html`<button type="button" disabled=${isSending} aria-label="Allow again: ${stop.email}" onClick=${() => void allow(stop)}>Allow again</button>`,
+        html`<button type="button" disabled=${isSending} aria-label="Allow event mail: ${stop.email}" onClick=${() => void allow(stop)}>Allow event mail</button>`,
     },
   ];
-  return html`<section aria-label="No event mail"><p class="tab-lead">These people stopped mail about events with the link in such a mail. They get none until you allow it again.</p>
-    <${Table} label="Who stopped mail" columns=${columns} items=${data.items.map((stop) => ({ ...stop, id: stop.person }))} /></section>`;
+  return html`<section aria-label="Event mail off"><p class="tab-lead">These people used the unsubscribe link in an event mail. They get no event mail until you allow it again.</p>
+    <${Table} label="Unsubscribed people" columns=${columns} items=${data.items.map((stop) => ({ ...stop, id: stop.person }))} /></section>`;
 }

@@ -48,17 +48,17 @@ export function Mailbox({ place, query }: { place: Place; query: URLSearchParams
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<${Table} label="Mail" columns=${columnsOf(place, query)} items=${mails.items} openId=${openId}
               onOpen=${({ id }: Email) => setQuery({ open: id })} />
-            <${OlderButton} list=${mails} none="These are all." />`
+            <${OlderButton} list=${mails} none="No more entries." />`
     }</div>
     ${openId !== "" && html`<${MailPanel} key=${openId} place=${place} id=${openId} onClose=${close} />`}</div>`;
 }
 
 function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): View {
   if (isFiltered)
-    return html`<${EmptyState} icon="mail" title="No such mail"><p>No mail here is as the filter says.</p>
+    return html`<${EmptyState} icon="mail" title="No mail matches"><p>Change or clear the filter.</p>
       <button type="button" onClick=${() => setQuery({ state: "", kind: "", person: "" })}>Show all</button><//>`;
   return html`<${EmptyState} icon="mail" title="No mail yet">
-    <p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p><//>`;
+    <p>Mail that a relay sends with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p><//>`;
 }
 
 /** Says what setup is missing before mail can be sent. */
@@ -70,9 +70,9 @@ function NotLeaving({ place }: { place: Place }): View {
   if (!mail.sends)
     return html`<${Notice} kind="warn">Relays send no mail: the <a href=${to("server")}>switch</a> is off.<//>`;
   if (mail.smtp === null)
-    return html`<${Notice} kind="warn">No mail leaves yet: set a <a href=${to("server")}>mail server</a>${senderDomain?.verified !== true && html` and a <a href=${to("domain")}>sender domain</a>`}.<//>`;
+    return html`<${Notice} kind="warn">Relay sends no mail yet: set a <a href=${to("server")}>mail server</a>${senderDomain?.verified !== true && html` and a <a href=${to("domain")}>sender domain</a>`}.<//>`;
   if (senderDomain?.verified !== true)
-    return html`<${Notice} kind="warn">No mail leaves yet: the <a href=${to("domain")}>sender domain</a> is ${senderDomain === null ? "not set" : "not verified"}.<//>`;
+    return html`<${Notice} kind="warn">Relay sends no mail yet: the <a href=${to("domain")}>sender domain</a> is ${senderDomain === null ? "not set" : "not verified"}.<//>`;
   return null;
 }
 

@@ -28,7 +28,7 @@ export function SenderDomain({ place }: { place: Place }): View {
   return html`<div class="settings">
     ${
       place.environment === "local" &&
-      html`<${Notice} kind="info">In local development mail stays in the mailbox here and needs no domain.<//>`
+      html`<${Notice} kind="info">In local development mail stays in the mailbox and needs no domain.<//>`
     }
     ${domain !== null && html`<${Record} place=${place} domain=${domain} />`}
     <${Form} key=${domain?.domain ?? ""} place=${place} domain=${domain} /></div>`;
@@ -52,15 +52,15 @@ function Record({ place, domain }: { place: Place; domain: Domain }): View {
     if (sent !== null) setFound(sent.answer.message);
   };
   return html`<${SettingCard} title=${domain.domain} error=${error}>
-    <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: mail comes from it.` : html`<${StateMark} state="queued" word="Not verified yet" />: no mail leaves until the record below is found.`}</p>
+    <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: Relay sends mail from this domain.` : html`<${StateMark} state="queued" word="Not verified yet" />: Relay sends no mail until it finds the DNS record below.`}</p>
     <dl class="dns">
       <${Part} name="Type" value=${record.type} /><${Part} name="Name" value=${record.name} /><${Part} name="Value" value=${record.value} /></dl>
     <div class="form-actions"><button type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
-      ${isSending ? "Looking…" : "Look again"}</button>
-      <span class="quiet">${domain.checkedAt === null ? "Not looked for yet." : html`Last looked <${Ago} at=${domain.checkedAt} />.`}</span></div>
+      ${isSending ? "Searching…" : "Look again"}</button>
+      <span class="quiet">${domain.checkedAt === null ? "Not checked yet." : html`Last checked <${Ago} at=${domain.checkedAt} />.`}</span></div>
     <div role="status">${found !== null && html`<${Notice} kind=${verified ? "good" : "warn"}><${Sentence} text=${found} /><//>`}</div>
-    ${verified && isWithoutServer && html`<p><b>Next:</b> <a href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>set the mail server</a> that it leaves by.</p>`}
-    ${!verified && html`<p class="quiet">Make this record where the domain’s DNS is kept, then look again. It can take an hour to show.</p>`}
+    ${verified && isWithoutServer && html`<p><b>Next:</b> <a href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>set the mail server</a> that sends it.</p>`}
+    ${!verified && html`<p class="quiet">Create this record at your DNS provider, then check again. It can take an hour until it is visible.</p>`}
   <//>`;
 }
 
@@ -82,26 +82,26 @@ function Form({ place, domain }: { place: Place; domain: Domain | null }): View 
       path,
       body,
       changes: pathsOf(place),
-      done: `Mail is sent from ${body.domain} once it is verified.`,
+      done: `Domain saved. Relay sends mail from ${body.domain} when it is verified.`,
     });
   };
   const remove = async (): Promise<void> => {
-    const done = "The domain is removed: mail stops leaving.";
+    const done = "Domain removed. Relay sends no mail.";
     if ((await send({ method: "DELETE", path, changes: pathsOf(place), done })) !== null) setRemoving(false);
   };
-  return html`<${SettingCard} title=${domain === null ? "Send mail from your domain" : "Change it"} error=${isRemoving ? null : error}>
+  return html`<${SettingCard} title=${domain === null ? "Send mail from your domain" : "Change the domain"} error=${isRemoving ? null : error}>
     <form class="stack" onSubmit=${save}>
       <label class="field setting-narrow"><span>Domain</span><input name="domain" required autocomplete="off" spellcheck=${false} placeholder="example.com" defaultValue=${domain?.domain ?? ""} /></label>
       <div class="setting-line">
-        <label class="field setting-narrow"><span>Before the @ of event mail</span><input name="eventWord" required autocomplete="off" defaultValue=${domain?.eventWord ?? "event"} /></label>
-        <label class="field setting-narrow"><span>Before the @ of account mail</span><input name="accountWord" required autocomplete="off" defaultValue=${domain?.accountWord ?? "account"} /></label></div>
+        <label class="field setting-narrow"><span>Event mail: part before the @</span><input name="eventWord" required autocomplete="off" defaultValue=${domain?.eventWord ?? "event"} /></label>
+        <label class="field setting-narrow"><span>Account mail: part before the @</span><input name="accountWord" required autocomplete="off" defaultValue=${domain?.accountWord ?? "account"} /></label></div>
       <div class="form-actions"><button class=${domain === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : domain === null ? "Set domain" : "Save"}</button>
         ${domain !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}</div></form>
-    <p class="quiet">${domain === null ? "It gets a DNS record that proves it is yours; mail leaves once that is found." : "Another domain starts unverified, with a record of its own."}</p>
+    <p class="quiet">${domain === null ? "You get a DNS record that proves that you own the domain. Relay sends mail when it finds the record." : "A new domain has its own record and must be verified again."}</p>
     ${
       isRemoving &&
       html`<${Dialog} title="Remove ${domain?.domain}?" onClose=${() => setRemoving(false)}>
-        <p>Mail stops leaving at once: <code>email_person</code> is refused, and alerts stay on the dashboard.</p>
+        <p>Relay stops sending mail at once: <code>email_person</code> fails, and alerts appear only in the dashboard.</p>
         ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setRemoving(false)}>Cancel</button>
           <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>Remove domain</button></div><//>`

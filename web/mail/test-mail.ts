@@ -11,7 +11,7 @@ import { useSend } from "../component/use-send.ts";
 /** Describes the result of a test mail in one sentence. null: it is not known to be successful. */
 function sayEnd({ state, to }: Email): string | null {
   if (state !== "sent" && state !== "mailbox") return null;
-  return `The mail to ${to} was ${state === "sent" ? "taken by the mail server" : "kept here"}.`;
+  return `The mail to ${to} was ${state === "sent" ? "accepted by the mail server" : "stored in the mailbox"}.`;
 }
 
 const UNKNOWN = "The result of the mail is unknown.";
@@ -35,7 +35,7 @@ export function TestMail({ place, tellsHere = false }: { place: Place; tellsHere
     else tellEnd(sent.answer.email);
   };
   const button = html`<button type="button" disabled=${isSending} onClick=${() => void sendTest()}>
-    ${isSending ? "Sending…" : "Send me a test mail"}</button>`;
+    ${isSending ? "Sending…" : "Send a test mail"}</button>`;
   if (!tellsHere) return button;
   const well = ended === null ? null : sayEnd(ended);
   return html`${button}<div role="status">

@@ -31,7 +31,7 @@ export function AccessCard({ place, now }: { place: Place; now: PersonNow }): Vi
   const shown = all ? held : held.slice(0, SHOWN);
   return html`<div class="card access-card"><div class="has-head"><h2>Access</h2>${
     granted
-      ? html`<${StateMark} state="done" word="Has access" /><span class="quiet">${until === null ? "without end" : html`ends <${Ago} at=${until} />`}</span>`
+      ? html`<${StateMark} state="done" word="Has access" /><span class="quiet">${until === null ? "never expires" : html`ends <${Ago} at=${until} />`}</span>`
       : html`<span class="quiet">${suspended ? "None while suspended" : "None"}</span>`
   }</div>
     ${shown.length > 0 && html`<ul class="access-list">${shown.map((one) => html`<${HeldLine} key=${one.entitlement} place=${place} held=${one} onRevoke=${setEnding} />`)}</ul>`}
@@ -48,9 +48,9 @@ function sayRevoke(grants: readonly Grant[], { entitlement }: Grant): string {
   const others = grants.filter((one) => one.entitlement === entitlement).length - 1;
   const loses =
     others === 0
-      ? "They lose it at once."
-      : `They keep it by ${others === 1 ? "the other grant" : `the ${sayNumber(others)} other grants`} of it.`;
-  return `${loses} It cannot be taken back: granting it again makes a new grant by hand.`;
+      ? "They lose the access at once."
+      : `They keep the access through ${others === 1 ? "another grant" : `the ${sayNumber(others)} other grants`} of it.`;
+  return `${loses} You cannot undo this. If you grant it again, that is a new manual grant.`;
 }
 
 function gather(grants: readonly Grant[]): Held[] {
@@ -104,7 +104,7 @@ function HeldLine({
 }
 
 function End({ at }: { at: string | null }): View {
-  return at === null ? "without end" : html`ends <${Ago} at=${at} />`;
+  return at === null ? "never expires" : html`ends <${Ago} at=${at} />`;
 }
 
 function From({ place, grant }: { place: Place; grant: Grant }): View {
@@ -122,5 +122,5 @@ function sayGrants(grants: readonly Grant[]): string {
 }
 
 function sayHand({ source, sourceRef }: Grant): string {
-  return source === "hand" ? `by hand, ${sourceRef ?? "unknown"}` : `by a ${source}`;
+  return source === "hand" ? `manually by ${sourceRef ?? "unknown"}` : `by a ${source}`;
 }

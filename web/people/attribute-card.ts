@@ -23,10 +23,10 @@ export function AttributeCard({ place, person }: Props): View {
   return html`<div class="card"><h2>Attributes</h2>
     ${
       Object.keys(person.attributes).length === 0
-        ? html`<p class="quiet">None. What your app notes of them, any JSON by name, stands here.</p>`
+        ? html`<p class="quiet">None. Your app can store any JSON here.</p>`
         : html`<${JsonView} value=${attributes} label="Attributes" />`
     }
-    <button type="button" class="small" aria-label="Change the attributes…" onClick=${() => setChanging(true)}>Change…</button>
+    <button type="button" class="small" aria-label="Edit attributes…" onClick=${() => setChanging(true)}>Edit…</button>
     ${isChanging && html`<${ChangeDialog} place=${place} person=${person} onClose=${() => setChanging(false)} />`}</div>`;
 }
 
@@ -53,7 +53,7 @@ function ChangeDialog({ place, person, onClose }: Props & { onClose: () => void 
     <label class="field"><span>Attributes</span>
       <textarea class="mono" name="attributes" rows="10" spellcheck="false" autofocus aria-invalid=${problem !== null} value=${text}
         onInput=${(event: InputEvent) => setText((event.target as HTMLTextAreaElement).value)} />
-      <small>A JSON object. A name that is taken out of it, or is null, is removed.</small>
+      <small>A JSON object. Names that you remove or set to null are deleted.</small>
       ${problem !== null && html`<small class="field-problem" role="alert"><${Sentence} text=${problem} /></small>`}</label>
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : "Save"}</button></div>
@@ -65,7 +65,7 @@ function readTyped(text: string): { attributes: { [name: string]: Json } } | { w
     const value = parseExact(text.trim() === "" ? "{}" : text);
     if (isObject(value)) return { attributes: value };
     return {
-      wrong: 'This is no JSON object: write names and their values, such as {"company":"Lamps Ltd"}.',
+      wrong: 'This is not a JSON object. Write names and values, for example {"company":"Lamps Ltd"}.',
     };
   } catch (error) {
     return { wrong: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` };

@@ -42,12 +42,12 @@ export function CreditDialog({
   };
   return html`<${Dialog} title="Credits of ${person.email}" onClose=${onClose}><form class="stack" onSubmit=${change}>
     <p class="quiet">They have ${sayNumber(credits)} now.</p>
-    <fieldset class="radios"><legend class="off-screen">Which way</legend>
+    <fieldset class="radios"><legend class="off-screen">Change</legend>
       <label><input type="radio" name="way" checked=${way === 1} onChange=${() => setWay(1)} />Add</label>
       <label><input type="radio" name="way" checked=${way === -1} onChange=${() => setWay(-1)} />Spend</label></fieldset>
-    <label class="field"><span>How many</span><input name="amount" type="number" min="1" step="1" required autofocus /></label>
+    <label class="field"><span>Amount</span><input name="amount" type="number" min="1" step="1" required autofocus /></label>
     <label class="field"><span>Reason</span><input name="reason" required autocomplete="off" />
-      <small>The ledger stores it permanently.</small></label>
+      <small>The ledger stores the reason permanently.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "One moment…" : way === 1 ? "Add" : "Spend"}</button></div>

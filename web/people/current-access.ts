@@ -19,7 +19,7 @@ const SHOWN_PURCHASES = 3;
 const REFRESH_MS = 10_000;
 
 export function HasNow({ place, now }: { place: Place; now: PersonNow }): View {
-  return html`<section class="has-now" aria-label="Has now">
+  return html`<section class="has-now" aria-label="Current access">
     <div class="has-part"><${AccessCard} place=${place} now=${now} />
       <${PurchaseCard} place=${place} person=${now.person} /></div>
     <div class="has-part has-figures"><${CreditCard} now=${now} />
@@ -30,7 +30,7 @@ export function HasNow({ place, now }: { place: Place; now: PersonNow }): View {
 function CreditCard({ now }: { now: PersonNow }): View {
   return html`<div class="card"><h2>Credits</h2>
     <p class="has-number">${sayNumber(now.credits)}</p>
-    <p class="quiet">Each change is in the story.</p></div>`;
+    <p class="quiet">The timeline shows each change.</p></div>`;
 }
 
 function PlanCard({ place, now }: { place: Place; now: PersonNow }): View {
@@ -38,18 +38,18 @@ function PlanCard({ place, now }: { place: Place; now: PersonNow }): View {
   const [isEnding, setEnding] = useState(false);
   return html`<div class="card"><h2>Plan</h2>
     <p class="has-head"><b>${plan ?? html`<span class="quiet">None</span>`}</b>
-      ${plan !== null && subscription === null && html`<span class="quiet">the default, for everybody without one</span>`}</p>
+      ${plan !== null && subscription === null && html`<span class="quiet">the default plan</span>`}</p>
     ${
       subscription !== null &&
       html`<div class="held-from"><${Origin} place=${place} relay=${subscription.relay} eventId=${subscription.eventId} by="billed by the card processor" />
         <span class="quiet">· <${Ago} at=${subscription.startedAt} /></span></div>
-      <button type="button" class="quiet-danger small" onClick=${() => setEnding(true)}>End the plan…</button>`
+      <button type="button" class="quiet-danger small" onClick=${() => setEnding(true)}>End plan…</button>`
     }
     ${
       isEnding &&
       subscription !== null &&
       html`<${EndDialog} title="End the plan ${subscription.plan}?" method="POST" path=${apiPath(place, "subscriptions", subscription.id, "end")}
-        words=${`What the plan gave ends at once, and they land on the default plan.${subscription.billedBy === "processor" ? " The card processor is not told: end it there too, or it is charged again." : ""}`}
+        words=${`Everything that the plan grants ends at once. The person moves to the default plan.${subscription.billedBy === "processor" ? " Relay does not notify the payment processor. End the subscription there too, or the customer is charged again." : ""}`}
         act="End the plan" done="The plan ${subscription.plan} has ended." changes=${[apiPath(place, "persons")]} onClose=${() => setEnding(false)} />`
     }</div>`;
 }
@@ -74,6 +74,6 @@ function PurchaseCard({ place, person }: { place: Place; person: PersonNow["pers
                   <span class="quiet">· <${Ago} at=${one.createdAt} /></span></div></li>`,
             )}</ul>`
     }
-    ${data?.next != null && html`<a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: id })}>All their receipts</a>`}
+    ${data?.next != null && html`<a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: id })}>All receipts</a>`}
     <${PaymentButton} place=${place} person=${person} /></div>`;
 }

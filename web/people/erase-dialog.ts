@@ -27,25 +27,25 @@ export function EraseDialog({
     if ((await send({ method: "DELETE", path })) === null) return;
     // Leaves the page first, so that it does not load the erased person.
     navigate(pagePath(place, "people"), { replace: true });
-    tellDone("The person is erased.");
+    tellDone("Person erased.");
   };
   return html`<${Dialog} title="Erase ${person.email}?" onClose=${onClose}><form class="stack" onSubmit=${erase}>
-    <p>This cannot be undone.</p>
+    <p>You cannot undo this.</p>
     <ul class="erase-plan">
-      <li><b>Removed:</b> their address and attributes, access, plan, tokens, mails and records, and their data in events and requests. At once, and in the minutes after.</li>
-      <li><b>Stays:</b> the credit ledger and receipts, under an id without a name.</li>
-      <li><b>Not affected:</b> relays get no event, and earlier backups stay unchanged.</li>
+      <li><b>Removed:</b> their address, attributes, access, plan, tokens, mails and records, and their data in events and requests. This can take some minutes.</li>
+      <li><b>Kept:</b> the credit ledger and receipts, under an anonymous id.</li>
+      <li><b>Not affected:</b> relays get no event, and earlier backups do not change.</li>
       ${
         namesake === null
-          ? html`<li>An event that arrived before never makes them again.</li>`
-          : html`<li><b>Stays with <a href=${pagePath(place, "people", namesake)}>who has the same address</a></b> in the other spelling of its domain: what came under it. Whoever wants to be forgotten is erased there too.</li>`
+          ? html`<li>Earlier events cannot create this person again.</li>`
+          : html`<li><b>Not erased: <a href=${pagePath(place, "people", namesake)}>who has the same address</a></b> in the other spelling of the domain. Erase that person too if they asked to be forgotten.</li>`
       }</ul>
-    <label class="field"><span>Type the address to continue</span>
+    <label class="field"><span>Type the email address to confirm</span>
       <input autofocus autocomplete="off" value=${typed} onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
       <small>${person.email}</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="danger" disabled=${isSending || typed.trim().toLowerCase() !== person.email.toLowerCase()}>
-        ${isSending ? "Erasing…" : "Erase for good"}</button></div>
+        ${isSending ? "Erasing…" : "Erase permanently"}</button></div>
   </form><//>`;
 }

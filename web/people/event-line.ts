@@ -4,13 +4,13 @@ import type { EventItem } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { breakable, escapeTricky } from "../component/safe-text.ts";
-import { StateMark } from "../component/state-mark.ts";
+import { EventMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { EventReason } from "../event/event-table.ts";
 
 export function EventLine({ place, event }: { place: Place; event: EventItem }): View {
-  const { id, state, eventType, relay, reason, preview, createdAt } = event;
-  return html`<li><${StateMark} state=${state} />
+  const { id, eventType, relay, reason, preview, createdAt } = event;
+  return html`<li><${EventMark} event=${event} />
     <span class="event-line-what"><a data-row href=${pagePath(place, "events", id)}><bdi>${breakable(eventType ?? "event")}</bdi> at ${relay.name}</a>
       ${reason !== null && html` <span class="event-line-why"><${EventReason} event=${event} /></span>`}
       ${preview !== null && html` <bdi class="quiet">${escapeTricky(preview)}</bdi>`}</span>

@@ -32,9 +32,9 @@ export function WentWrong({ place, person }: { place: Place; person: PersonView 
   const all = pagePath(place, "events") + writeQuery({ person: person.id, state });
   const isOver = lies.length > 0;
   return html`<section class=${isOver ? "went-wrong" : "went-wrong still-tried"} aria-labelledby="went-wrong">
-    <div class="block-head"><h2 id="went-wrong"><${Icon} name=${isOver ? "attention" : "clock"} />${isOver ? "Did not come through" : "Not through yet"}</h2>
-      <span class="quiet">${isOver ? "Open one to see why, and to replay it." : "Open one to see why, and to try it now."}</span>
-      ${[dead, failed, tried].some(({ length }) => length === SHOWN) && html`<a href=${all}>All of them</a>`}</div>
+    <div class="block-head"><h2 id="went-wrong"><${Icon} name=${isOver ? "attention" : "clock"} />${isOver ? "Failed events" : "Waiting events"}</h2>
+      <span class="quiet">${isOver ? "Open an event to see the cause and to replay it." : "Open an event to see the cause and to retry it now."}</span>
+      ${[dead, failed, tried].some(({ length }) => length === SHOWN) && html`<a href=${all}>Show all</a>`}</div>
     <ul class="event-lines">${events.map((event) => html`<${EventLine} key=${event.id} place=${place} event=${event} />`)}</ul>
   </section>`;
 }

@@ -69,25 +69,25 @@ export function GrantDialog({
   };
   if (known && groups.length === 0) {
     return html`<${Dialog} title="Grant access" onClose=${onClose}>
-      <p>There is nothing to grant yet. Make an access slug, a product or a plan first, in the dashboard or with <code>relay catalog set access beta '{}'</code>.</p>
+      <p>There is nothing to grant yet. First create an access slug, a product or a plan in the dashboard or with <code>relay catalog set access beta '{}'</code>.</p>
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
   }
   return html`<${Dialog} title="Grant ${person.email} access" onClose=${onClose}><form class="stack" onSubmit=${grant}>
-    <label class="field"><span>To what</span>
+    <label class="field"><span>What</span>
       <select name="entitlement" required autofocus>${groups.map(
         ([title, names]) =>
           html`<optgroup key=${title} label=${title}>${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</optgroup>`,
       )}</select></label>
-    <fieldset class="radios"><legend class="off-screen">How long</legend>
-      <label><input type="radio" name="ends" checked=${!ends} onChange=${() => setEnds(false)} />Until it is revoked</label>
-      <label><input type="radio" name="ends" checked=${ends} onChange=${() => setEnds(true)} />Until a time</label></fieldset>
+    <fieldset class="radios"><legend class="off-screen">Duration</legend>
+      <label><input type="radio" name="ends" checked=${!ends} onChange=${() => setEnds(false)} />Never expires</label>
+      <label><input type="radio" name="ends" checked=${ends} onChange=${() => setEnds(true)} />Expires at a time</label></fieldset>
     ${
       ends &&
-      html`<label class="field"><span>Until</span><input name="until" type="datetime-local" required />
+      html`<label class="field"><span>Expires</span><input name="until" type="datetime-local" required />
         <small>In your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.</small></label>`
     }
     <label class="field"><span>Reason</span><input name="reason" autocomplete="off" />
-      <small>Shown with the grant.</small></label>
+      <small>Visible with the grant.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending || !known}>${isSending ? "Granting…" : "Grant"}</button></div>

@@ -37,7 +37,7 @@ function InviteDialog({ place, email, onClose }: { place: Place; email: string; 
       body: { email: String(data.get("email") ?? "") },
       changes: [path],
       done: ({ person, created }) =>
-        created ? `${person.email} is added.` : `${person.email} was here already.`,
+        created ? `${person.email} is added.` : `${person.email} already exists.`,
     });
     if (sent === null) return;
     onClose();
@@ -46,7 +46,7 @@ function InviteDialog({ place, email, onClose }: { place: Place; email: string; 
   return html`<${Dialog} title="Add a person" onClose=${onClose}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span>
       <input name="email" type="email" required autofocus autocomplete="off" defaultValue=${email} />
-      <small>No mail is sent. They can hold access and credits at once, and sign in to your app.</small></label>
+      <small>Relay sends no mail. The person can get access and credits at once, and can sign in to your app.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "Adding…" : "Add"}</button></div>

@@ -29,9 +29,9 @@ export function PersonActs({ place, now }: { place: Place; now: PersonNow }): Vi
     await send({ method: "PATCH", path, body: { status }, changes, done, undo, tellsRefusal: true });
   };
   const close = (): void => setOpen(null);
-  return html`<button type="button" disabled=${isSuspended} title=${isSuspended ? "Make them active first" : null} onClick=${() => setOpen("grant")}>Grant access…</button>
-    <button type="button" disabled=${isSuspended} title=${isSuspended ? "Make them active first" : null} onClick=${() => setOpen("credits")}>Credits…</button>
-    <button type="button" disabled=${isSending} onClick=${setStatus}>${isSuspended ? "Make active" : "Suspend"}</button>
+  return html`<button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("grant")}>Grant access…</button>
+    <button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("credits")}>Credits…</button>
+    <button type="button" disabled=${isSending} onClick=${setStatus}>${isSuspended ? "Activate" : "Suspend"}</button>
     <button type="button" class="quiet-danger" onClick=${() => setOpen("erase")}>Erase…</button>
     ${open === "grant" && html`<${GrantDialog} place=${place} person=${person} onClose=${close} />`}
     ${open === "credits" && html`<${CreditDialog} place=${place} now=${now} onClose=${close} />`}

@@ -16,18 +16,18 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
   const { person } = now;
   return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
-      <div class="fact"><h2>Here since</h2><span><${Ago} at=${person.createdAt} /></span>
-        <span class="quiet wrap">made by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
+      <div class="fact"><h2>Created</h2><span><${Ago} at=${person.createdAt} /></span>
+        <span class="quiet wrap">created by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
       ${
         now.namesake !== null &&
-        html`<div class="fact"><h2>Also here</h2><span>The same address in the other spelling of its domain: <a class="wrap" href=${pagePath(place, "people", now.namesake)}>${now.namesake}</a></span></div>`
+        html`<div class="fact"><h2>Similar address</h2><span>The same address with another spelling of its domain: <a class="wrap" href=${pagePath(place, "people", now.namesake)}>${now.namesake}</a></span></div>`
       }
       <${MailFact} place=${place} now=${now} />
-      <div class="fact"><h2>Elsewhere</h2>
-        <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>Their events</a>
-        <a href=${pagePath(place, "mail") + writeQuery({ person: person.id })}>Their mail</a>
-        <a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: person.id })}>Their receipts</a>
-        <a href=${pagePath(place, "audit-log") + writeQuery({ target: `person:${person.id}` })}>What was done to them</a></div></div>
+      <div class="fact"><h2>Links</h2>
+        <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>All events</a>
+        <a href=${pagePath(place, "mail") + writeQuery({ person: person.id })}>All mail</a>
+        <a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: person.id })}>All receipts</a>
+        <a href=${pagePath(place, "audit-log") + writeQuery({ target: `person:${person.id}` })}>All changes</a></div></div>
     <${TokenList} place=${place} now=${now} />
     <${AttributeCard} place=${place} person=${person} />`;
 }
@@ -42,10 +42,10 @@ function MailFact({ place, now: { person, mailStoppedAt } }: { place: Place; now
       await call("PUT", path, { stopped });
       for (const prefix of changes) invalidate(prefix);
     };
-    const done = stopped ? "They get event mail again." : "They get no more event mail.";
+    const done = stopped ? "Event mail is on." : "Event mail is off.";
     await send({ method: "PUT", path, body: { stopped: !stopped }, changes, done, undo, tellsRefusal: true });
   };
   return html`<div class="fact"><h2>Event mail</h2>
-    <span>${stopped ? html`Stopped <${Ago} at=${mailStoppedAt} />` : "Goes to them"}</span>
-    <button type="button" class="small" disabled=${isSending} onClick=${turn}>${stopped ? "Allow again" : "Stop it"}</button></div>`;
+    <span>${stopped ? html`Off <${Ago} at=${mailStoppedAt} />` : "On"}</span>
+    <button type="button" class="small" disabled=${isSending} onClick=${turn}>${stopped ? "Allow event mail" : "Stop event mail"}</button></div>`;
 }

@@ -31,7 +31,7 @@ const STATUSES = [
 ] as const;
 const HOLDS = [
   ["true", "Has access"],
-  ["false", "Has no access"],
+  ["false", "No access"],
 ] as const;
 
 export function PersonListPage({ place, query }: PageProps): View {
@@ -56,7 +56,7 @@ export function PersonListPage({ place, query }: PageProps): View {
         : list.items.length === 0
           ? html`<${None} place=${place} list=${list} text=${text} isFiltered=${hasChoice(query)} />`
           : html`<${Table} label="People" columns=${columnsOf(place)} items=${list.items} />
-            <${OlderButton} list=${list} none=${isFound ? "No other person matches." : "These are all."} />`
+            <${OlderButton} list=${list} none=${isFound ? "No more people match." : "No more entries."} />`
     }`;
 }
 
@@ -132,13 +132,13 @@ function None({
   isFiltered: boolean;
 }): View {
   if (list.next !== null) {
-    return html`<${EmptyState} icon="search" title="None among the newest people"><p>Older ones were not looked at yet.</p>
+    return html`<${EmptyState} icon="search" title="No match among the newest people"><p>Relay has not searched the older ones yet.</p>
       <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
-        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+        ${list.isLoadingOlder ? "Searching…" : "Search older ones"}</button><//>`;
   }
   if (text !== "" && !isFiltered) return html`<${Nobody} place=${place} name=${text} />`;
   if (isFiltered) {
-    return html`<${EmptyState} icon="search" title="No match"><p>No person here has this state.</p>
+    return html`<${EmptyState} icon="search" title="No person matches"><p>Change or clear the filter.</p>
       <button type="button" onClick=${showAll}>Show all</button><//>`;
   }
   return html`<${EmptyState} icon="person" title="No people yet">

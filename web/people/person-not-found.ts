@@ -14,15 +14,15 @@ const MAX_SEARCHED_CHARS = 200;
 
 export function Nobody({ place, name }: { place: Place; name: string }): View {
   const isAddress = name.includes("@");
-  return html`<${EmptyState} icon="person" title=${isAddress ? "Nobody has this address" : "Nobody is named by this"}>
-      <p><b><${SafeText} text=${name} limit=${100} /></b> is no person of this environment. ${
+  return html`<${EmptyState} icon="person" title=${isAddress ? "No person has this address" : "No person found"}>
+      <p><b><${SafeText} text=${name} limit=${100} /></b> is not a person of this environment. ${
         isAddress
-          ? html`A person is made when an event’s <code>person_email</code> names the address for the first time, or when they sign in to your app.`
-          : html`People are found by address, by id (<code>per_…</code>) and by the store account token that your app files.`
+          ? html`Relay creates a person when an event’s <code>person_email</code> has the address for the first time, or when the person signs in to your app.`
+          : html`Search by email address, by id (<code>per_…</code>) or by a store account token.`
       }</p>
       ${isAddress && html`<${InviteButton} place=${place} email=${name} isPrimary />`}
     <//>
-    <${Mentions} place=${place} text=${name} none=${html`No event of the last 30 days mentions it. If something should have come: a call that was refused is in <a href=${pagePath(place, "requests")}>Requests</a>, without its body.`} />`;
+    <${Mentions} place=${place} text=${name} none=${html`No event of the last 30 days contains it. If you expect one, look for a rejected request under <a href=${pagePath(place, "requests")}>Requests</a>. Relay does not store its body.`} />`;
 }
 
 /** Shows events that contain the text, newest first. */
@@ -31,8 +31,8 @@ function Mentions({ place, text, none }: { place: Place; text: string; none: Vie
   const { data } = useLoad<Page<EventItem>>(apiPath(place, "events") + writeQuery({ q, limit: SHOWN }));
   if (data === undefined) return null;
   if (data.items.length === 0 && data.next === null) return html`<p class="quiet nobody-none">${none}</p>`;
-  return html`<section class="block" aria-label="Events that mention it"><div class="block-head"><h2>Events that mention it</h2>
-      <a href=${pagePath(place, "events") + writeQuery({ q })}>${data.items.length === 0 ? "Look further back" : "All of them"}</a></div>
+  return html`<section class="block" aria-label="Events that contain it"><div class="block-head"><h2>Events that contain it</h2>
+      <a href=${pagePath(place, "events") + writeQuery({ q })}>${data.items.length === 0 ? "Search older ones" : "Show all"}</a></div>
     <ul class="event-lines framed">${data.items.map((event) => html`<${EventLine} key=${event.id} place=${place} event=${event} />`)}</ul>
   </section>`;
 }

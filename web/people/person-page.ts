@@ -60,10 +60,10 @@ function Known({ place, id }: { place: Place; id: string }): View {
   return html`<${PageHead} title=${person.email} ...${back} aside=${html`<${PersonState} status=${person.status} />`}>
       <${PersonActs} place=${place} now=${data} /><//>
     ${error !== null && html`<${FromBefore} error=${error} />`}
-    ${person.status === "suspended" && html`<${Notice} kind="warn">Suspended: they may use nothing of what they have, and no relay acts for them.<//>`}
+    ${person.status === "suspended" && html`<${Notice} kind="warn">Suspended: the person cannot use any access, and no relay acts for them.<//>`}
     <${WentWrong} place=${place} person=${person} />
     <${HasNow} place=${place} now=${data} />
     <div class="columns person-columns"><${PersonStory} place=${place} id=${id} />
       <aside class="column-side" aria-label="About the person"><${PersonFacts} place=${place} now=${data} />
-        <p class="quiet"><${DocsLink} to=${DOCS.access}>They did not get access?<//></p></aside></div>`;
+        <p class="quiet"><${DocsLink} to=${DOCS.access}>Why does this person have no access?<//></p></aside></div>`;
 }

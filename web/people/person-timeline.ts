@@ -29,13 +29,13 @@ const ICONS: Readonly<Record<TimelineItem["kind"], IconName>> = {
 
 export function PersonStory({ place, id }: { place: Place; id: string }): View {
   const list = useList<TimelineItem>(apiPath(place, "persons", id, "story"), REFRESH_MS);
-  return html`<section class="block" aria-label="Story"><div class="block-head"><h2>Story</h2>
-      <span class="quiet">What came, what they got and what was done, newest first</span></div>
+  return html`<section class="block" aria-label="Timeline"><div class="block-head"><h2>Timeline</h2>
+      <span class="quiet">Everything that happened for this customer, newest first</span></div>
     ${
       list.items === undefined
         ? html`<${NotYet} error=${list.error} rows=${8} onRetry=${list.reload} />`
         : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} person=${id} item=${item} />`)}</ol>
-          <${OlderButton} list=${list} none="This is the beginning." />`
+          <${OlderButton} list=${list} none="No older entries." />`
     }</section>`;
 }
 
@@ -49,7 +49,7 @@ function Line({ place, person, item }: { place: Place; person: string; item: Tim
     <span class="story-what"><span>${href === null ? words : html`<a data-row href=${href}>${words}</a>`}</span>
       ${detail !== null && html`<span class="story-detail"><${Sentence} text=${detail} /></span>`}</span>
     <span class="story-from">${!isEvent && html`<${Origin} place=${place} relay=${relay} eventId=${eventId} />`}${
-      isEvent && (look === "dead" || look === "failed") && html`<a href=${href}>Why, and replay</a>`
+      isEvent && (look === "dead" || look === "failed") && html`<a href=${href}>Show cause and replay</a>`
     }</span>
     <${Ago} at=${at} /></li>`;
 }

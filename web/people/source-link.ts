@@ -19,6 +19,6 @@ export function Origin({
     return by === null ? null : html`<span class="quiet"><${SafeText} text=${by} limit=${80} /></span>`;
   return html`<span class="origin-links">${relay !== null && html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
     eventId !== null &&
-    html`${relay !== null && html`<span class="quiet"> · </span>`}<a href=${pagePath(place, "events", eventId)} title=${eventId}>its event</a>`
+    html`${relay !== null && html`<span class="quiet"> · </span>`}<a href=${pagePath(place, "events", eventId)} title=${eventId}>event</a>`
   }</span>`;
 }

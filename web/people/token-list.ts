@@ -22,13 +22,13 @@ export function TokenList({ place, now }: { place: Place; now: PersonNow }): Vie
       await call("PUT", path, { token });
       for (const prefix of changes) invalidate(prefix);
     };
-    const words = { done: "The token is taken back.", undo, tellsRefusal: true };
+    const words = { done: "Token removed.", undo, tellsRefusal: true };
     return send({ method: "POST", path: `${path}/remove`, body: { token }, changes, ...words });
   };
   return html`<div class="card"><h2>Store account tokens</h2>
     ${
       tokens.length === 0
-        ? html`<p class="quiet">None. An app store’s event finds its person by one, where the map names <code>person_token</code>.</p>`
+        ? html`<p class="quiet">None. Events of an app store find their person by such a token if the map has <code>person_token</code>.</p>`
         : html`<ul class="held">${tokens.map(
             ({
               token,
@@ -36,7 +36,7 @@ export function TokenList({ place, now }: { place: Place; now: PersonNow }): Vie
               <button type="button" class="quiet-danger small" disabled=${isSending} aria-label="Remove the token ${token}" onClick=${() => remove(token)}>Remove</button></li>`,
           )}</ul>`
     }
-    <button type="button" class="small" onClick=${() => setAdding(true)}>File a token…</button>
+    <button type="button" class="small" onClick=${() => setAdding(true)}>Add a token…</button>
     ${isAdding && html`<${FileDialog} path=${path} changes=${changes} onClose=${() => setAdding(false)} />`}</div>`;
 }
 
@@ -53,14 +53,14 @@ function FileDialog({
   const file = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const token = String(new FormData(event.target as HTMLFormElement).get("token") ?? "");
-    if ((await send({ method: "PUT", path, body: { token }, changes, done: "The token is filed." })) !== null)
+    if ((await send({ method: "PUT", path, body: { token }, changes, done: "Token added." })) !== null)
       onClose();
   };
-  return html`<${Dialog} title="File a store account token" onClose=${onClose}><form class="stack" onSubmit=${file}>
+  return html`<${Dialog} title="Add a store account token" onClose=${onClose}><form class="stack" onSubmit=${file}>
     <label class="field"><span>Token</span><input name="token" required autofocus autocomplete="off" />
-      <small>As the store gives it back with a purchase. It names one person and never moves to another by itself.</small></label>
+      <small>The token that the store sends with a purchase. It belongs to one person.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isSending}>${isSending ? "Filing…" : "File"}</button></div>
+      <button class="primary" disabled=${isSending}>${isSending ? "Adding…" : "Add"}</button></div>
   </form><//>`;
 }

@@ -77,11 +77,11 @@ export function CollectionForm({ place, collection: given, wanted, onClose, onMa
     else onClose();
   };
   if (warnings.length > 0)
-    return html`<${Dialog} title="Saved, and to be looked at" onClose=${onClose}><${WarningList} warnings=${warnings} />
+    return html`<${Dialog} title="Saved with warnings" onClose=${onClose}><${WarningList} warnings=${warnings} />
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
   if (isDeleting && collection !== null)
     return html`<${EndDialog} title="Delete the collection ${collection.name}?" act="Delete it and its records" done="The collection ${collection.name} is deleted."
-      words="Its records go with it. Relays that write to it fail until it exists again." method="DELETE" changes=${changes}
+      words="Relay also deletes its records. Relays that write to the collection fail until it exists again." method="DELETE" changes=${changes}
       path="${apiPath(place, "collections", collection.name)}?force=true" onClose=${onClose} onDone=${() => navigate(pagePath(place, "records"))} />`;
   const change = (key: number, to: Partial<FieldRow>): void =>
     setRows(rows.map((row) => (row.key === key ? { ...row, ...to } : row)));
@@ -92,20 +92,20 @@ export function CollectionForm({ place, collection: given, wanted, onClose, onMa
         collection === null &&
         html`<label class="field"><span>Name</span>
           <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" placeholder="orders" defaultValue=${wanted?.name ?? ""} />
-          <small>Lowercase letters, digits, hyphens and underscores. Relays name it, and it never changes.</small></label>`
+          <small>Lowercase letters, digits, hyphens and underscores. Relays use this name. You cannot change it later.</small></label>`
       }
-      <label class="field"><span>Who reads its records</span><select name="kind" required>
-        ${held === undefined && html`<option value="" selected disabled>Choose who</option>`}
+      <label class="field"><span>Who can read the records</span><select name="kind" required>
+        ${held === undefined && html`<option value="" selected disabled>Choose…</option>`}
         ${Object.entries(KIND_WORDS).map(([kind, words]) => html`<option key=${kind} value=${kind} selected=${kind === held}>${kind}: ${words}</option>`)}</select></label>
       <fieldset class="collection-fields"><legend>Fields</legend>
         ${rows.map((row) => html`<${FieldInputs} key=${row.key} row=${row} onChange=${(to: Partial<FieldRow>) => change(row.key, to)} onRemove=${() => setRows(rows.filter(({ key }) => key !== row.key))} />`)}
         <button type="button" onClick=${() => setRows([...rows, makeRow()])}><${Icon} name="plus" size=${14} />Add a field</button>
-        ${collection !== null && html`<p class="quiet">Records that stand stay as they are; they meet the new rules when they are next written.</p>`}</fieldset>
+        ${collection !== null && html`<p class="quiet">Existing records do not change. The new rules apply at the next write.</p>`}</fieldset>
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <div class="dialog-actions">
         ${collection !== null && html`<button type="button" class="quiet-danger dialog-first" onClick=${() => setDeleting(true)}>Delete…</button>`}
         <button type="button" onClick=${onClose}>Cancel</button>
-        <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : collection === null ? "Make collection" : "Save"}</button></div>
+        <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : collection === null ? "Create collection" : "Save"}</button></div>
     </form><//>`;
 }
 

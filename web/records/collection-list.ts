@@ -58,7 +58,7 @@ function Collections({ place, query }: { place: Place; query: URLSearchParams })
         ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
         : rows.length === 0
           ? html`<${EmptyState} icon="records" title="No collections yet">
-            <p>A collection is the shape of records that your app and your relays write. Make one here, in <code>service/catalog.json</code>, or with <code>relay catalog set collection</code>.</p>
+            <p>A collection defines the records that your app and your relays write. Create one here, in <code>service/catalog.json</code>, or with <code>relay catalog set collection</code>.</p>
             <//>`
           : html`<${Table} label="Collections" columns=${columnsOf(place)} items=${rows} />`
     }`;

@@ -28,7 +28,7 @@ export function FileList({ place }: { place: Place }): View {
   const [isUploading, setUploading] = useState(false);
   const [deleting, setDeleting] = useState<FileView | null>(null);
   const { items, error, reload } = list;
-  return html`<p class="tab-lead">What a record’s field of the type <code>file</code> holds, by the file’s id. Up to ${MAX_FILE_MB} MB each.</p>
+  return html`<p class="tab-lead">Files for record fields of the type <code>file</code> (by id). Up to ${MAX_FILE_MB} MB each.</p>
     <div class="tab-actions"><button type="button" onClick=${() => setUploading(true)}><${Icon} name="plus" size=${14} />Upload a file…</button></div>
     ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
     ${
@@ -36,15 +36,15 @@ export function FileList({ place }: { place: Place }): View {
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="records" title="No files yet">
-            <p>What your app uploads appears here, and what you upload yourself, here or with <code>relay files upload</code>.</p><//>`
+            <p>Files that your app uploads appear here. You can also upload files here or with <code>relay files upload</code>.</p><//>`
           : html`<${Table} label="Files" columns=${columnsOf(place, setDeleting)} items=${items} />
-            <${OlderButton} list=${list} none="These are all." />`
+            <${OlderButton} list=${list} none="No more entries." />`
     }
     ${isUploading && html`<${UploadDialog} path=${path} onClose=${() => setUploading(false)} />`}
     ${
       deleting !== null &&
       html`<${EndDialog} title="Delete ${deleting.name}?" method="DELETE" path=${apiPath(place, "files", deleting.id)} act="Delete" done="${deleting.name} is deleted."
-        words="It cannot be taken back. A file that a record holds stays until the record lets go of it." changes=${[path]} onClose=${() => setDeleting(null)} />`
+        words="You cannot undo this. Relay refuses to delete a file that a record uses." changes=${[path]} onClose=${() => setDeleting(null)} />`
     }`;
 }
 
@@ -104,7 +104,7 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
       path: path + writeQuery({ name }),
       body,
       changes: [path],
-      done: ({ file: kept }) => `${kept.name} is kept.`,
+      done: ({ file: kept }) => `${kept.name} is uploaded.`,
     });
     if (sent !== null) onClose();
   };
@@ -115,11 +115,11 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
     ${
       file !== null &&
       html`<label key=${file.name} class="field"><span>Name</span><input name="name" required autocomplete="off" spellcheck=${false} maxlength="200" defaultValue=${file.name} />
-        <small>${sayBytes(file.size)}. What it is called when it is downloaded.</small></label>`
+        <small>${sayBytes(file.size)}. The file name of the download.</small></label>`
     }
     ${
       error !== null &&
-      html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${mayBeDone(code) && html`<p>Whether it was kept is not known: look at the list before you send it again.</p>`}<//>`
+      html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${mayBeDone(code) && html`<p>The result is unknown. Look for the file in the list before you upload it again.</p>`}<//>`
     }
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending || wrong !== null}>${isSending ? "Uploading…" : "Upload"}</button></div>
@@ -129,5 +129,5 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
 /** Returns why the file is rejected, or null. */
 function refuseFile({ name, size }: File): string | null {
   if (size <= MAX_FILE_MB * 1024 ** 2) return null;
-  return `${name} has ${sayBytes(size)}, over the limit of ${MAX_FILE_MB} MB: choose a smaller one, or keep it elsewhere and write its address into the record.`;
+  return `${name} has ${sayBytes(size)}, over the limit of ${MAX_FILE_MB} MB: choose a smaller file, or store it elsewhere and write its URL into the record.`;
 }

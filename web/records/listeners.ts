@@ -17,7 +17,7 @@ export function Listeners({
     .map(({ relay, on }) => ({ relay, on: on.filter((change) => changes.includes(change)) }))
     .filter(({ on }) => on.length > 0);
   if (heard.length === 0) return null;
-  return html`<p class="listeners"><span class="quiet">A change here sets off </span>${heard.map(
+  return html`<p class="listeners"><span class="quiet">A change here starts </span>${heard.map(
     ({ relay, on }, at) =>
       html`${at > 0 && ", "}<a key=${relay} href=${pagePath(place, "relays", relay)}>${relay}</a> <span class="quiet">(${on.join(", ")})</span>`,
   )}</p>`;

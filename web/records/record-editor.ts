@@ -52,7 +52,7 @@ export function RecordEditor({ place, collection, record, data, onClose }: Props
       path,
       body: new RawJson(`{${rest.join("")}"data":${text}}`),
       changes: [records],
-      done: record === undefined ? "The record is written." : "The record is changed.",
+      done: record === undefined ? "Record created." : "Record saved.",
     });
     if (sent === null) return setTheirs(await readTheirs());
     onClose();
@@ -72,7 +72,7 @@ export function RecordEditor({ place, collection, record, data, onClose }: Props
     clear();
   };
   const isConflict = code === "version_conflict" && theirs !== null;
-  const title = record === undefined ? `New record of ${name}` : `Change the record of ${name}`;
+  const title = record === undefined ? `New record in ${name}` : `Edit record of ${name}`;
   return html`<${Dialog} title=${title} onClose=${onClose} wide><form class="stack" onSubmit=${save}>
     <${Listeners} place=${place} listeners=${collection.listeners} changes=${[record === undefined ? "created" : "updated"]} />
     <label class="field"><span>Data</span>
@@ -82,20 +82,20 @@ export function RecordEditor({ place, collection, record, data, onClose }: Props
       record === undefined &&
       (kind === "addressed" || kind === "direct") &&
       html`<label class="field"><span>For</span><input name="to" required autocomplete="off" placeholder="per_…" />
-        <small>The id of the person it is for; their page shows it.</small></label>`
+        <small>The id of the person who gets the record. The page of the person shows it.</small></label>`
     }
     ${broken !== null && html`<${Notice} kind="bad">${broken}<//>`}
     ${
       isConflict
         ? html`<${Notice} kind="warn"><p><${Sentence} text=${error ?? ""} /></p><pre class="record-theirs">${writeExact(theirs.data, 2)}</pre>
-          <p class="dialog-actions"><button type="button" onClick=${() => take(true)}>Begin again from theirs</button>
-            <button type="button" onClick=${() => take(false)}>Keep mine, and replace theirs</button></p><//>`
+          <p class="dialog-actions"><button type="button" onClick=${() => take(true)}>Start from their version</button>
+            <button type="button" onClick=${() => take(false)}>Save my version</button></p><//>`
         : problems.length > 0
           ? html`<${Notice} kind="bad"><ul>${problems.map((one) => html`<li key=${one.field}><${Sentence} text=${one.message} /></li>`)}</ul><//>`
           : error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`
     }
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isSending || isConflict}>${isSending ? "Writing…" : record === undefined ? "Write the record" : "Save"}</button></div>
+      <button class="primary" disabled=${isSending || isConflict}>${isSending ? "Creating…" : record === undefined ? "Create record" : "Save"}</button></div>
   </form><//>`;
 }
 

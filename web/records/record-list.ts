@@ -58,7 +58,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
         : records.items.length === 0
           ? html`<${None} list=${records} name=${name} isFiltered=${person !== null || q !== ""} />`
           : html`<${Table} label="Records of ${name}" columns=${columnsOf(place, name, fieldNames(shown?.collection.fields ?? null))} items=${records.items} />
-            <${OlderButton} list=${records} none="These are all." />`
+            <${OlderButton} list=${records} none="No more entries." />`
     }
     ${
       isMaking &&
@@ -74,14 +74,14 @@ function showAll(): void {
 /** A page of the API scans a bounded number of records, so an empty page does not mean that nothing matches. */
 function None({ list, name, isFiltered }: { list: List<Record>; name: string; isFiltered: boolean }): View {
   if (list.next !== null) {
-    return html`<${EmptyState} icon="search" title="None among the newest"><p>Older ones were not looked at yet.</p>
+    return html`<${EmptyState} icon="search" title="No match among the newest"><p>Relay has not searched the older ones yet.</p>
       <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
-        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+        ${list.isLoadingOlder ? "Searching…" : "Search older ones"}</button><//>`;
   }
   if (isFiltered)
     return html`<${EmptyState} icon="search" title="No record matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
   return html`<${EmptyState} icon="records" title="No records yet">
-    <p>What your app and your relays write to ${name} appears here.</p><//>`;
+    <p>Records that your app and your relays write to ${name} appear here.</p><//>`;
 }
 
 function columnsOf(place: Place, collection: string, fields: readonly string[]): Column<Record>[] {

@@ -52,7 +52,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
     ${
       open === "delete" &&
       html`<${EndDialog} title="Delete this record?" method="DELETE" path=${path} act="Delete" done="The record is deleted."
-        words=${`It cannot be taken back.${(shown?.listeners ?? []).some(({ on }) => on.includes("deleted")) ? " Relays that listen for deleted records hear of it." : ""}`}
+        words=${`You cannot undo this.${(shown?.listeners ?? []).some(({ on }) => on.includes("deleted")) ? " Relays that watch for deleted records run." : ""}`}
         changes=${[]} onClose=${() => setOpen(null)} onDone=${leave} />`
     }`;
 }

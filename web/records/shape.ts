@@ -12,9 +12,9 @@ export type Record = Omit<RecordItem, "data"> & { data: Json };
 
 /** Words for who reads the records of each kind. */
 export const KIND_WORDS = {
-  shared: "anyone signed in reads",
-  private: "only its owner reads",
-  addressed: "written by the app for one person",
+  shared: "all signed-in people can read",
+  private: "only the owner can read",
+  addressed: "from the app to one person",
   direct: "from person to person",
 } as const;
 

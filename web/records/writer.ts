@@ -14,6 +14,6 @@ export function Writer({ place, record }: { place: Place; record: Record }): Vie
   const shown = html`<${SafeText} text=${words} limit=${SHOWN_CHARS} />`;
   return html`<span class="writer">${href === null ? html`<span title=${by}>${shown}</span>` : html`<a href=${href} title=${by}>${shown}</a>`}${
     eventId !== null &&
-    html`<span><span class="quiet"> · </span><a href=${pagePath(place, "events", eventId)} title=${eventId}>its event</a></span>`
+    html`<span><span class="quiet"> · </span><a href=${pagePath(place, "events", eventId)} title=${eventId}>event</a></span>`
   }</span>`;
 }

@@ -18,14 +18,14 @@ type Step = Simulation["steps"][number];
 
 const TITLES: Readonly<Record<Step["step"], string>> = {
   parts: "Parts of the signature",
-  signed_text: "The text that is signed",
-  signature: "Verdict",
+  signed_text: "Signed payload",
+  signature: "Result",
   handshake: "Handshake",
   map: "Map",
   when: "When",
   where: "Where",
-  event_id: "New or a duplicate",
-  waiting: "Waits",
+  event_id: "Deduplication",
+  waiting: "Queued",
   person: "Person",
   action: "Action",
 };
@@ -35,7 +35,7 @@ const WOULD: Readonly<Record<Simulation["would"], string>> = {
   wait: "It would wait",
   ignore: "It would be ignored",
   duplicate: "It would be a duplicate",
-  refuse: "It would be refused",
+  refuse: "It would be rejected",
 };
 const ICONS = { ok: "check", stops: "cross", unknown: "help" } as const;
 
@@ -47,8 +47,8 @@ export function ExplainedSteps({ place, explanation }: { place: Place; explanati
     ${warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${SafeText} text=${warning} limit=${500} /><//>`)}
     ${
       example !== null &&
-      html`<details class="explained-example"><summary>The example that was made</summary>
-        <pre><${SafeText} text=${example.body} limit=${8_000} /></pre><${CopyButton} text=${example.body} label="Copy the example" /></details>`
+      html`<details class="explained-example"><summary>Generated example</summary>
+        <pre><${SafeText} text=${example.body} limit=${8_000} /></pre><${CopyButton} text=${example.body} label="Copy example" /></details>`
     }
     <ol class="explained-steps">${steps.map(
       (
@@ -56,7 +56,7 @@ export function ExplainedSteps({ place, explanation }: { place: Place; explanati
         at,
       ) => html`<li key=${at} class="explained-step step-${step.outcome} ${step.reached ? "" : "unreached"}">
       <span class="result-icon"><${Icon} name=${ICONS[step.outcome]} size=${13} /></span>
-      <div><h3>${titleOf(step)}${!step.reached && html` <span class="quiet">it does not come to this</span>`}</h3>
+      <div><h3>${titleOf(step)}${!step.reached && html` <span class="quiet">not reached</span>`}</h3>
         <p><${Sentence} text=${step.message} /></p><${Detail} place=${place} step=${step} /></div></li>`,
     )}</ol></section>`;
 }
@@ -78,12 +78,12 @@ function Detail({ place, step: { step, detail } }: { place: Place; step: Step })
   if (step === "signature") return html`<${Changes} changes=${shown.changes} />`;
   if (step === "person") return html`<${PersonLine} place=${place} person=${shown} />`;
   if (step === "event_id" && typeof shown.first === "string")
-    return html`<p><a href=${pagePath(place, "events", shown.first)}>See the first event</a></p>`;
-  if (step === "when" || step === "where") return html`<${Folded} title="What it asks for" value=${shown} />`;
+    return html`<p><a href=${pagePath(place, "events", shown.first)}>Open the first event</a></p>`;
+  if (step === "when" || step === "where") return html`<${Folded} title="Condition" value=${shown} />`;
   if (step !== "action") return null;
-  return html`${isFull(shown.rendered) && html`<${Folded} title="With its templates filled in" value=${shown.rendered} />`}
-    ${isFull(shown.sends) && html`<${Folded} title="What would be sent" value=${shown.sends} />`}
-    ${isObject(shown.result) && isFull(shown.result.after) && html`<${Folded} title="What it would leave" value=${shown.result.after} />`}`;
+  return html`${isFull(shown.rendered) && html`<${Folded} title="With filled templates" value=${shown.rendered} />`}
+    ${isFull(shown.sends) && html`<${Folded} title="Outgoing request" value=${shown.sends} />`}
+    ${isObject(shown.result) && isFull(shown.result.after) && html`<${Folded} title="Resulting record" value=${shown.result.after} />`}`;
 }
 
 function isFull(value: Json | undefined): value is Json {

@@ -60,7 +60,7 @@ export async function passOver(
   };
   const known = new Set<string>();
   for (const { start, end, line, lines } of batchesOf(bytes)) {
-    if (end - start > BATCH_BYTES) tell(tally, "refused", "it is too long to be sent.", line);
+    if (end - start > BATCH_BYTES) tell(tally, "refused", "it is too long.", line);
     else {
       const query = writeQuery({ dryRun: String(dryRun), file: hash, line, version });
       const view = await call<ImportView>("POST", `${path}${query}`, new Blob([bytes.subarray(start, end)]));

@@ -77,33 +77,33 @@ export function NewRelayPage({ place, query }: PageProps): View {
   const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;
   if (draft === null || query.get("step") === "template")
     return html`${head}
-      ${draft !== null && html`<${Notice} kind="info">You have written on a relay <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write" })}>Go on with it</button><//>`}
+      ${draft !== null && html`<${Notice} kind="info">You have an unsaved draft <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write" })}>Continue the draft</button><//>`}
       <${TemplateChoice} templates=${templates} chosen=${template} sender=${sender} onChoose=${(name: string) => setQuery({ from: name, sender: "" })} onChooseSender=${(name: string) => setQuery({ sender: name, from: "" })} onTake=${take} />`;
   const root = readTree(text);
   return html`${head}
     <div class="stack narrow-page">
-      ${isFound && html`<${Notice} kind="info">This is your draft of <${Ago} at=${draft.at} />, kept in this browser. <button type="button" class="link" onClick=${() => throwAway()}>Throw it away</button><//>`}
+      ${isFound && html`<${Notice} kind="info">This is your draft from <${Ago} at=${draft.at} />, saved in this browser. <button type="button" class="link" onClick=${() => throwAway()}>Discard draft</button><//>`}
       <div class="new-relay-name"><label class="field"><span>Name</span>
         <input class="mono" value=${nameIn(root)} disabled=${root?.kind !== "object"} spellcheck=${false} autocomplete="off" maxlength="63"
           onInput=${(event: InputEvent) => write(putName(text, (event.target as HTMLInputElement).value))} />
-        <small>The last part of its receiver URL and its file’s name: lowercase letters, digits and hyphens. It stays.</small></label>
+        <small>The last part of the receiver URL and the name of its file: lowercase letters, digits and hyphens. You cannot change it later.</small></label>
         <button type="button" onClick=${() => setQuery({ step: "template" })}>Other templates…</button></div>
       ${
         template !== undefined &&
         template.steps.length > 0 &&
-        html`<details class="card"><summary>What this template leaves to you</summary>
+        html`<details class="card"><summary>What you must change in this template</summary>
           <ol class="steps quiet">${template.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></details>`
       }
       <${DefinitionEditor} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} />
       ${
         /"scheme"\s*:\s*"processor"/.test(text) &&
-        html`<p class="quiet">Its calls are verified by the processor’s secret of this environment, which the <a href=${pagePath(place, "settings")}>settings</a> hold.</p>`
+        html`<p class="quiet">Relay verifies its requests with the processor secret of this environment, which is in <a href=${pagePath(place, "settings")}>Settings</a>.</p>`
       }
       ${
         /"kind"\s*:\s*"receiver"/.test(text) &&
         !/"scheme"\s*:\s*"processor"/.test(text) &&
-        html`<label class="field"><span>The sender’s secret or public key, if it shows you one</span>
-          <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty and a new secret is made for you"
+        html`<label class="field"><span>Secret or public key of the sender, if it shows one</span>
+          <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty to create a new secret"
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea>
           ${sender !== "" && html`<${SecretHint} name=${sender} />`}</label>`
       }
@@ -118,7 +118,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
     const before = text;
     keep(null);
     setQuery({ step: "" });
-    tellDone("Threw the draft away.", async () => write(before));
+    tellDone("Draft discarded.", async () => write(before));
   }
 }
 

@@ -1,11 +1,10 @@
 /** Bar of a relay's last 24 hours. Its length compares relays and its colors show the outcomes of events. */
 import type { RelayItem } from "../base/answer.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { OUTCOMES, sayNumber, sayOutcomes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 
 const WIDTH = 96;
 const HEIGHT = 6;
-const PARTS = ["done", "waiting", "failed", "dead"] as const;
 
 type Counts = RelayItem["last24h"];
 
@@ -15,8 +14,8 @@ export function totalOf(counts: Counts): number {
 
 /** Formats "12 done, 1 dead", or "no events". */
 function sayCounts(counts: Counts): string {
-  const told = PARTS.filter((part) => counts[part] > 0).map((part) => `${sayNumber(counts[part])} ${part}`);
-  return told.length === 0 ? "no events" : `${counts.approximate ? "about " : ""}${told.join(", ")}`;
+  const words = sayOutcomes(counts);
+  return counts.approximate && totalOf(counts) > 0 ? `about ${words}` : words;
 }
 
 /** `most` is the total of the busiest relay. Lengths use the square root, so that a quiet relay stays visible. */
@@ -27,7 +26,7 @@ export function RelayBar({ counts, most }: { counts: Counts; most: number }): Vi
   return html`<span class="bar" title="Last 24 hours: ${sayCounts(counts)}">
     <svg width=${WIDTH} height=${HEIGHT} role="img" aria-label="Last 24 hours: ${sayCounts(counts)}">
       <rect class="bar-ground" width=${WIDTH} height=${HEIGHT} rx="3" />
-      ${PARTS.map((part) => {
+      ${OUTCOMES.map((part) => {
         if (counts[part] === 0) return null;
         const width = Math.max(2, (counts[part] / total) * length);
         at += width;

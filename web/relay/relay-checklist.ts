@@ -71,9 +71,9 @@ function stepsOfMissing(place: Place, { name, definition }: Relay, missing: read
   if (!names) return [];
   return [
     {
-      title: "Have what it names",
+      title: "Create what it needs",
       done: missing.length === 0,
-      how: html`<p>Without ${missing.length === 1 ? "it" : "these"} its events end dead.</p>
+      how: html`<p>Without ${missing.length === 1 ? "it" : "these"} its events fail.</p>
         <div class="step-ways">${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" />`)}</div>`,
     },
   ];
@@ -89,9 +89,9 @@ function useMailStep(place: Place, { definition }: Relay): Step[] {
   const hasDomain = senderDomain?.verified === true;
   return [
     {
-      title: "Let its mail leave",
+      title: "Set up mail",
       done: hasDomain && mail.smtp !== null,
-      how: html`<p>It needs a domain of yours and a mail server. Until then its mail fails, and Relay retries it.</p>
+      how: html`<p>Mail needs your own domain and a mail server. Until then the mail fails, and Relay retries it.</p>
         <div class="step-ways">
           ${!hasDomain && html`<a class="button" href=${to("domain")}>${senderDomain === null ? "Set a sender domain" : "Verify the sender domain"}</a>`}
           ${mail.smtp === null && html`<a class="button" href=${to("server")}>Set a mail server</a>`}</div>`,
@@ -107,18 +107,18 @@ function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
   if (place.environment === "local")
     return [
       {
-        title: "Bring it to a server",
+        title: "Deploy it to a server",
         done: false,
-        how: html`<p><code>relay login</code> signs you in to one, and <code>relay sync</code> carries the files of <code>service/</code> to its development.</p>`,
+        how: html`<p><code>relay login</code> signs you in to a server, and <code>relay sync</code> uploads the files of <code>service/</code> to its development environment.</p>`,
       },
     ];
   if (!isTried || data === undefined) return [];
   const to = pagePath(place, "relays", "to", "production");
   return [
     {
-      title: "Carry it to production",
+      title: "Promote it to production",
       done: data.items.some((one) => one.name === name),
-      how: html`<p>What would change there is shown first, and nothing happens before you approve it.</p>
+      how: html`<p>Relay first shows what would change, and changes nothing before you approve.</p>
         ${last24h.done > 0 && html`<a class="button primary" href=${to}>Promote to production…</a>`}`,
     },
   ];
@@ -135,41 +135,41 @@ function useRefused(place: Place, { name, lastEventAt }: Relay): Stop | null {
 function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, refused: Stop | null): Step[] {
   const { name, secret, receiverUrl = "", lastEventAt, last24h } = relay;
   const hasEvent = lastEventAt !== null;
-  const isCalled = hasEvent || health.state !== "new" || health.word !== "No calls yet";
+  const isCalled = hasEvent || health.state !== "new" || health.word !== "No requests yet";
   const own = pagePath(place, "relays", name);
   const isLocal = place.environment === "local";
   return [
     {
-      title: "Copy the URL into the sender",
+      title: "Give the URL to the sender",
       done: isCalled,
       how: html`<p>The sender must use exactly this URL: <code class="wrap">${receiverUrl}</code></p>
-        ${isLocal && html`<p>A sender elsewhere does not reach this machine: open a tunnel to it and name its address with <code>--base-url</code>, or try it without the sender first.</p>`}
+        ${isLocal && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
         <${CopyButton} text=${receiverUrl} label="Copy the URL for the sender" />`,
     },
     {
-      title: "Have both know the secret",
+      title: "Share the secret with the sender",
       done: secret.setAt !== null && refused === null,
       how:
         refused !== null && secret.setAt !== null
-          ? html`<p>No call has verified yet: <${Sentence} text=${refused.message} />.</p>
+          ? html`<p>Relay has verified no request yet: <${Sentence} text=${refused.message} />.</p>
             <a class="button" href=${secret.kind === "processor" ? pagePath(place, "settings") : `${own}?tab=secrets`}>Paste its secret…</a>
-            <a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>See why each call was refused</a>`
+            <a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`
           : secret.kind === "processor"
-            ? html`<p>The processor shows one where its webhook is set up${isLocal ? "; to try it here, any long text does" : ""}. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
-            : html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
+            ? html`<p>The processor shows the secret in its webhook settings${isLocal ? "; for a local test, use any long text" : ""}. Without it Relay rejects every request.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`
+            : html`<p>Without it Relay rejects every request.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
     },
     {
-      title: "The first call arrives",
+      title: "The first request arrives",
       done: isCalled,
-      how: html`<p>It appears here by itself, with the reason where it is refused.</p>
-        <a class="button" href="${own}?tab=test">${place.environment === "production" ? "See what a call would do" : "Try it without the sender"}</a>`,
+      how: html`<p>The request appears here at once, with the cause if Relay rejects it.</p>
+        <a class="button" href="${own}?tab=test">${place.environment === "production" ? "Preview a request" : "Test without the sender"}</a>`,
     },
     {
-      title: "The first event is done",
+      title: "The first event is Done",
       done: last24h.done > 0,
       how: hasEvent
-        ? html`<p>The newest is not done yet: its page says why.</p><a class="button" href=${pagePath(place, "events") + writeQuery({ relay: name })}>See its events</a>`
-        : html`<p>A call that verifies and matches becomes an event, and its actions run.</p>`,
+        ? html`<p>The newest event is not Done yet. Its page shows the cause.</p><a class="button" href=${pagePath(place, "events") + writeQuery({ relay: name })}>Show events</a>`
+        : html`<p>A verified request that matches becomes an event, and its actions run.</p>`,
     },
   ];
 }
@@ -183,11 +183,11 @@ function stepsOf(place: Place, { trigger, definition, nextTick, lastEventAt, las
       done: lastEventAt !== null,
       how: isSchedule
         ? html`<p><${Sentence} text=${nextTick?.message ?? ""} /></p>`
-        : html`<p>A record that your app, you here or a receipt writes and that matches becomes an event; what a relay writes starts no relay.</p>
+        : html`<p>A matching record that your app, the dashboard or a receipt writes starts an event. Records that relays write start no event.</p>
           <a class="button" href=${pagePath(place, "records", collection)}>Records of ${collection}</a>`,
     },
     {
-      title: "The first event is done",
+      title: "The first event is Done",
       done: last24h.done > 0,
       how: html`<p>The event’s page shows the result of each action.</p>`,
     },

@@ -37,8 +37,8 @@ export function RelayConflict({
       if (gone || host.current === null) return;
       sides.current = mountSideBySide({
         shadow: host.current.attachShadow({ mode: "open" }),
-        theirs: { text: theirText, label: `Version ${theirs.version}, the stored one` },
-        mine: { text: mine, label: "Yours, not saved" },
+        theirs: { text: theirText, label: `Version ${theirs.version}, stored` },
+        mine: { text: mine, label: "Your unsaved version" },
         isNarrow: matchMedia(NARROW).matches,
       });
       setReady(true);
@@ -52,14 +52,14 @@ export function RelayConflict({
   }, []);
   const text = (): string => sides.current?.text() ?? mine;
   return html`<${Dialog} title="The relay changed while you edited it" onClose=${onClose} wide>
-    <p>Version ${theirs.version} was ${sayCame(theirs.origin)} <${Ago} at=${theirs.origin.at} />. Nothing of yours was saved.</p>
-    <div class="conflict-heads" aria-hidden="true" hidden=${!isReady}><span>Version ${theirs.version}, stored</span><span>Yours, not saved: write on it, or take theirs over</span></div>
+    <p>Version ${theirs.version} was ${sayCame(theirs.origin)} <${Ago} at=${theirs.origin.at} />. Your changes are not saved.</p>
+    <div class="conflict-heads" aria-hidden="true" hidden=${!isReady}><span>Version ${theirs.version}, stored</span><span>Your unsaved version: edit it, or use parts of the stored version</span></div>
     <div ref=${host} class="conflict-sides" hidden=${!isReady}></div>
     ${!isReady && html`<${TextDiff} left=${theirText} right=${mine} label="Differences: minus is the stored version, plus is yours" />`}
     <div class="dialog-actions">
-      <button type="button" onClick=${() => onEdit(text())}>Continue editing mine</button>
-      <button type="button" onClick=${onTheirs}>Take version ${theirs.version}, drop mine</button>
-      <button type="button" class="primary" onClick=${() => onMine(text())}>Save mine over it</button>
+      <button type="button" onClick=${() => onEdit(text())}>Continue editing</button>
+      <button type="button" onClick=${onTheirs}>Take version ${theirs.version}, discard my changes</button>
+      <button type="button" class="primary" onClick=${() => onMine(text())}>Overwrite with my version</button>
     </div>
   <//>`;
 }

@@ -22,14 +22,14 @@ export function secretsOf({
   if (receiverSecret !== undefined) {
     secrets.push({
       label: "Receiver secret",
-      hint: "Paste it at the provider: it signs its calls with it, and this relay checks them.",
+      hint: "Paste it at the provider. The provider signs its requests with it, and this relay verifies them.",
       value: receiverSecret,
     });
   }
   if (signingSecret !== undefined) {
     secrets.push({
       label: "Signing secret",
-      hint: "Give it to the server that call_url calls: it verifies X-Service-Signature with it.",
+      hint: "Give it to the server that call_url calls. The server verifies X-Service-Signature with it.",
       value: signingSecret,
     });
   }
@@ -52,11 +52,11 @@ export function RelayMade({
   return html`<${PageHead} title="${relay.name} is ready" back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
       <${WarningList} warnings=${saved.warnings} />
-      ${file !== undefined && html`<${Notice} kind="good">Written to <code>${file}</code>, which is in force.<//>`}
+      ${file !== undefined && html`<${Notice} kind="good">Written to <code>${file}</code>, which is active now.<//>`}
       ${
         receiverUrl !== undefined &&
         html`<section class="card"><h2>Receiver URL</h2>
-          <p class="quiet">The address the provider sends its webhooks to, exactly as it stands.</p>
+          <p class="quiet">The provider must send its webhooks to exactly this URL.</p>
           <div class="copy-row"><code>${receiverUrl}</code>
             <${CopyButton} text=${receiverUrl} label="Copy receiver URL" /></div></section>`
       }
@@ -65,7 +65,7 @@ export function RelayMade({
         ${nextSteps(saved, place).map((step) => html`<li key=${step}><span>${step}</span></li>`)}
         ${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></section>
       <div class="form-actions"><a class="button primary" href=${path}>
-        ${secrets.length > 0 ? "I have stored it: go to the relay" : "Go to the relay"}</a></div>
+        ${secrets.length > 0 ? "I stored the secret: open relay" : "Open relay"}</a></div>
     </div>`;
 }
 
@@ -73,11 +73,11 @@ function nextSteps({ relay, receiverSecret }: SavedRelay, { environment }: Place
   const { trigger, nextTick } = relay;
   if (trigger === "schedule") return nextTick === undefined ? [] : [nextTick.message];
   if (trigger === "data_change")
-    return ["Write a record that it waits for: its event appears on the relay’s page."];
+    return ["Write a record that matches. The event appears on the page of the relay."];
   return [
     `At the provider, add a webhook with the receiver URL${receiverSecret === undefined ? "" : " and store the secret there"}.`,
     environment === "production"
-      ? "Let the provider send a first call: its event appears on the relay’s page, and what is refused says why."
-      : "Send a test event from the relay’s page, and see what each action does.",
+      ? "Send a first request from the provider. Its event appears on the page of the relay, or the cause of a rejection."
+      : "Send a test event from the page of the relay to see the result of each action.",
   ];
 }

@@ -55,7 +55,7 @@ export function RelayDefinition({
     keep(null);
     setProblems(NONE);
     setError(null);
-    if (before !== null) tellDone("Threw the draft away.", async () => keep(before));
+    if (before !== null) tellDone("Draft discarded.", async () => keep(before));
   };
   useLayoutEffect(() => {
     if (!isChanged || isKept) return;
@@ -104,15 +104,15 @@ export function RelayDefinition({
     <div class="block-head"><h2>Definition</h2><span class="quiet">version ${relay.version}</span>
       ${isChanged && html`<span class="unsaved">Unsaved changes</span>`}
       <div class="page-actions">
-        ${isChanged && html`<button type="button" onClick=${throwAway}>Throw away</button>`}
+        ${isChanged && html`<button type="button" onClick=${throwAway}>Discard changes</button>`}
         <button type="button" class="primary" disabled=${!isChanged || isSaving} onClick=${() => save(draft?.version ?? relay.version)}>
           ${isSaving ? "Saving…" : "Save"}</button>
       </div>
     </div>
-    ${isChanged && isFound && html`<${Notice} kind="info">This is your draft of <${Ago} at=${draft.at} />, begun from version ${draft.version}; it is kept in this browser.<//>`}
-    ${isChanged && !isKept && html`<${Notice} kind="warn">This browser keeps no draft: save before you leave the page.<//>`}
-    ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved since you began to edit; saving shows you both.<//>`}
-    ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is in force.<//>`}
+    ${isChanged && isFound && html`<${Notice} kind="info">This is your draft from <${Ago} at=${draft.at} />, started from version ${draft.version}; it is saved in this browser.<//>`}
+    ${isChanged && !isKept && html`<${Notice} kind="warn">This browser cannot save a draft. Save before you leave the page.<//>`}
+    ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved after you started to edit. When you save, you see both versions.<//>`}
+    ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is active now.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${DefinitionEditor} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
       onText=${(next: string) => write(next, draft?.version ?? relay.version)} />
@@ -121,7 +121,7 @@ export function RelayDefinition({
       html`<${RelayConflict} mine=${text} theirs=${conflict} theirText=${writeExact(conflict.definition, 2)} onClose=${() => setConflict(null)}
         onMine=${(mine: string) => save(conflict.version, mine)}
         onEdit=${(mine: string) => {
-          // The user saw both versions, so the next save replaces the stored one.
+          // The user saw both versions, so the next save replaces stored.
           setConflict(null);
           onSaved({ relay: conflict, warnings: [] });
           keep({ text: mine, version: conflict.version });

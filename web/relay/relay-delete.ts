@@ -46,7 +46,7 @@ export function RelayDelete({
       ${sayConsequence(relay, isLocal)}
       </p>
     <form class="stack" onSubmit=${remove}>
-      <label class="field"><span>Type <b>${relay.name}</b> to delete it</span>
+      <label class="field"><span>Type <b>${relay.name}</b> to confirm</span>
         <input value=${typed} autocomplete="off" autocapitalize="off" spellcheck=${false} autofocus onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
         </label>
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
@@ -60,16 +60,16 @@ export function RelayDelete({
 function sayConsequence({ trigger, name, origin }: Relay, isLocal: boolean): string {
   const stops =
     trigger === "receiver"
-      ? "Its receiver URL answers 404 at once, so the provider’s calls are lost."
-      : "It never runs again.";
-  const waiting = " Events that still wait end failed.";
+      ? "Its receiver URL responds with 404 at once, so requests of the provider are lost."
+      : "The relay never runs again.";
+  const waiting = " Waiting events become Failed.";
   const { kind, promotedFrom } = origin;
   const synced =
     promotedFrom !== undefined
-      ? ` It stays in ${promotedFrom}, and the next promote makes it again.`
+      ? ` The relay stays in ${promotedFrom}, and the next promote creates it again.`
       : kind === "file"
-        ? " Its file stays, and the next sync makes it again."
+        ? " Its file stays, and the next sync creates it again."
         : "";
-  const file = isLocal ? ` Its file relays/${name}.json is deleted with it.` : synced;
-  return `${stops}${waiting} Its secrets are permanently removed; its events stay for 30 days.${file}`;
+  const file = isLocal ? ` Its file relays/${name}.json is also deleted.` : synced;
+  return `${stops}${waiting} Its secrets are permanently removed. Its events stay for 30 days.${file}`;
 }

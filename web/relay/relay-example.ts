@@ -53,7 +53,7 @@ export const EXAMPLES: readonly [RelayExample, ...RelayExample[]] = [
   },
   {
     title: "Record change",
-    hint: "A record of the collection “orders” changes to shipped; its owner gets a mail. Make the collection first.",
+    hint: "A record of the collection “orders” changes to shipped; its owner gets a mail. Create the collection first.",
     definition: {
       name: "order-shipped",
       trigger: { kind: "data_change", collection: "orders", on: ["updated"], where: { status: "shipped" } },

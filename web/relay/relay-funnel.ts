@@ -38,8 +38,8 @@ function Funnel({ place, funnel }: { place: Place; funnel: FunnelView }): View {
   const most = Math.max(1, ...boxes.map(({ came }) => came));
   return html`<p class="funnel-said"><${Sentence} text=${message} /></p>
     ${(boxes[0]?.came ?? 0) > 0 && html`<ol class="funnel">${boxes.map((box) => html`<${BoxRow} key="${box.step} ${box.action}" place=${place} box=${box} most=${most} funnel=${funnel} />`)}</ol>`}
-    ${callsSince !== null && html`<p class="quiet">Calls that became no event are known since ${sayMoment(callsSince, now)}: there were at least as many as shown.</p>`}
-    ${approximate && html`<p class="quiet">About: where an event stopped was read from the newest ones.</p>`}`;
+    ${callsSince !== null && html`<p class="quiet">Relay knows rejected requests only since ${sayMoment(callsSince, now)}: the true number can be higher.</p>`}
+    ${approximate && html`<p class="quiet">Approximate: based on the newest events.</p>`}`;
 }
 
 function BoxRow({
@@ -87,7 +87,7 @@ function Why({
   before?: string;
 }): View {
   return html`<span class="funnel-why">${before}<code>${code}</code> <${Sentence} text=${message} /></span>
-    ${see !== null && html`<a href=${pagePath(place, see.room === "calls" ? "requests" : see.room) + writeQuery(see.query)} aria-label="See them: ${count} ${label} ${code}">See them</a>`}`;
+    ${see !== null && html`<a href=${pagePath(place, see.room === "calls" ? "requests" : see.room) + writeQuery(see.query)} aria-label="Show: ${count} ${label} ${code}">Show</a>`}`;
 }
 
 function Bar({ count, most }: { count: number; most: number }): View {

@@ -80,11 +80,11 @@ export function HealthReason({
         health.code === "relay_failed" &&
         html`<button type="button" class=${isOver && newest?.reason !== "missed" ? "primary" : ""} onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
       }
-      ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
+      ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
       ${wayOf(place, name, health)}
       ${isWaiting && html`<${Waiting} place=${place} relay=${name} reason=${state === "failing" ? "any" : undefined} />`}
       ${state === "refusing" && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=secrets">Paste its secret…</a>`}
-      ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Correct its definition…</a>`}
+      ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Edit the definition…</a>`}
       ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
       <${CommandLine} texts=${[message, health.todo]} />
     </div>
@@ -97,11 +97,11 @@ function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
   const events = (of: string): string => pagePath(place, "events") + writeQuery({ relay, state: of });
   const calls = (outcome: string): string => pagePath(place, "requests") + writeQuery({ relay, outcome });
   const ways: Partial<Record<HealthView["state"], [href: string, words: string]>> = {
-    refusing: [calls("refused"), "See why each call was refused"],
-    ignoring: [calls("ignored"), "See the ignored calls"],
-    capped: [calls("refused"), "See the refused calls"],
-    nobody: [events("failed"), "See its failed events"],
-    ...(code === "relay_failed" ? { failing: [events("dead"), "See them all"] } : {}),
+    refusing: [calls("refused"), "Show rejected requests"],
+    ignoring: [calls("ignored"), "Show ignored requests"],
+    capped: [calls("refused"), "Show rejected requests"],
+    nobody: [events("failed"), "Show failed events"],
+    ...(code === "relay_failed" ? { failing: [events("dead"), "Show all"] } : {}),
   };
   const way = ways[state];
   return way === undefined ? null : html`<a class="button" href=${way[0]}>${way[1]}</a>`;
@@ -113,5 +113,5 @@ function Waiting({ place, relay, reason }: { place: Place; relay: string; reason
   const queued = useLoad<{ counts: EventCounts }>(path, COUNT_MS).data?.counts.queued;
   if (queued === undefined || (queued.count === 0 && !queued.isMore)) return null;
   const to = pagePath(place, "events") + writeQuery({ relay, state: "queued", reason });
-  return html`<a class="button" href=${to}>See what waits (${sayNumber(queued.count)}${queued.isMore && "+"})</a>`;
+  return html`<a class="button" href=${to}>Show waiting events (${sayNumber(queued.count)}${queued.isMore && "+"})</a>`;
 }

@@ -50,14 +50,14 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
   const open = asked ?? String(relay.version);
   return html`<section class="block" aria-label="History">
     ${error !== null && html`<${FromBefore} error=${error} />`}
-    ${items.length === 0 && html`<p class="none">The audit holds no version of this relay: they appear with the next save.</p>`}
+    ${items.length === 0 && html`<p class="none">The audit log has no version of this relay. Versions appear with the next save.</p>`}
     <ol class="versions">${items.map(
       (
         one,
       ) => html`<${Version} key=${one.id} version=${one} isNow=${one.version === relay.version} isOpen=${open === String(one.version)}
         onRestore=${() => setRestoring(one)} />`,
     )}</ol>
-    <${OlderButton} list=${list} none="These are all its versions." />
+    <${OlderButton} list=${list} none="No older versions." />
     ${
       restoring !== null &&
       html`<${Restore} place=${place} relay=${relay} version=${restoring} onClose=${() => setRestoring(null)}
@@ -93,7 +93,7 @@ function Version({
       isOpen &&
       (before === null
         ? html`<pre class="diff version-text" tabindex="0" aria-label="Definition of version ${version}">${escapeTricky(writeExact(definition, 2))}</pre>`
-        : html`<${TextDiff} left=${writeExact(before, 2)} right=${writeExact(definition, 2)} label="What version ${version} changed: minus was before, plus is since" />`)
+        : html`<${TextDiff} left=${writeExact(before, 2)} right=${writeExact(definition, 2)} label="Content of version ${version} changed: minus was before, plus is since" />`)
     }
   </li>`;
 }
@@ -101,12 +101,12 @@ function Version({
 const SHOWN_FIELDS = 4;
 
 function sayChanged(restores: number | undefined, isFirst: boolean, changed: readonly string[]): View {
-  if (isFirst) return "The relay was made.";
+  if (isFirst) return "Relay created.";
   const fields = changed.slice(0, SHOWN_FIELDS);
   const more = changed.length - fields.length;
-  return html`${restores !== undefined && `What version ${restores} said, again. `}${
+  return html`${restores !== undefined && `Content of version ${restores} restored. `}${
     changed.length === 0
-      ? "Nothing differs from the version before."
+      ? "No difference from the version before."
       : html`Changed ${fields.map((field, at) => html`${at > 0 && ", "}<code>${escapeTricky(field)}</code>`)}${more > 0 && ` and ${more} more`}.`
   }`;
 }
@@ -144,11 +144,11 @@ function Restore({
   };
   const found = checked !== null && "problems" in checked ? [...checked.problems, ...problems] : problems;
   return html`<${Dialog} title="Restore version ${version}" onClose=${onClose} wide>
-    <p>It is saved as version ${relay.version + 1}; nothing of the history is lost.</p>
+    <p>Relay saves it as version ${relay.version + 1}; the history stays complete.</p>
     ${
       text === now
-        ? html`<${Notice} kind="info">It says what version ${relay.version} says: nothing would change.<//>`
-        : html`<${TextDiff} left=${now} right=${text} label="What restoring changes: minus is now, plus is then" />`
+        ? html`<${Notice} kind="info">The current version is equal to version ${relay.version}: nothing would change.<//>`
+        : html`<${TextDiff} left=${now} right=${text} label="Changes by the restore: minus is now, plus is after" />`
     }
     ${checked !== null && "error" in checked && html`<${Notice} kind="bad"><${Sentence} text=${checked.error} /><//>`}
     ${checked !== null && "warnings" in checked && html`<${WarningList} warnings=${checked.warnings} />`}

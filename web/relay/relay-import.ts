@@ -76,7 +76,7 @@ export function RelayMissed({
       setStage({ is: "imported", tally });
     } catch (thrown) {
       setError(
-        `${sentenceOf(thrown)} ${sayCount(entered, "event")} entered before this; choose the same file again, and what entered is known.`,
+        `${sentenceOf(thrown)} ${sayCount(entered, "event")} were imported before the stop. Choose the same file again: Relay skips events that it already has.`,
       );
       setStage({ is: "choosing" });
     }
@@ -87,15 +87,15 @@ export function RelayMissed({
     <div class="stack">
       ${
         stage.is === "choosing" &&
-        html`<p>A file with one event a line: its body as the provider lists it, or the delivery as it was sent, as
-          ${" "}<code>{"headers":{…},"body":"…"}</code>. What was received before is not done again.</p>
-          <p class="quiet">What its sender’s signature does not prove is unsigned, and a relay that acts on people takes none of that.</p>
+        html`<p>A file with one event per line: the body as the provider lists it, or the complete request as
+          ${" "}<code>{"headers":{…},"body":"…"}</code>. Relay skips events that it already received.</p>
+          <p class="quiet">Events without a valid signature are unsigned. A relay that acts on people rejects unsigned events.</p>
           <label class="field"><span>Export (JSON lines)</span><input type="file" accept=".jsonl,.ndjson,.json,.txt"
             onChange=${(event: Event) => void choose((event.target as HTMLInputElement).files?.[0])} /></label>`
       }
       ${
         isBusy &&
-        html`<p role="status">${stage.is === "reading" ? "Looking at each line…" : "Importing…"}</p>
+        html`<p role="status">${stage.is === "reading" ? "Checking each line…" : "Importing…"}</p>
           <progress class="missed-progress" value=${stage.done} max="1" aria-label=${stage.is === "reading" ? "Read" : "Imported"} />`
       }
       ${
@@ -105,7 +105,7 @@ export function RelayMissed({
       }
       ${
         stage.is === "imported" &&
-        html`<${Notice} kind="good">${sayCount(stage.tally.counts.new, "event")} imported; they run as if they had been received now.<//>
+        html`<${Notice} kind="good">${sayCount(stage.tally.counts.new, "event")} imported. They run now.<//>
           <${TallyView} tally=${stage.tally} />`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
@@ -127,9 +127,9 @@ function TallyView({ tally: { counts, verified, causes, lines } }: { tally: Miss
   return html`<dl class="facts">
       <div><dt>Lines</dt><dd>${sayNumber(lines)}</dd></div>
       <div><dt>New</dt><dd><b>${sayNumber(counts.new)}</b>${counts.new > 0 && html`<span class="quiet"> ${sayNumber(verified)} verified, ${sayNumber(unsigned)} not</span>`}</dd></div>
-      <div><dt>Already known</dt><dd>${sayNumber(counts.known)}</dd></div>
-      <div><dt>Ignored by when</dt><dd>${sayNumber(counts.ignored)}</dd></div>
-      <div><dt>Refused</dt><dd>${sayNumber(counts.refused)}</dd></div>
+      <div><dt>Duplicates</dt><dd>${sayNumber(counts.known)}</dd></div>
+      <div><dt>Ignored (when)</dt><dd>${sayNumber(counts.ignored)}</dd></div>
+      <div><dt>Rejected</dt><dd>${sayNumber(counts.refused)}</dd></div>
     </dl>
     ${sorted.length > 0 && html`<${Causes} causes=${sorted.slice(0, SHOWN_CAUSES)} />`}
     ${left > 0 && html`<details><summary>${sayCount(left, "line")} for other causes</summary><${Causes} causes=${sorted.slice(SHOWN_CAUSES)} /></details>`}`;
@@ -138,6 +138,6 @@ function TallyView({ tally: { counts, verified, causes, lines } }: { tally: Miss
 function Causes({ causes }: { causes: readonly MissedCause[] }): View {
   return html`<ul class="missed-causes">${causes.map(
     (cause) =>
-      html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Refused" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
+      html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Rejected" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
   )}</ul>`;
 }

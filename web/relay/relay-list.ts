@@ -37,7 +37,7 @@ export function RelayListPage({ place, query }: PageProps): View {
     html`<span class="quiet">
     ${sayCount(all.length, "relay")}${list.next !== null && " and more"}</span>`
   }>
-      ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Find a relay" onValue=${(q: string) => setQuery({ q })} />`}
+      ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Search relays" onValue=${(q: string) => setQuery({ q })} />`}
       ${place.environment === "development" && all.length > 0 && html`<a class="button" href=${pagePath(place, "relays", "to", "production")}>Promote to production…</a>`}
       <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
     <//>
@@ -72,6 +72,6 @@ export function RelayListPage({ place, query }: PageProps): View {
 function FirstRelay({ to }: { to: string }): View {
   return html`<${EmptyState} icon="relays" title="No relays yet">
     <p>A relay is a rule: when something happens — a provider’s signed webhook, a time of day, a changed record — run up to ten actions, each exactly once.</p>
-    <a class="button primary" href=${to}><${Icon} name="plus" size=${14} />Start from a working example</a>
+    <a class="button primary" href=${to}><${Icon} name="plus" size=${14} />Start from an example</a>
   <//>`;
 }

@@ -74,7 +74,7 @@ export function RelayOverview({
           relay.nextTick !== undefined &&
           html`<section class="card" aria-label="Next tick"><h2>Next tick</h2><p><${Sentence} text=${relay.nextTick.message} /></p></section>`
         }
-        <section class="card" aria-label="Origin"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
+        <section class="card" aria-label="Source"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
           <p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
       </div>
     </div>`;
@@ -120,10 +120,10 @@ function TestEvent({ place, name }: { place: Place; name: string }): View {
       method: "POST",
       path: apiPath(place, "relays", name, "test-event"),
       changes: [apiPath(place, "events")],
-      done: "A test event was sent; what it does appears here.",
+      done: "Test event sent. The result appears here.",
       tellsRefusal: true,
     });
-  return html`<button type="button" disabled=${isSending} title="It has every effect that a real one has"
+  return html`<button type="button" disabled=${isSending} title="A test event has the same effects as a real one"
     onClick=${() => void sendOne()}>${isSending ? "Sending…" : "Send a test event"}</button>`;
 }
 

@@ -123,8 +123,8 @@ function PauseButton({
 function NewSecrets({ saved, onClose }: { saved: SavedRelay | null; onClose: () => void }): View {
   const secrets = saved === null ? [] : secretsOf(saved);
   if (secrets.length === 0) return null;
-  return html`<${Dialog} title="The save made a new secret" onClose=${onClose} mustAnswer>
+  return html`<${Dialog} title="New secret created" onClose=${onClose} mustAnswer>
     <${SecretOnce} secrets=${secrets} />
     <div class="dialog-actions">
-      <button type="button" class="primary" onClick=${onClose}>I have stored it</button></div><//>`;
+      <button type="button" class="primary" onClick=${onClose}>I stored the secret</button></div><//>`;
 }

@@ -24,13 +24,13 @@ export function RelayRetries({ place, name }: { place: Place; name: string }): V
       path,
       changes: [apiPath(place, "events"), path],
       done: ({ tried, stopped }) =>
-        `${sayCount(tried, "event")} tried now; what they do appears here.${stopped === null ? "" : ` Those behind them were left: ${stopped}`}`,
+        `${sayCount(tried, "event")} retried now. The results appear here.${stopped === null ? "" : ` The others were not retried: ${stopped}`}`,
       tellsRefusal: true,
     });
   const { waiting, nextAt } = retries;
   return html`<section class="health" aria-label="Retries">
     <p>${sayCount(waiting, "event")} ${waiting === 1 ? "waits for its" : "wait for their"} retry${nextAt !== null && `, the first ${sayWhen(nextAt, now)}`}.</p>
-    <div class="health-ways"><button type="button" disabled=${isSending} title="Each attempt counts as any other" onClick=${() => void tryAll()}>
-      <${Icon} name="play" size=${14} />${isSending ? "Trying…" : "Try now"}</button></div>
+    <div class="health-ways"><button type="button" disabled=${isSending} title="Each counts as one of the seven attempts" onClick=${() => void tryAll()}>
+      <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : "Retry now"}</button></div>
   </section>`;
 }

@@ -16,11 +16,11 @@ import { ReceiverSecretDialog, SigningSecretDialog } from "./secret-dialog.ts";
 import { KnownSender } from "./sender-hint.ts";
 
 const KIND_WORDS = {
-  minted: "Made by this service",
+  minted: "Created by Relay",
   pasted: "Pasted from the sender",
   public_key: "The sender’s public key",
   processor: "The environment’s processor secret",
-  none: "None yet: every call is refused",
+  none: "None yet: Relay rejects every request",
 } as const;
 
 /** The last times at which requests verified with each of the two secrets. */
@@ -49,10 +49,10 @@ export function RelaySecrets(props: SecretsProps): View {
     ${
       relay.signingSecret !== undefined &&
       html`<div class="fact"><h3>Signing</h3>
-        <p class="quiet">Signs what call_url sends · set <${Ago} at=${relay.signingSecret.setAt} /></p>
+        <p class="quiet">Signs the requests of call_url · set <${Ago} at=${relay.signingSecret.setAt} /></p>
         <button type="button" onClick=${() => setOpen("signing")}>Rotate…</button></div>`
     }
-    <p class="quiet"><${DocsLink} to=${DOCS.rotate}>Rotate a secret without losing a call<//></p>
+    <p class="quiet"><${DocsLink} to=${DOCS.rotate}>Rotate a secret without losing requests<//></p>
     ${open === "receiver" && html`<${ReceiverSecretDialog} ...${dialog} />`}
     ${open === "signing" && html`<${SigningSecretDialog} ...${dialog} />`}
   </section>`;
@@ -66,7 +66,7 @@ function ReceiverSecret(props: SecretsProps & { onChange: () => void }): View {
     ${setAt !== null && html`<p class="quiet">set <${Ago} at=${setAt} /></p>`}
     ${
       kind === "processor"
-        ? html`<p class="quiet">One for every relay of the processor in this environment.</p><a class="button" href=${pagePath(place, "settings")}>${setAt === null ? "Set it in the settings" : "Replace it in the settings"}</a>`
+        ? html`<p class="quiet">All relays of the processor in this environment share it.</p><a class="button" href=${pagePath(place, "settings")}>${setAt === null ? "Set it in Settings" : "Replace it in Settings"}</a>`
         : html`${previousUntil !== undefined && html`<${OverlapNotice} ...${props} until=${previousUntil} />`}
           <button type="button" onClick=${onChange}>${kind === "none" || kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
     }</div>`;
@@ -97,20 +97,20 @@ function OverlapNotice({
     await send({
       method: "DELETE",
       path: apiPath(place, "relays", name, "previous-secret"),
-      done: `From now on only the present secret of ${name} verifies.`,
+      done: `Now only the current secret of ${name} verifies.`,
       tellsRefusal: true,
     });
     onChanged();
   };
-  return html`<${Notice} kind=${isNew ? "good" : "warn"}><p>The secret before it verifies too, until <${FutureTime} at=${until} />.</p>
+  return html`<${Notice} kind=${isNew ? "good" : "warn"}><p>The earlier secret also verifies until <${FutureTime} at=${until} />.</p>
     <p>${
       presentAt === null && previousAt === null
-        ? "No call has come since, so it is not known which one the sender uses."
+        ? "No request arrived since then, so Relay does not know which secret the sender uses."
         : isNew
-          ? html`<b>The last call used the new one</b>, <${Ago} at=${presentAt} />: the old one can go.`
-          : html`<b>The last call still used the old one</b>, <${Ago} at=${previousAt ?? until} />: give the sender the new one first.`
+          ? html`<b>The last request used the new secret</b>, <${Ago} at=${presentAt} />: you can end the overlap.`
+          : html`<b>The last request still used the earlier secret</b>, <${Ago} at=${previousAt ?? until} />: give the sender the new secret first.`
     }</p>
-    <button type="button" disabled=${isSending} onClick=${() => void end()}>End the old one now</button><//>`;
+    <button type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
 }
 
 /** Shows a future time, both exact and relative. */

@@ -26,8 +26,8 @@ interface Props {
 
 const WAYS: readonly (readonly [Way, string])[] = [
   ["example", "An example"],
-  ["paste", "A call I paste"],
-  ["event", "An event that arrived"],
+  ["paste", "A pasted request"],
+  ["event", "A stored event"],
 ];
 
 /** Result of the last test. */
@@ -75,8 +75,8 @@ export function RelayTest({ place, relay, query }: Props): View {
   const ways =
     trigger === "receiver" ? WAYS : WAYS.filter(([one]) => one !== "paste" || trigger === "data_change");
   return html`<div class="test-tab">
-    <p class="lead">What the relay would do, step by step. Nothing is written, mailed or called.</p>
-    <div class="choices" role="group" aria-label="Try it with">${ways.map(
+    <p class="lead">A preview of each step. Relay writes, mails and calls nothing.</p>
+    <div class="choices" role="group" aria-label="Test with">${ways.map(
       ([one, words]) =>
         html`<button key=${one} type="button" aria-pressed=${String(way === one)} onClick=${() => setQuery({ with: one, event: "", call: one === "paste" ? call : "" })}>${wordsOf(one, words, trigger)}</button>`,
     )}</div>
@@ -87,13 +87,13 @@ export function RelayTest({ place, relay, query }: Props): View {
       ${
         way !== "event" &&
         trigger !== "schedule" &&
-        html`<label class="test-person"><span>About whom (optional)</span><input value=${person} placeholder="ada@example.com" autocomplete="off" spellcheck=${false}
+        html`<label class="test-person"><span>Person (optional)</span><input value=${person} placeholder="ada@example.com" autocomplete="off" spellcheck=${false}
         onInput=${(one: InputEvent) => setPerson((one.target as HTMLInputElement).value.trim())} /></label>`
       }
       ${
         !(way === "event" && event === "") &&
         html`<button type="button" class="primary" disabled=${isAsking || (way === "paste" && text.trim() === "")} onClick=${() => void explain()}>
-        ${isAsking ? "Looking…" : shown === null ? "Show the steps" : "Look again"}</button>`
+        ${isAsking ? "Searching…" : shown === null ? "Run test" : "Test again"}</button>`
       }
       <${SendForReal} place=${place} relay=${relay} way=${way} asked=${asked} />
     </div>
@@ -104,9 +104,9 @@ export function RelayTest({ place, relay, query }: Props): View {
 }
 
 function wordsOf(way: Way, words: string, trigger: Relay["trigger"]): string {
-  if (trigger === "schedule") return way === "example" ? "One tick now" : words;
+  if (trigger === "schedule") return way === "example" ? "A tick now" : words;
   if (trigger === "data_change")
-    return { example: "An example record", paste: "A record I write", event: words }[way];
+    return { example: "An example record", paste: "My own record", event: words }[way];
   return way === "example" ? "A signed example" : words;
 }
 
@@ -162,11 +162,11 @@ function Paste({
     event.preventDefault();
     onExplain();
   };
-  return html`<label class="field"><span>${isRecord ? "The record’s fields, as JSON" : "The call: a curl command, its headers and body, or its body alone"}</span>
+  return html`<label class="field"><span>${isRecord ? "The record’s fields, as JSON" : "The request: a curl command, headers and body, or only the body"}</span>
     <textarea class="mono test-paste" rows="9" spellcheck=${false} autocomplete="off" value=${text} onKeyDown=${press}
       placeholder=${isRecord ? '{ "status": "paid" }' : 'webhook-id: msg_1\nwebhook-timestamp: …\nwebhook-signature: v1,…\n\n{ "type": "order.paid" }'}
       onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)}></textarea>
-    <span class="quiet">${isRecord ? "" : "With its headers the signature is checked as the sender made it; a body alone is signed here with the relay’s own secret. "}Ctrl + Enter shows the steps.</span></label>`;
+    <span class="quiet">${isRecord ? "" : "With headers, Relay checks the signature of the sender. If you paste only the body, Relay signs it with the secret of the relay. "}Ctrl + Enter runs the test.</span></label>`;
 }
 
 /** Button that sends the test for real. Production has neither this button nor its route. */
@@ -184,12 +184,12 @@ function SendForReal({
   const { isSending, send, error } = useSend();
   const [sent, setSent] = useState<{ eventId: string | null; message: string | null } | null>(null);
   if (place.environment === "production")
-    return html`<span class="quiet">Production takes no test events: they would have every effect.</span>`;
+    return html`<span class="quiet">Production accepts no test events, because they have real effects.</span>`;
   // A signed request is not sent again, because only its sender may do that.
   if (way === "event" || "headers" in asked) return null;
   const words = {
-    receiver: "Send it for real",
-    schedule: "Run one tick now",
+    receiver: "Send as a test event",
+    schedule: "Run a tick now",
     data_change: "Write a test record",
   }[trigger];
   const sendOne = async (): Promise<void> => {
@@ -203,14 +203,14 @@ function SendForReal({
     });
     if (done !== null) setSent(done.answer);
   };
-  return html`<button type="button" disabled=${isSending} title="It has every effect that a real one has" onClick=${() => void sendOne()}>${isSending ? "Sending…" : words}</button>
+  return html`<button type="button" disabled=${isSending} title="A test event has the same effects as a real one" onClick=${() => void sendOne()}>${isSending ? "Sending…" : words}</button>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     ${
       sent !== null &&
-      html`<p role="status" class="test-sent">${sent.message ?? "Sent; it runs with every effect."} ${
+      html`<p role="status" class="test-sent">${sent.message ?? "Sent. It has the same effects as a real event."} ${
         sent.eventId === null
-          ? html`<a href=${pagePath(place, "events") + writeQuery({ relay: name })}>See the events of ${name}</a>`
-          : html`<a href=${pagePath(place, "events", sent.eventId)}>See the event</a>`
+          ? html`<a href=${pagePath(place, "events") + writeQuery({ relay: name })}>Show events of ${name}</a>`
+          : html`<a href=${pagePath(place, "events", sent.eventId)}>Open event</a>`
       }</p>`
     }`;
 }

@@ -22,7 +22,7 @@ interface ChangeProps {
 type NewSecret = Parameters<typeof secretsOf>[0];
 
 const OVERLAPS = [
-  [0, "no overlap: at once"],
+  [0, "No overlap"],
   [3_600, "1 hour"],
   [86_400, "24 hours"],
   [259_200, "3 days"],
@@ -69,9 +69,9 @@ export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: Chang
       !onlyPaste &&
       html`<fieldset class="radios"><legend class="off-screen">How</legend>
         <label>
-          <input type="radio" name="way" checked=${way === "mint"} onChange=${() => setWay("mint")} />Make a new secret</label>
+          <input type="radio" name="way" checked=${way === "mint"} onChange=${() => setWay("mint")} />Create a new secret</label>
         <label>
-          <input type="radio" name="way" checked=${way === "paste"} onChange=${() => setWay("paste")} />Paste the sender’s</label>
+          <input type="radio" name="way" checked=${way === "paste"} onChange=${() => setWay("paste")} />Paste the secret of the sender</label>
       </fieldset>`
     }
     ${
@@ -83,20 +83,20 @@ export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: Chang
     }
     ${
       hasOne &&
-      html`<label class="field"><span>The present one goes on verifying for</span>
+      html`<label class="field"><span>The current secret also verifies for</span>
         <select value=${String(overlap)} onChange=${(event: Event) => setOverlap(Number((event.target as HTMLSelectElement).value))}>
           ${OVERLAPS.map(([seconds, words]) => html`<option key=${seconds} value=${seconds} selected=${seconds === overlap}>${words}</option>`)}</select></label>`
     }
     ${
       hasOne && overlap === 0
-        ? html`<${Notice} kind="warn">Calls signed with the present secret are refused from that moment on.<//>`
+        ? html`<${Notice} kind="warn">Relay rejects requests with the current secret from that moment on.<//>`
         : hasOne &&
-          html`<${Notice} kind="info">Until then calls signed with either are taken; here it says which one the last call used.<//>`
+          html`<${Notice} kind="info">Until then Relay accepts both secrets. This page shows which secret the last request used.<//>`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>
-        ${isSending ? "Changing…" : way === "mint" ? "Make a new secret" : "Store it"}</button></div>
+        ${isSending ? "Changing…" : way === "mint" ? "Create a new secret" : "Store secret"}</button></div>
   <//>`;
 }
 
@@ -113,7 +113,7 @@ export function SigningSecretDialog({ place, relay, onClose, onChanged }: Change
   if (made !== null)
     return html`<${NewSecretDialog} title="The new signing secret" secret=${made} onClose=${onClose} />`;
   return html`<${Dialog} title="Rotate the signing secret" onClose=${onClose} mustAnswer=${isSending}>
-    <${Notice} kind="warn">The next notice is signed with the new secret: the server that call_url calls must know it first, or refuse until it does.<//>
+    <${Notice} kind="warn">Relay signs the next request of call_url with the new secret. Give the secret to your server first.<//>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending} onClick=${rotate}>
@@ -132,6 +132,6 @@ function NewSecretDialog({
 }): View {
   return html`<${Dialog} title=${title} onClose=${onClose} mustAnswer>
     <${SecretOnce} secrets=${secretsOf(secret)} />
-    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
+    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I stored the secret</button></div>
   <//>`;
 }

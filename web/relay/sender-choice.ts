@@ -42,7 +42,7 @@ export function SenderPreview({ name, onTake }: { name: string; onTake: (text: s
     )}</dl>
     <h3>Pitfalls</h3>
     <ul class="sender-pitfalls">${pitfalls.map((pitfall) => html`<li key=${pitfall}><${Sentence} text=${pitfall} /></li>`)}</ul>
-    <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own page about this</a></p>
+    <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own documentation</a></p>
   </section>`;
 }
 

@@ -42,5 +42,5 @@ export function KnownSender({ place, relay }: { place: Place; relay: string }): 
   if (sender === undefined || sender === null) return null;
   const { title, docs } = sender;
   return html`<div class="fact"><h3>At ${title}</h3><${SenderPlaces} sender=${sender} />
-    <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own page about this</a></p></div>`;
+    <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own documentation</a></p></div>`;
 }

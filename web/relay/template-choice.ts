@@ -61,21 +61,21 @@ export function TemplateChoice({
   const known = senders.filter(isWanted);
   return html`<div class="templates">
     <div class="template-find">
-      <${SearchBox} value="" label="Find a sender or a template" onValue=${setWanted} />
+      <${SearchBox} value="" label="Search senders and templates" onValue=${setWanted} />
       <div class="template-list" role="group" aria-label="Start from">
         ${offered.map(
           ({ name, title, summary }) =>
             html`<button key=${name} type="button" class="template" aria-pressed=${shown?.name === name} onClick=${() => onChoose(name)}>
             <b>${title}</b><span>${summary}</span></button>`,
         )}
-        <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>Nothing</b><span>An empty definition; the editor offers what may stand in it.</span></button>
+        <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>Nothing</b><span>An empty definition. The editor suggests fields and values.</span></button>
         ${known.length > 0 && html`<h2 class="template-kind">Senders</h2>`}
         ${known.map(
           ({ name, title, summary }) =>
             html`<button key=${`sender ${name}`} type="button" class="template" aria-pressed=${sender === name} onClick=${() => onChooseSender(name)}>
             <b>${title}</b><span>${summary}</span></button>`,
         )}
-        ${known.length === 0 && senders.length > 0 && html`<p class="quiet">No sender is called so: begin with nothing and write its recipe, or with the one most like it.</p>`}
+        ${known.length === 0 && senders.length > 0 && html`<p class="quiet">No sender has this name. Start from an empty definition or from a similar sender.</p>`}
       </div>
     </div>
     ${sender !== "" ? html`<${SenderPreview} key=${sender} name=${sender} onTake=${onTake} />` : shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
@@ -97,6 +97,6 @@ function Preview({
     <p>${summary}</p>
     <ol class="steps">${actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     <pre class="diff version-text" tabindex="0" aria-label="Definition">${text}</pre>
-    ${steps.length > 0 && html`<h3>What it leaves to you</h3><ol class="steps quiet">${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`}
+    ${steps.length > 0 && html`<h3>What you must change</h3><ol class="steps quiet">${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`}
   </section>`;
 }

@@ -9,7 +9,7 @@ import { useLoad } from "../base/use-load.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
-import { StateMark } from "../component/state-mark.ts";
+import { EventMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { CallRow } from "../request/request-row.ts";
 
@@ -23,12 +23,12 @@ export function StoredEvents({ place, name }: { place: Place; name: string }): V
     return html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`;
   if (data === undefined) return html`<${Skeleton} rows=${4} />`;
   if (data.items.length === 0)
-    return html`<p class="none">No event has arrived yet: try an example, or paste a call.</p>`;
+    return html`<p class="none">No events yet. Use an example or paste a request.</p>`;
   return html`<ul class="test-events card-list">${data.items.map(
-    ({ id, state, eventType, preview, createdAt }) => html`<li key=${id}>
-      <button type="button" class="bare test-event" onClick=${() => setQuery({ event: id, with: "" })}><${StateMark} state=${state} />
-        <span class="clip"><b><${SafeText} text=${eventType ?? "event"} limit=${80} /></b> <${SafeText} text=${preview ?? id} limit=${160} /></span>
-        <span class="quiet"><${Ago} at=${createdAt} /></span></button></li>`,
+    (event) => html`<li key=${event.id}>
+      <button type="button" class="bare test-event" onClick=${() => setQuery({ event: event.id, with: "" })}><${EventMark} event=${event} />
+        <span class="clip"><b><${SafeText} text=${event.eventType ?? "event"} limit=${80} /></b> <${SafeText} text=${event.preview ?? event.id} limit=${160} /></span>
+        <span class="quiet"><${Ago} at=${event.createdAt} /></span></button></li>`,
   )}</ul>`;
 }
 
@@ -40,11 +40,11 @@ export function PickedCall({ place, name, id }: { place: Place; name: string; id
   const call = data?.items.find((one) => one.id === id);
   if (data === undefined) return html`<${Skeleton} rows=${1} />`;
   if (call === undefined)
-    return html`<${Notice} kind="info">This call is kept no longer: the last 1,000 of the environment are.<//>`;
+    return html`<${Notice} kind="info">Relay does not have this request any more. It keeps the last 1,000 of the environment.<//>`;
   return html`<ul class="calls card-list"><${CallRow} place=${place} calls=${[call]} /></ul>
     ${
       call.eventId === null
-        ? html`<p class="quiet">Its body and headers are not kept, because nobody proved who sent them. The sender’s list of deliveries shows both: paste them here, and the first difference is told.</p>`
-        : html`<p><button type="button" onClick=${() => setQuery({ event: call.eventId ?? "", call: "", with: "" })}>Try the event that was first received</button></p>`
+        ? html`<p class="quiet">Relay does not store the body and headers of unverified requests. Copy both from the delivery list of the sender and paste them here. The test shows the first difference.</p>`
+        : html`<p><button type="button" onClick=${() => setQuery({ event: call.eventId ?? "", call: "", with: "" })}>Test with the first event</button></p>`
     }`;
 }

@@ -10,7 +10,7 @@ import type { LinePart } from "./line-diff.ts";
 import { diffLines, shortenDiff } from "./text-diff.ts";
 
 const SIGN = { same: " ", left: "−", right: "+" } as const;
-const WORD = { same: "", left: "taken away: ", right: "added: " } as const;
+const WORD = { same: "", left: "removed: ", right: "added: " } as const;
 
 export function TextDiff({ left, right, label }: { left: string; right: string; label: string }): View {
   return html`<${DiffBox} label=${label}><${DiffRows} left=${left} right=${right} /><//>`;
@@ -29,11 +29,11 @@ export function DiffBox({ label, children }: { label: string; children: View }):
   return html`<div ref=${box} class="diff" role="group" aria-label=${label} tabindex="0">${children}</div>`;
 }
 
-/** Shows the rows of a diff. "" is a missing side. `gap` describes the lines that are left out. */
+/** Shows the rows of a diff. "" is a missing side. `gap` describes the lines that are not replayed. */
 export function DiffRows({
   left,
   right,
-  gap = "that both have",
+  gap = "equal in both",
 }: {
   left: string;
   right: string;
@@ -55,7 +55,7 @@ function showParts(text: string, parts: readonly LinePart[], isExact: boolean): 
   return parts.flatMap((part, at): View[] => {
     if (part.kind === "skipped")
       return [
-        html`<span key=${at} class="diff-skipped">… ${sayCount(part.characters, "character")} that stay …</span>`,
+        html`<span key=${at} class="diff-skipped">… ${sayCount(part.characters, "character")} unchanged …</span>`,
       ];
     const shown = revealText(text, { from: part.at, to: part.at + part.text.length, isExact });
     return part.kind === "changed" ? [html`<mark key=${at} class="diff-mark">${shown}</mark>`] : shown;

@@ -6,9 +6,9 @@ const WORDS: Readonly<Record<string, string>> = {
   handshake_refused: "Handshake not answered",
   unsupported_media_type: "Content type is not JSON",
   body_too_large: "Body too large",
-  unknown_receiver: "Name that no receiver has",
-  receiver_capped: "Relay over its cap",
-  source_capped: "Sender over its cap",
+  unknown_receiver: "Unknown receiver name",
+  receiver_capped: "Relay over its limit",
+  source_capped: "Sender over its limit",
 };
 
 export function sayRefusal(code: string): string {

@@ -22,13 +22,13 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
   const unknown = useLoad<Page<UnknownRequest>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
   const meant = (unknown.data?.items ?? []).filter(({ nearest }) => nearest === name);
   const items = calls.data?.items;
-  return html`<section class="block" aria-label="Calls that became no event">
-    <div class="block-head"><h2>Calls that became no event</h2><div class="page-actions">
+  return html`<section class="block" aria-label="Rejected and ignored requests">
+    <div class="block-head"><h2>Rejected and ignored requests</h2><div class="page-actions">
       <button type="button" onClick=${() => setImporting(true)}>Import missed events…</button>
       ${
         items !== undefined &&
         items.length > 0 &&
-        html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name })}>All calls</a>`
+        html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name })}>All requests</a>`
       }</div></div>
     ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
     ${meant.map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)}
@@ -37,7 +37,7 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
       items === undefined
         ? calls.error === null && html`<${Skeleton} rows=${2} />`
         : items.length === 0
-          ? html`<p class="none">None: every call that came is an event.</p>`
+          ? html`<p class="none">None. Every request became an event.</p>`
           : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${CallRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} />`)}</ul>`
     }
   </section>`;

@@ -28,7 +28,7 @@ const REFRESH_MS = 2_000;
 const COUNTS_MS = 10_000;
 const NAMES = ["relay", "outcome", "code"] as const;
 const OUTCOMES = [
-  ["refused", "Refused"],
+  ["refused", "Rejected"],
   ["ignored", "Ignored"],
   ["duplicate", "Duplicates"],
   ["answered", "Handshakes"],
@@ -61,8 +61,8 @@ export function RequestListPage({ place, query }: PageProps): View {
     for (const list of lists) list.reload();
   };
   const further = lists.find(({ next }) => next !== null);
-  return html`<${PageHead} title="Requests" aside=${isKnown && html`<${LiveMark} />`}><${DocsLink} to=${DOCS.sent}>The provider says it sent it<//><//>
-    <div class="filters" role="search" aria-label="Filter calls">
+  return html`<${PageHead} title="Requests" aside=${isKnown && html`<${LiveMark} />`}><${DocsLink} to=${DOCS.sent}>A request is missing?<//><//>
+    <div class="filters" role="search" aria-label="Filter requests">
       <${RelayChoice} place=${place} query=${query} />
       <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} without=${["code"]} />
       ${outcome !== "accepted" && html`<${CauseChoice} place=${place} query=${query} />`}
@@ -82,7 +82,7 @@ export function RequestListPage({ place, query }: PageProps): View {
         : lines.length === 0 && further === undefined
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"calls" in line ? line.calls.at(-1)?.id : line.event.id} place=${place} line=${line} />`)}</ul>
-            <${OlderButton} list=${further ?? lists[0]} none="These are all: the last 1,000 that became no event, and events of 30 days." />`
+            <${OlderButton} list=${further ?? lists[0]} none="No more requests. Relay keeps the last 1,000 without an event, and events for 30 days." />`
     }`;
 }
 
@@ -98,7 +98,7 @@ function CauseChoice({ place, query }: { place: Place; query: URLSearchParams })
   const chosen = query.get("code") ?? "";
   if (chosen !== "" && !codes.some(({ code }) => code === chosen)) options.push([chosen, sayRefusal(chosen)]);
   if (options.length === 0) return null;
-  return html`<${Choice} name="code" label="Refused for" none="Every cause" query=${query} options=${options} without=${["outcome"]} />`;
+  return html`<${Choice} name="code" label="Cause" none="Every cause" query=${query} options=${options} without=${["outcome"]} />`;
 }
 
 function showAll(): void {
@@ -137,17 +137,17 @@ function LineRow({ place, line }: { place: Place; line: Line }): View {
   return html`<li>
     <p class="call-head"><${StateMark} state="done" word="Accepted" />
       <a data-row href=${pagePath(place, "events", id)} aria-label="Event ${id} of ${relay.name}">${relay.name}</a>
-      <span class="quiet">became an event, now ${state}</span>
-      <a class="call-try" href=${pagePath(place, "relays", relay.name) + writeQuery({ tab: "test", event: id })} aria-label="Try it in the Test tab of ${relay.name}">Try it</a>
+      <span class="quiet">event is ${state}</span>
+      <a class="call-try" href=${pagePath(place, "relays", relay.name) + writeQuery({ tab: "test", event: id })} aria-label="Test it with ${relay.name}">Test it</a>
       <span class="call-time"><${Ago} at=${createdAt} /></span></p>
   </li>`;
 }
 
 function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): View {
   if (isFiltered) {
-    return html`<${EmptyState} icon="search" title="No call matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
+    return html`<${EmptyState} icon="search" title="No request matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
   }
   return html`<${EmptyState} icon="calls" title="No requests yet">
     <p>Each request to a receiver URL appears here at once: accepted, ignored, a duplicate, or rejected with its cause.</p>
-    <a class="button" href=${pagePath(place, "relays")}>Go to the relays</a><//>`;
+    <a class="button" href=${pagePath(place, "relays")}>Open relays</a><//>`;
 }

@@ -16,7 +16,7 @@ import { countOf, firstOf, type LikeCalls } from "./similar-requests.ts";
 const TOLD_APART_MS = 60_000;
 
 const MARKS = {
-  refused: { state: "refused", word: "Refused" },
+  refused: { state: "refused", word: "Rejected" },
   ignored: { state: "skipped", word: "Ignored" },
   duplicate: { state: "skipped", word: "Duplicate" },
   answered: { state: "done", word: "Handshake" },
@@ -47,7 +47,7 @@ export function CallRow({
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
     } <span class="quiet">· ${calls.length > 1 ? "the last " : ""}from ${source}${isLong && html`, the first <${Ago} at=${since} />`}</span>
       ${withRelay && html` <${TryIt} place=${place} call=${newest} />`}
-      ${calls.length > 1 && html` <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show them as one" : "Show each"}</button>`}</p>
+      ${calls.length > 1 && html` <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show as one" : "Show each"}</button>`}</p>
     ${
       isOpen &&
       html`<ol class="like-calls">${calls.map(
@@ -60,7 +60,7 @@ export function CallRow({
 }
 
 function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentRequest }): View {
-  return html`<a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`;
+  return html`<a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: id })} aria-label="Test it with ${relay}">Test it</a>`;
 }
 
 /** Notice for requests to a name that no receiver has. */
@@ -70,10 +70,10 @@ export function UnknownCallNotice({ place, call }: { place: Place; call: Unknown
     ${sayCount(count, "call")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
     no receiver has this name. ${
       hidden &&
-      "The name may be a secret that was pasted there, so only its length and fingerprint are kept: compare the fingerprint with those of your relays’ secrets, and rotate the one that it is. "
+      "The name may be a secret by mistake, so Relay stores only its length and fingerprint. Compare the fingerprint with the secrets of your relays, and rotate the secret that matches. "
     }${
       nearest === null
-        ? "Compare the URL that the sender calls with a relay’s."
+        ? "Compare the URL of the sender with the receiver URL of the relay."
         : html`Did the sender mean <a href=${pagePath(place, "relays", nearest)}>${nearest}</a>?`
     }<//>`;
 }

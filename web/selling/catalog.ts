@@ -12,7 +12,7 @@ const ACTS: Readonly<Record<string, string>> = {
   grant_plan: "grants it",
   revoke_plan: "ends it",
   grant_access: "grants it",
-  revoke_access: "takes it away",
+  revoke_access: "revokes it",
 };
 
 export function useCatalogUses(place: Place): readonly CatalogUse[] {

@@ -74,7 +74,7 @@ export function ItemForm({ place, kind, item: given, wanted, uses, onClose, onSa
     else setWarnings(sent.answer.warnings);
   };
   if (warnings.length > 0)
-    return html`<${Dialog} title="Saved, and to be looked at" onClose=${onSaved}><${WarningList} warnings=${warnings} />
+    return html`<${Dialog} title="Saved with warnings" onClose=${onSaved}><${WarningList} warnings=${warnings} />
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onSaved}>Close</button></div><//>`;
   if (isDeleting && item !== null)
     return html`<${DeleteItem} place=${place} kind=${kind} item=${item} uses=${uses} onClose=${onClose} />`;
@@ -84,10 +84,10 @@ export function ItemForm({ place, kind, item: given, wanted, uses, onClose, onSa
         item === null &&
         html`<label class="field"><span>${kind === "access" ? "Slug" : "Name"}</span>
           <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" defaultValue=${wanted.name} placeholder=${kind === "plans" ? "pro" : "premium"} />
-          <small>Lowercase letters, digits, hyphens and underscores. Relays and grants name it${kind === "access" && html` as <code>access:…</code>`}; it never changes.</small></label>`
+          <small>Lowercase letters, digits, hyphens and underscores. Relays and grants use this name${kind === "access" && html` as <code>access:…</code>`}; you cannot change it later.</small></label>`
       }
       <label class="field"><span>Title</span><input name="title" autocomplete="off" maxlength="200" defaultValue=${item?.title ?? ""} />
-        <small>What people read.</small><${AtField} problems=${problems} field="title" /></label>
+        <small>The title that people see.</small><${AtField} problems=${problems} field="title" /></label>
       ${
         kind === "products" &&
         html`<label class="field"><span>What it grants</span><input name="key" autocomplete="off" spellcheck=${false} defaultValue=${item?.key ?? ""} placeholder=${item?.name ?? "as its name"} />
@@ -97,14 +97,14 @@ export function ItemForm({ place, kind, item: given, wanted, uses, onClose, onSa
       }
       ${
         kind === "plans" &&
-        html`<label class="switch"><input type="checkbox" name="default" defaultChecked=${item?.default ?? false} />The default plan: who has no subscription is on it</label>`
+        html`<label class="switch"><input type="checkbox" name="default" defaultChecked=${item?.default ?? false} />Default plan for people without a subscription</label>`
       }
       ${kind !== "access" && html`<${SoldFields} place=${place} way=${way} sold=${sold} word=${word} problems=${problems} onWay=${setWay} />`}
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <div class="dialog-actions">
         ${item !== null && html`<button type="button" class="quiet-danger dialog-first" onClick=${() => setDeleting(true)}>Delete…</button>`}
         <button type="button" onClick=${onClose}>Cancel</button>
-        <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : item === null ? `Make ${word}` : "Save"}</button></div>
+        <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : item === null ? `Create ${word}` : "Save"}</button></div>
     </form><//>`;
 }
 
@@ -160,21 +160,21 @@ function SoldFields({
   return html`<label class="field"><span>Sold through</span>
       <select name="way" value=${way} onChange=${(event: Event) => onWay((event.target as HTMLSelectElement).value as SoldThrough["kind"] | "")}>
         <option value="" selected=${way === ""}>Not sold</option>
-        <option value="relay" selected=${way === "relay"}>A relay: a provider’s webhook says that it was paid</option>
+        <option value="relay" selected=${way === "relay"}>A relay that receives the payment webhook</option>
         <option value="payment_link" selected=${way === "payment_link"}>A payment link of your processor</option></select>
       <${AtField} problems=${problems} field="soldThrough" /></label>
     ${
       way === "relay" &&
       html`<label class="field"><span>Relay</span><select name="relay" required>
         ${listed.map((name) => html`<option key=${name} value=${name} selected=${name === own}>${name}</option>`)}</select>
-        <small>${listed.length === 0 ? html`There is no relay yet: <a href=${pagePath(place, "relays", "new")}>make one</a> with the action <code>${word === "plan" ? "grant_plan" : "fulfil_product"}</code> first.` : html`Only this relay may ${word === "plan" ? html`<code>grant_plan</code>` : html`<code>fulfil_product</code>`} it.`}</small></label>
+        <small>${listed.length === 0 ? html`There is no relay yet: <a href=${pagePath(place, "relays", "new")}>create one</a> with the action <code>${word === "plan" ? "grant_plan" : "fulfil_product"}</code> first.` : html`Only this relay can ${word === "plan" ? html`<code>grant_plan</code>` : html`<code>fulfil_product</code>`} it.`}</small></label>
         <label class="field"><span>Where buyers pay</span><input name="url" type="url" autocomplete="off" placeholder="https://" defaultValue=${sold?.kind === "relay" ? (sold.url ?? "") : ""} />
-        <small>Optional: your provider’s checkout or payment page. A page of your app that asks to sell it gets this URL with the refusal.</small></label>`
+        <small>Optional: the checkout or payment page of your provider. Your app gets this URL when it asks to sell the item.</small></label>`
     }
     ${
       way === "payment_link" &&
       html`<label class="field"><span>Payment link</span><input name="url" type="url" required autocomplete="off" placeholder="https://" defaultValue=${sold?.kind === "payment_link" ? sold.url : ""} />
-        <small>The client library sends buyers there.</small></label>`
+        <small>The client library opens it for buyers.</small></label>`
     }`;
 }
 
@@ -191,12 +191,12 @@ function DeleteItem({ place, kind, item, uses, onClose }: Props & { item: Item }
   };
   const mayForce = kind === "access" && code === "in_use";
   return html`<${Dialog} title="Delete the ${word} ${item.name}?" onClose=${onClose}>
-    <p>What people hold of it stays theirs.${
+    <p>People keep what they already have.${
       own.length > 0 &&
-      html` <b>${own.map(({ relay }) => relay).join(", ")}</b> ${own.length === 1 ? "names" : "name"} it: their events die until it exists again.`
+      html` <b>${own.map(({ relay }) => relay).join(", ")}</b> ${own.length === 1 ? "names" : "name"} it: their events fail until it exists again.`
     }</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove(mayForce)}>
-        ${isSending ? "Deleting…" : mayForce ? "Delete, and leave them their grants" : `Delete ${word}`}</button></div><//>`;
+        ${isSending ? "Deleting…" : mayForce ? "Delete and keep the grants" : `Delete ${word}`}</button></div><//>`;
 }

@@ -24,9 +24,9 @@ type Listed = Item & { id: string; slug?: string };
 /** Template of a relay that sells. */
 const PAID = "checkout";
 const LEADS: Readonly<Record<Kind, string>> = {
-  products: "Something bought once: it grants an entitlement, gives credits, or both.",
-  plans: "What a person is on, one at a time: its name is the entitlement it grants.",
-  access: "Entitlements that are neither product nor plan, to be granted by a relay or by hand.",
+  products: "A one-time purchase that grants an entitlement, credits, or both.",
+  plans: "A person has one plan at a time. The plan grants the entitlement of its name.",
+  access: "Entitlements that a relay or an owner grants without a product or plan.",
 };
 const BUTTONS: Readonly<Record<Kind, string>> = {
   products: "New product",
@@ -127,14 +127,14 @@ function FirstWords({ place, kind }: { place: Place; kind: Kind }): View {
   if (kind !== "products")
     return html`<${EmptyState} icon="selling" title=${kind === "plans" ? "No plans yet" : "No access slugs yet"}><p>${
       kind === "plans"
-        ? html`The first plan is the default that everybody is on. A relay puts a person on another with <code>grant_plan</code>.`
-        : html`An app asks whether a person holds <code>access:beta</code>; a relay grants it with <code>grant_access</code>.`
+        ? html`The first plan is the default plan for all people. A relay moves a person to another plan with <code>grant_plan</code>.`
+        : html`Your app asks if a person has <code>access:beta</code>; a relay grants it with <code>grant_access</code>.`
     }</p><//>`;
-  return html`<section class="card first-words" aria-label="How a product is sold through a relay"><h2>How a product is sold through a relay</h2>
+  return html`<section class="card first-words" aria-label="How to sell a product through a relay"><h2>How to sell a product through a relay</h2>
     <ol class="steps-words">
-      <li>Make the product: what a buyer gets, an entitlement or credits.</li>
-      <li><a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>Make a relay</a> that your provider’s webhook calls for each payment. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</li>
-      <li>Let the product be sold through that relay. Each paid event then gives the buyer the product, once per payment, and writes the receipt.</li>
+      <li>Create the product with its entitlement or credits.</li>
+      <li><a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>Create a relay</a> that your provider’s webhook calls for each payment. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</li>
+      <li>Set the product to be sold through that relay. Each paid event then gives the product to the buyer, once per payment, and writes a receipt.</li>
     </ol>
     <p class="quiet">A product can also have a payment link of your processor. Your server then reports each payment (<code>POST …/receipts</code>).</p></section>`;
 }

@@ -30,22 +30,22 @@ export function readAmount(amount: string, code: string): Typed {
   if (currency === "")
     return {
       field: "currency",
-      message: "The amount has no currency: write its three letters, such as EUR.",
+      message: "The currency is missing. Write its three letters, for example EUR.",
     };
   if (!Intl.supportedValuesOf("currency").includes(currency))
     return {
       field: "currency",
-      message: `${currency} is no currency: write its three letters, such as EUR.`,
+      message: `${currency} is not a currency. Write its three letters, for example EUR.`,
     };
   if (text === "")
-    return { field: "amountMinor", message: "The amount is empty: write it, or take the currency out too." };
+    return { field: "amountMinor", message: "The amount is empty. Enter an amount, or remove the currency." };
   const digits = digitsOf(currency);
   const [, whole = "", part = ""] = /^(\d{1,9})(?:[.,](\d+))?$/.exec(text) ?? [];
   if (whole === "" || part.length > digits) {
     const example = digits === 0 ? "4200" : `4200.${"0".repeat(digits)}`;
     return {
       field: "amountMinor",
-      message: `${text} is no amount in ${currency}: write it without spaces or marks between the thousands, such as ${example}.`,
+      message: `${text} is no amount in ${currency}: write it without spaces or thousands separators, for example ${example}.`,
     };
   }
   return { amountMinor: Number(whole + part.padEnd(digits, "0")), currency };

@@ -85,7 +85,7 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
   };
   if (items !== null && items.products.length + items.plans.length === 0)
     return html`<${Dialog} title="Record a payment" onClose=${onClose}>
-      <p>There is nothing that was paid yet: make a product or a plan first, in <a href=${pagePath(place, "catalog")}>Catalog</a>.</p>
+      <p>There is nothing to sell yet. First create a product or a plan in the <a href=${pagePath(place, "catalog")}>Catalog</a>.</p>
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
   if (payment !== null)
     return html`<${PaymentReview} place=${place} payment=${payment} onBack=${() => setPayment(null)} onClose=${onClose} />`;
@@ -94,13 +94,13 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
     html`<small class="field-problem" role="alert"><${Sentence} text=${wrong.message} /></small>`;
   const isPlan = draft.item.startsWith("plan:");
   return html`<${Dialog} title=${person === null ? "Record a payment" : `Record a payment of ${person.email}`} onClose=${onClose}><form class="stack" onSubmit=${look}>
-    <p class="quiet">For what was paid where no relay hears of it: a transfer, an invoice, your own processor. No money moves.</p>
+    <p class="quiet">For payments that no relay receives: a bank transfer, an invoice or your own processor. Relay moves no money.</p>
     ${
       person === null &&
-      html`<label class="field"><span>Who paid</span><input name="person" required autofocus autocomplete="off" spellcheck=${false} defaultValue=${draft.person} />
-        <small>Their address or id.</small>${at("person")}</label>`
+      html`<label class="field"><span>Person</span><input name="person" required autofocus autocomplete="off" spellcheck=${false} defaultValue=${draft.person} />
+        <small>Email address or id.</small>${at("person")}</label>`
     }
-    <label class="field"><span>What they paid</span>
+    <label class="field"><span>Paid item</span>
       <select name="item" required autofocus=${person !== null} onChange=${(event: Event) => setDraft({ ...draft, item: (event.target as HTMLSelectElement).value })}>
         <option value="" selected=${draft.item === ""}>Choose…</option>
         ${groupsOf(items).map(
@@ -108,17 +108,17 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
             html`<optgroup key=${kind} label=${title}>${all.map(({ name, title: words }) => html`<option key=${name} value=${`${kind}:${name}`} selected=${draft.item === `${kind}:${name}`}>${name}${words !== name && ` · ${words}`}</option>`)}</optgroup>`,
         )}</select>${at("item")}</label>
     <label class="field"><span>Ref</span><input name="ref" required autocomplete="off" spellcheck=${false} defaultValue=${draft.ref} />
-      <small>Your processor’s identifier of the payment, or the invoice’s. One ref is always one payment.</small>${at("ref")}</label>
+      <small>The payment id of your processor, or the invoice number. Each ref is one payment.</small>${at("ref")}</label>
     <div class="money-fields"><label class="field"><span>Amount</span><input name="amount" inputmode="decimal" autocomplete="off" placeholder="42.00" defaultValue=${draft.amount} />${at("amount")}</label>
       <label class="field"><span>Currency</span><input name="currency" autocomplete="off" spellcheck=${false} maxlength="3" placeholder="EUR" defaultValue=${draft.currency} />${at("currency")}</label></div>
     ${
       isPlan &&
-      html`<label class="field"><span>Customer</span><input name="customer" autocomplete="off" spellcheck=${false} maxlength="200" defaultValue=${draft.customer} />
-        <small>Your processor’s id of them, where it bills the plan. May be empty.</small></label>`
+      html`<label class="field"><span>Customer id</span><input name="customer" autocomplete="off" spellcheck=${false} maxlength="200" defaultValue=${draft.customer} />
+        <small>Optional: the customer id at your processor, if it bills the plan.</small></label>`
     }
     ${wrong !== null && wrong.field === null && html`<${Notice} kind="bad"><${Sentence} text=${wrong.message} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isLooking || items === null}>${isLooking ? "Looking…" : "See what they get"}</button></div>
+      <button class="primary" disabled=${isLooking || items === null}>${isLooking ? "Searching…" : "Preview payment"}</button></div>
   </form><//>`;
 }
 
@@ -142,7 +142,7 @@ async function lookAt(
   const [kind = "", name = ""] = draft.item.split(":");
   const itemKind = kind === "plan" ? "plan" : "product";
   const item = (itemKind === "plan" ? items?.plans : items?.products)?.find((one) => one.name === name);
-  if (item === undefined) return { field: "item", message: "Nothing is chosen: choose what they paid." };
+  if (item === undefined) return { field: "item", message: "Choose the paid item." };
   const id = draft.person.startsWith("per_") ? draft.person : await findId(place, draft.person);
   if (id === null)
     return {
@@ -180,5 +180,5 @@ function sayTaken({
   refundedBy,
 }: PurchaseView): string {
   const amount = sayAmount(amountMinor, currency);
-  return `${ref} is recorded already: ${personEmail ?? person} paid ${item}${amount === null ? "" : ` with ${amount}`}${refundedBy === null ? "" : ", which was taken back since"}. If this is another payment, enter its own ref. Otherwise the payment is already recorded.`;
+  return `${ref} is already recorded: ${personEmail ?? person} paid ${item}${amount === null ? "" : ` with ${amount}`}${refundedBy === null ? "" : ", which was refunded later"}. If this is another payment, enter its own ref. Otherwise the payment is already recorded.`;
 }

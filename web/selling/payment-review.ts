@@ -65,25 +65,25 @@ export function PaymentReview({
   const amount = sayAmount(amountMinor ?? null, currency ?? null);
   return html`<${Dialog} title="Record this payment?" onClose=${onClose}>
     <p><b class="wrap"><${SafeText} text=${person.email} limit=${100} /></b> paid ${amount !== null && html`<b>${amount}</b> for `}the ${itemKind} <b>${item}</b>, under <code class="wrap">${ref}</code>.</p>
-    <p><${Gives} payment=${payment} /> A receipt is written that never changes. <b>No money moves.</b></p>
-    ${person.status === "suspended" && html`<${Notice} kind="warn">They are suspended, and may use nothing of it until they are made active on their page.<//>`}
+    <p><${Gives} payment=${payment} /> Relay writes a permanent receipt. <b>Relay moves no money.</b></p>
+    ${person.status === "suspended" && html`<${Notice} kind="warn">The person is suspended and cannot use the access until you activate them.<//>`}
     ${
       relay !== null &&
       html`<${Notice} kind="warn">The relay <b>${relay}</b> sells it too: ${
         itemKind === "product"
-          ? "unless this is the ref that it gives the payment, it would give it once more when it hears of it."
-          : "from now on the plan is billed by you, and payments that this relay hears of wait and die until the plan is ended under Subscriptions."
+          ? "if that relay uses another ref for this payment, it gives the item a second time."
+          : "from now on you bill the plan. Payments that this relay receives fail until you end the plan under Subscriptions."
       }<//>`
     }
     ${
       error !== null &&
       html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${
         mayBeDone(code) &&
-        html`<p>Whether it was recorded is not known. Record it again once the service answers: under the same ref it is recorded once.</p>`
+        html`<p>The result is unknown. Record payment again with the same ref when the service answers. Relay records it only once.</p>`
       }<//>`
     }
     <div class="dialog-actions"><button type="button" onClick=${onBack}>Back</button>
-      <button type="button" class="primary" disabled=${isSending || !isRead} onClick=${() => void record()}>${isSending ? "Recording…" : "Record the payment"}</button></div><//>`;
+      <button type="button" class="primary" disabled=${isSending || !isRead} onClick=${() => void record()}>${isSending ? "Recording…" : "Record payment"}</button></div><//>`;
 }
 
 function Gives({ payment: { itemKind, item, entitlement, credits, plan } }: { payment: Payment }): View {

@@ -34,7 +34,7 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
   const isFiltered = Object.values(filter).some((value) => value !== null);
   return html`<div class="tab-actions"><${PaymentButton} place=${place} person=${null} /></div>
     <div class="filters" role="search" aria-label="Filter receipts">
-      <${SearchBox} value=${filter.ref ?? ""} label="Find by the whole ref" onValue=${(ref: string) => setQuery({ ref: ref.trim() })} />
+      <${SearchBox} value=${filter.ref ?? ""} label="Find by complete ref" onValue=${(ref: string) => setQuery({ ref: ref.trim() })} />
       <${Choice} name="kind" label="Kind" none="Purchases and refunds" query=${query} options=${[
         ["purchase", "Purchases"],
         ["refund", "Refunds"],
@@ -46,10 +46,10 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
       items === undefined
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
-          ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No such receipt" : "Nothing was bought yet"}>
-            <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfills and each payment that your server or a person records has its receipt here."}</p><//>`
+          ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No receipt matches" : "No purchases yet"}>
+            <p>${isFiltered ? "Enter the complete ref, as the provider writes it." : "Each product that a relay fulfills and each recorded payment has a receipt here."}</p><//>`
           : html`<${Table} label="Receipts" columns=${columnsOf(place, setMoving, setRefunding)} items=${items} />
-            <${OlderButton} list=${list} none="These are all." />`
+            <${OlderButton} list=${list} none="No more entries." />`
     }
     ${moving !== null && html`<${MoveDialog} place=${place} purchase=${moving} onClose=${() => setMoving(null)} />`}
     ${refunding !== null && html`<${Refund} place=${place} purchase=${refunding} onClose=${() => setRefunding(null)} />`}`;
@@ -77,7 +77,7 @@ function columnsOf(
         movedTo !== null && kind === "purchase"
           ? html`<${StateMark} state="skipped" word="Moved" />`
           : kind !== "purchase"
-            ? html`<${StateMark} state="skipped" word=${kind === "refund" ? "Refund" : "Confirms"} />`
+            ? html`<${StateMark} state="skipped" word=${kind === "refund" ? "Refund" : "Confirmation"} />`
             : refundedBy === null
               ? html`<${StateMark} state="done" word="Paid" />`
               : html`<${StateMark} state="skipped" word="Refunded" />`,

@@ -33,10 +33,10 @@ export function SubscriptionList({ place, query }: { place: Place; query: URLSea
       items === undefined
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
-          ? html`<${EmptyState} icon="selling" title=${status === null ? "No subscriptions yet" : "No such subscription"}>
-            <p>A relay puts a person on a plan with <code>grant_plan</code>; one that was paid elsewhere is recorded under <a href=${pagePath(place, "catalog")}?tab=receipts>Receipts</a>, or by your server.</p><//>`
+          ? html`<${EmptyState} icon="selling" title=${status === null ? "No subscriptions yet" : "No subscription matches"}>
+            <p>A relay moves a person to a plan with <code>grant_plan</code>; record other payments under <a href=${pagePath(place, "catalog")}?tab=receipts>Receipts</a>, or from your server.</p><//>`
           : html`<${Table} label="Subscriptions" columns=${columnsOf(place, setEnding)} items=${items} />
-            <${OlderButton} list=${list} none="These are all." />`
+            <${OlderButton} list=${list} none="No more entries." />`
     }
     ${ending !== null && html`<${End} place=${place} of=${ending} onClose=${() => setEnding(null)} />`}`;
 }
@@ -94,9 +94,9 @@ function End({ place, of, onClose }: { place: Place; of: SubscriptionItem; onClo
       onClose();
   };
   return html`<${Dialog} title="End ${of.plan} of ${of.personEmail ?? of.person}?" onClose=${onClose}>
-    <p>They land on the default plan at once, and what the plan granted ends. What was granted by hand or bought stays.${
+    <p>The person moves to the default plan at once, and the access of the plan ends. Manual grants and purchases stay.${
       of.billedBy === "processor" &&
-      html` <b>Your processor goes on billing it</b> until it is ended there too.`
+      html` <b>Your processor continues to bill it</b> until you end it there too.`
     }</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>

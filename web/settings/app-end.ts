@@ -19,7 +19,7 @@ export function AppEnd({ place }: { place: Place }): View {
   if (settings === undefined || settings.mode !== "server") return null;
   const { id } = settings.app;
   return html`<${SettingCard} title="Delete this app">
-    <p>Both environments go with their relays, events, people and records. Receivers answer unknown at once, and keys work no more.</p>
+    <p>Relay deletes both environments with their relays, events, people and records. Receiver URLs and keys stop working at once.</p>
     <button type="button" class="danger" onClick=${() => setAsking(true)}>Delete ${id}…</button>
     ${isAsking && html`<${DeleteApp} id=${id} onClose=${() => setAsking(false)} />`}
   <//>`;
@@ -55,12 +55,12 @@ function DeleteApp({ id, onClose }: { id: string; onClose: () => void }): View {
   };
   return html`<${Dialog} title="Delete ${id}?" onClose=${onClose}><form class="settings" onSubmit=${end}>
     <ul>${environments.map(({ name, words }) => html`<li key=${name}><b>${name}</b>: ${words}</li>`)}</ul>
-    <p>All of it is permanently removed; only earlier backups of the server still have it.</p>
+    <p>Relay permanently deletes everything. Only earlier backups of the server still have it.</p>
     ${
       isHeld &&
-      html`<label class="switch"><input type="checkbox" checked=${isForced} onChange=${() => setForced(!isForced)} /><span>Production holds events. Delete it all the same.</span></label>`
+      html`<label class="switch"><input type="checkbox" checked=${isForced} onChange=${() => setForced(!isForced)} /><span>Production has events. Delete the app anyway.</span></label>`
     }
-    <label class="field"><span>Type <b>${id}</b> to delete it</span><input name="confirm" required autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed} onInput=${(event: Event) => setTyped((event.target as HTMLInputElement).value)} /></label>
+    <label class="field"><span>Type <b>${id}</b> to confirm</span><input name="confirm" required autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed} onInput=${(event: Event) => setTyped((event.target as HTMLInputElement).value)} /></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="danger" disabled=${isSending || typed.trim() !== id || (isHeld && !isForced)}>${isSending ? "Deleting…" : "Delete the app"}</button></div></form><//>`;

@@ -21,7 +21,7 @@ const REST_MS = 60_000;
 
 const KINDS: readonly (readonly [start: string, words: string])[] = [
   ["scheduled-", "by itself"],
-  ["by-hand-", "asked for here"],
+  ["by-hand-", "manual"],
   ["before-restore-", "before a restore"],
   ["before-migration-", "before an update"],
   ["before-move-", "before a move"],
@@ -30,7 +30,7 @@ const KINDS: readonly (readonly [start: string, words: string])[] = [
 const COLUMNS: readonly Column<BackupFile>[] = [
   {
     name: "file",
-    title: "File",
+    title: "Add",
     priority: 1,
     cell: ({ name }) => html`<span class="clip mono"><${SafeText} text=${name} limit=${80} /></span>`,
   },
@@ -65,37 +65,37 @@ export function BackupList(): View {
   return html`
     <p class="tab-lead">${
       newest === undefined
-        ? html`<b>There is no backup yet.</b> A disk that breaks would take everything with it.`
-        : html`The last one was made <b><${Ago} at=${newest.at} /></b>.`
+        ? html`<b>No backup yet.</b> If the disk fails, you lose everything.`
+        : html`Last backup: <b><${Ago} at=${newest.at} /></b>.`
     } ${
       schedule === null
-        ? html`The server makes none by itself: start it with <code>--backup-every 1d</code> (RELAY_BACKUP_EVERY) and it does.`
-        : html`The server makes one by itself ${sayHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of these.`
+        ? html`Automatic backups are off. Start the server with <code>--backup-every 1d</code> (RELAY_BACKUP_EVERY) to turn them on.`
+        : html`The server creates a backup ${sayHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of them.`
     }</p>
     <div class="tab-actions"><button type="button" class="primary" disabled=${isSending || running !== null} onClick=${() => void make()}>
       ${running === null ? "Back up now" : "Backing up…"}</button></div>
-    <div role="status">${running !== null && html`<${Notice} kind="info">A backup is being made since <${Ago} at=${running.startedAt} />, while the server goes on. You may leave this page.<//>`}</div>
+    <div role="status">${running !== null && html`<${Notice} kind="info">A backup started <${Ago} at=${running.startedAt} />. The server continues to work. You can leave this page.<//>`}</div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
-    ${failed !== null && html`<${Notice} kind="bad">The backup that was asked for <${Ago} at=${failed.startedAt} /> was not made: <${Sentence} text=${failed.message} />.<//>`}
+    ${failed !== null && html`<${Notice} kind="bad">The backup that was requested <${Ago} at=${failed.startedAt} /> failed: <${Sentence} text=${failed.message} />.<//>`}
     ${
       files.length > 0 &&
       html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`
     }
     <section class="block setting-after" aria-label="Location and restore"><h2>Location and restore</h2>
-      <p class="quiet">In <code>${folder}</code> on the server’s own disk: copy them to another machine. <code>master.key</code> is in none of them; keep it too, in another place. To put one back, stop the server and run:</p>
+      <p class="quiet">In <code>${folder}</code> on the disk of the server. Copy them to another machine. <code>master.key</code> is not in a backup. Store it in another place. To restore a backup, stop the server and run:</p>
       <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
-      <p class="quiet">What was there is kept. A backup to a place of your choice, while the server runs:</p>
+      <p class="quiet">The restore keeps the earlier files. To back up to another place while the server runs:</p>
       <${Command} text="relay backup /mnt/backup/relay.db" /></section>`;
 }
 
 /** Explains backups with PostgreSQL, which has its own tools. */
 function Elsewhere({ database }: { database: string }): View {
   return html`
-    <p class="tab-lead">The rows are in PostgreSQL, <code><${SafeText} text=${database} limit=${200} /></code>: <b>this server makes no copies of them.</b></p>
-    <section class="block setting-after" aria-label="How they are copied"><h2>How they are copied</h2>
-      <p class="quiet">By your provider’s snapshots, or while the servers run by:</p>
+    <p class="tab-lead">The rows are in PostgreSQL, <code><${SafeText} text=${database} limit=${200} /></code>: <b>this server does not back them up.</b></p>
+    <section class="block setting-after" aria-label="How to back up"><h2>How to back up</h2>
+      <p class="quiet">Use the snapshots of your provider, or run this while the servers run:</p>
       <${Command} text="pg_dump --format=custom --file=relay.dump" />
-      <p class="quiet">The master key (<code>RELAY_MASTER_KEY</code> or <code>master.key</code>) is in none of them; keep it too, in another place. To put one back, stop every server, restore into an empty database with <code>pg_restore</code>, and start with that one.</p></section>`;
+      <p class="quiet">The master key (<code>RELAY_MASTER_KEY</code> or <code>master.key</code>) is not in a backup. Store it in another place. To restore, stop every server, restore into an empty database with <code>pg_restore</code>, and start the servers with that database.</p></section>`;
 }
 
 function sayHours(hours: number): string {

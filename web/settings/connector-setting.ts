@@ -10,10 +10,10 @@ export function ConnectorSetting({ place }: { place: Place }): View {
   const set = (writes: boolean) =>
     change(
       { connector: { writes } },
-      writes ? "The connector’s tools may change things now." : "The connector only reads now.",
+      writes ? "The connector can change things now." : "The connector can only read now.",
     );
   return html`<${SettingCard} title="The connector (MCP)" error=${error}>
-    <${SettingSwitch} label="Tools that change something" isOn=${settings.connector.writes} onSet=${set} />
-    <p class="quiet">Editors and assistants reach this environment by <code>relay mcp</code> or its address with a secret key. Without this they read, validate and explain, and nothing else.</p>
+    <${SettingSwitch} label="Allow tools that change data" isOn=${settings.connector.writes} onSet=${set} />
+    <p class="quiet">Editors and assistants can connect to this environment with <code>relay mcp</code> or at its address with a secret key. If this is off, they can only read, validate and explain.</p>
   <//>`;
 }

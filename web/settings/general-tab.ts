@@ -35,14 +35,14 @@ function AppName({ place }: { place: Place }): View {
     const path = `/api/apps/${encodeURIComponent(place.app)}`;
     const changes = [apiPath(place, "settings")];
     const wanted = { method: "PATCH", path, body: { name }, changes } as const;
-    if ((await send({ ...wanted, done: "The app has its new name." })) !== null) await loadSession();
+    if ((await send({ ...wanted, done: "App renamed." })) !== null) await loadSession();
   };
   return html`<${SettingCard} title="App" error=${error}>
     <form class="setting-line" key=${app.name} onSubmit=${rename}>
       <label class="field"><span>Name</span><input name="name" required maxlength="100" autocomplete="off" defaultValue=${app.name} /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Rename"}</button></form>
-    <p class="quiet">Its id <code>${app.id}</code> <${CopyButton} text=${app.id} label="Copy the app’s id" words=${null} /> stands in every receiver URL and never changes.
-      ${mode === "server" && html` <a href="/new-app">Make another app</a>`}</p>
+    <p class="quiet">Its id <code>${app.id}</code> <${CopyButton} text=${app.id} label="Copy the app’s id" words=${null} /> is part of every receiver URL and never changes.
+      ${mode === "server" && html` <a href="/new-app">Create another app</a>`}</p>
   <//>`;
 }
 
@@ -53,24 +53,24 @@ function Hold({ place }: { place: Place }): View {
   const { heldAt } = settings;
   const changes = [apiPath(place, "overview"), apiPath(place, "problems"), "/api/overview"];
   const hold = async (): Promise<void> => {
-    if (await change({ held: true }, "The environment is on hold.", changes)) setAsking(false);
+    if (await change({ held: true }, "Hold started.", changes)) setAsking(false);
   };
   return html`<${SettingCard} title="Hold" error=${isAsking ? null : error}>
-    <p>${heldAt === null ? "Events run as they arrive." : html`<b>On hold since <${Ago} at=${heldAt} />.</b> What arrives is recorded and waits; nothing runs.`}</p>
+    <p>${heldAt === null ? "Not on hold. Events run when they arrive." : html`<b>On hold since <${Ago} at=${heldAt} />.</b> Relay stores new events but runs none.`}</p>
     ${
       heldAt === null
-        ? html`<button type="button" onClick=${() => setAsking(true)}>Hold everything…</button>`
+        ? html`<button type="button" onClick=${() => setAsking(true)}>Hold environment…</button>`
         : html`<button type="button" class="primary" disabled=${isSending}
-          onClick=${() => void change({ held: false }, "The hold is released: what waited runs now, in the order in which it arrived.", changes)}>Release the hold</button>`
+          onClick=${() => void change({ held: false }, "Hold released. The waiting events run now, in the order of arrival.", changes)}>Release the hold</button>`
     }
-    <p class="quiet">For an incident that affects every relay. Senders still get 200, and Relay keeps the events for 30 days. Ticks of schedules during a hold are not recorded.</p>
+    <p class="quiet">Use a hold for an incident that affects every relay. Senders still get 200, and Relay keeps the events for 30 days. During a hold, schedules create no events.</p>
     ${
       isAsking &&
-      html`<${Dialog} title="Hold everything in ${place.environment}?" onClose=${() => setAsking(false)}>
-        <p>Every relay of this environment stops acting until somebody releases the hold. Calls are received and wait in order; schedule ticks in that time are lost.</p>
+      html`<${Dialog} title="Hold ${place.environment}?" onClose=${() => setAsking(false)}>
+        <p>All relays of this environment stop until someone releases the hold. Relay still receives requests, and their events wait in order. Schedule ticks in that time are lost.</p>
         ${error !== null && html`<p role="alert"><${Sentence} text=${error} /></p>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setAsking(false)}>Cancel</button>
-          <button type="button" class="danger" disabled=${isSending} onClick=${() => void hold()}>Hold everything</button></div><//>`
+          <button type="button" class="danger" disabled=${isSending} onClick=${() => void hold()}>Hold environment</button></div><//>`
     }
   <//>`;
 }
@@ -89,13 +89,15 @@ function Receipts({ place }: { place: Place }): View {
   const set = (event: Event): void => {
     const collection = (event.target as HTMLSelectElement).value;
     const done =
-      collection === "" ? "Receipts are no records now." : `Receipts are records of ${collection} now.`;
+      collection === ""
+        ? "Receipts are not written as records now."
+        : `Receipts are written as records of ${collection} now.`;
     void change({ receipts: { collection: collection === "" ? null : collection } }, done);
   };
   return html`<${SettingCard} title="Receipts as records" error=${error}>
     <label class="field setting-narrow"><span>Collection</span><select value=${chosen} disabled=${isSending} onChange=${set}>
       <option value="" selected=${chosen === ""}>None</option>
       ${listed.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</select></label>
-    <p class="quiet">Relay also writes each payment that your server reports as a record there, so that a relay with the trigger <code>data_change</code> can follow it.</p>
+    <p class="quiet">Relay also writes each payment that your server reports as a record of this collection. A relay with the trigger <code>data_change</code> can react to it.</p>
   <//>`;
 }

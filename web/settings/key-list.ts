@@ -26,14 +26,14 @@ export function KeyList({ place }: { place: Place }): View {
   const [isMaking, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<Key | null>(null);
   const { items, error, reload } = list;
-  return html`<p class="tab-lead">A secret key lets your server and the command line use this environment’s API; an app key is for your app in browsers. <code>relay login</code> makes one that is yours.</p>
+  return html`<p class="tab-lead">A secret key gives your server and the command line access to the API of this environment. An app key is for your app in browsers. <code>relay login</code> creates a personal key.</p>
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setMaking(true)}>
       <${Icon} name="plus" size=${14} />New key</button></div>
     ${
       items === undefined
         ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
         : items.length === 0
-          ? html`<${EmptyState} icon="keys" title="No keys yet"><p>Nothing but the dashboard reaches this environment until there is one.</p><//>`
+          ? html`<${EmptyState} icon="keys" title="No keys yet"><p>Without a key, only the dashboard can use this environment.</p><//>`
           : html`<${Table} label="Keys" columns=${columnsOf(setRevoking)} items=${items} />
             ${list.next !== null && html`<${OlderButton} list=${list} none="" />`}`
     }
@@ -104,8 +104,8 @@ function RevokeDialog({ place, shown, onClose }: { place: Place; shown: Key; onC
     if ((await send({ method: "DELETE", path, changes, done: `Revoked ${shown.name}.` })) !== null) onClose();
   };
   return html`<${Dialog} title="Revoke ${shown.name}?" onClose=${onClose}>
-    <p>Whatever uses <code>${shown.hint}</code> is refused at once and for good.${
-      shown.lastUsedAt !== null && html` It was last used <${Ago} at=${shown.lastUsedAt} />.`
+    <p>Programs that use <code>${shown.hint}</code> lose access at once. You cannot undo this.${
+      shown.lastUsedAt !== null && html` Last used <${Ago} at=${shown.lastUsedAt} />.`
     }</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>

@@ -12,7 +12,7 @@ type Limit = ServerView["limits"][number] & { id: string };
 const COLUMNS: readonly Column<Limit>[] = [
   {
     name: "limit",
-    title: "What is limited",
+    title: "Limit of",
     priority: 1,
     cell: ({ counts, hit }) =>
       html`<div class="two-lines">${counts}<span class="quiet"><${Sentence} text=${hit} /></span></div>`,
@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Limit>[] = [
     title: "From",
     priority: 2,
     cell: ({ value, usual, variable }) => html`<span class="two-lines">
-      ${value === usual ? "as usual" : html`<b>set at the start</b>, usually ${sayNumber(usual)}`}
+      ${value === usual ? "as usual" : html`<b>set by you</b>, usually ${sayNumber(usual)}`}
       <span class="quiet"><code>${variable}</code></span></span>`,
   },
 ];
@@ -38,6 +38,6 @@ export function LimitList(): View {
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
   if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
   const items = data.server.limits.map((limit) => ({ ...limit, id: limit.name }));
-  return html`<p class="tab-lead">These hold for the whole server. Each is changed by a variable when the server is started: set it, such as <code>RELAY_LIMIT_RELAYS=50</code>, and start the server again.</p>
+  return html`<p class="tab-lead">These limits apply to the whole server. To change a limit, set its variable, for example <code>RELAY_LIMIT_RELAYS=50</code>, and restart the server.</p>
     <div class="limits"><${Table} label="Limits" columns=${COLUMNS} items=${items} /></div>`;
 }

@@ -17,7 +17,7 @@ interface Minted {
 }
 
 const HINTS = {
-  secret: "For servers and the command line: send it as Authorization: Bearer.",
+  secret: "For servers and the command line: send the key as Authorization: Bearer.",
   app: "For your app in browsers.",
 } as const;
 
@@ -55,14 +55,14 @@ export function NewKeyDialog({
     return html`<${Dialog} title="The new key" onClose=${onClose} mustAnswer>
       <${SecretOnce} secrets=${[{ label: "Key", hint: HINTS[kind], value: made.token }]} />
       <${WarningList} warnings=${made.warnings} />
-      <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
+      <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I stored the secret</button></div>
     <//>`;
   }
   // The dialog cannot be closed while the key is being made, because its token is shown only once.
   return html`<${Dialog} title="New key" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${make}>
     <label class="field"><span>Name</span>
       <input name="name" required autofocus autocomplete="off" maxlength="100" />
-      <small>What will use it, such as “deploy script”.</small></label>
+      <small>What uses the key, for example “deploy script”.</small></label>
     <fieldset class="radios"><legend class="off-screen">Kind</legend>
       <label>
         <input type="radio" name="kind" checked=${kind === "secret"} onChange=${() => setKind("secret")} />Secret key, for servers</label>
@@ -71,12 +71,12 @@ export function NewKeyDialog({
         </fieldset>
     ${
       kind === "app" &&
-      html`<label class="field"><span>Web origins it works from</span>
+      html`<label class="field"><span>Allowed web origins</span>
       <input name="origins" autocomplete="off" placeholder="https://shop.example.com" />
-      <small>Several are separated by spaces.</small></label>`
+      <small>Separate several origins with spaces.</small></label>`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isSending}>${isSending ? "Making…" : "Make key"}</button></div>
+      <button class="primary" disabled=${isSending}>${isSending ? "Creating…" : "Create key"}</button></div>
   </form><//>`;
 }

@@ -30,8 +30,8 @@ const COLUMNS: readonly Column<Node>[] = [
     priority: 2,
     cell: ({ live, house, environments }) =>
       live
-        ? html`<span class="wrap">${[...(house ? ["what is done once for all"] : []), ...environments.map(({ app, environment }) => `${app} ${environment}`)].join(", ") || html`<span class="quiet">nothing by itself</span>`}</span>`
-        : html`<span class="quiet">nothing: it shows up no more</span>`,
+        ? html`<span class="wrap">${[...(house ? ["tasks of the whole server"] : []), ...environments.map(({ app, environment }) => `${app} ${environment}`)].join(", ") || html`<span class="quiet">no tasks of its own</span>`}</span>`
+        : html`<span class="quiet">nothing: the node does not respond</span>`,
   },
   { name: "version", title: "Version", priority: 4, size: "short", cell: ({ version }) => version },
   timeColumn("since", "Since", 3, ({ startedAt }) => startedAt),
@@ -42,6 +42,6 @@ export function NodeList(): View {
   if (data === undefined) return error === null ? null : html`<${NotYet} error=${error} onRetry=${reload} />`;
   if (data.nodes.length === 0) return null;
   return html`<section class="setting-after" aria-label="Nodes"><h2>Nodes</h2>
-    <p class="tab-lead">Each of them takes calls, runs at once what only touches the database, and serves this page. One node runs the schedules, retries and outgoing calls of an environment. When it stops, another takes over.</p>
+    <p class="tab-lead">Each node receives requests, runs events that only use the database, and serves this dashboard. One node runs the schedules, retries and outgoing calls of an environment. If it stops, another node takes over.</p>
     <${Table} label="Nodes" columns=${COLUMNS} items=${data.nodes} /></section>`;
 }

@@ -32,13 +32,13 @@ export function OwnerList(): View {
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (known?.mode === "local")
-    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords: the person with the link that <code>relay dev</code> prints is the owner. On a server, owners are invited here.</p>`;
+    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords. The person with the link from <code>relay dev</code> is the owner. On a server, you can invite owners here.</p>`;
   const relink = async (owner: OwnerView): Promise<void> => {
     const sent = await send<{ link: Link }>({ method: "POST", path: `${PATH}/${owner.id}/link` });
     if (sent !== null) setLink({ email: owner.email, link: sent.answer.link });
   };
   const you = known?.owner?.email;
-  return html`<p class="tab-lead">Owners sign in to this dashboard. All are alike: each sees and changes every app of this server.</p>
+  return html`<p class="tab-lead">Owners sign in to this dashboard. Each owner can see and change every app of this server.</p>
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite an owner</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${Table} label="Owners" columns=${columnsOf({ you, isSending, onLink: (owner) => void relink(owner), onRemove: setRemoving })} items=${data.owners} />
@@ -94,10 +94,11 @@ function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView
 }
 
 function ShownLink({ link, onClose }: { link: Link; onClose: () => void }): View {
-  const hint = "Give it only to the new owner. It sets their password and works once.";
+  const hint =
+    "Give this link only to the new owner. The owner sets a password with it. The link works once.";
   return html`<${SecretOnce} secrets=${[{ label: "Link", hint, value: link.url }]} />
-    <p class="quiet">It ends <${Ago} at=${link.expiresAt} />.</p>
-    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have copied it</button></div>`;
+    <p class="quiet">It expires <${Ago} at=${link.expiresAt} />.</p>
+    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I copied the link</button></div>`;
 }
 
 function Invite({ onClose }: { onClose: () => void }): View {
@@ -115,10 +116,10 @@ function Invite({ onClose }: { onClose: () => void }): View {
   // The dialog cannot be closed while the link is being made, because the link is shown only once.
   return html`<${Dialog} title="Invite an owner" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span><input name="email" type="email" required autofocus autocomplete="off" />
-      <small>They sign in with it. Nothing is mailed: you get a link to hand on.</small></label>
+      <small>The owner signs in with this address. Relay sends no mail: you get a link to give to the owner.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isSending}>${isSending ? "Making the link…" : "Make the link"}</button></div>
+      <button class="primary" disabled=${isSending}>${isSending ? "Creating link…" : "Create link"}</button></div>
   </form><//>`;
 }
 
@@ -126,11 +127,11 @@ function Remove({ owner, onClose }: { owner: OwnerView; onClose: () => void }): 
   const { send, isSending, error } = useSend();
   const remove = async (): Promise<void> => {
     const path = `${PATH}/${owner.id}`;
-    const done = `${owner.email} is no owner any more.`;
+    const done = `${owner.email} is not an owner any more.`;
     if ((await send({ method: "DELETE", path, changes: [PATH], done })) !== null) onClose();
   };
   return html`<${Dialog} title="Remove ${owner.email}?" onClose=${onClose}>
-    <p>Their sessions and the keys of their logins end at once. What they changed stays in the audit. Keys that they created on the Keys page still work.</p>
+    <p>Their sessions and login keys end at once. Their changes stay in the audit log. Keys that they created under Settings › Keys still work.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>${isSending ? "Removing…" : "Remove owner"}</button></div>

@@ -20,16 +20,15 @@ export function ProcessorSetting({ place }: { place: Place }): View {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
     const processorSecret = String(new FormData(form).get("secret") ?? "");
-    if (await change({ processorSecret }, "The processor’s secret is set; relays verify with it now."))
-      form.reset();
+    if (await change({ processorSecret }, "Processor secret saved. Relays verify with it now.")) form.reset();
   };
   const remove = async (): Promise<void> => {
-    if (await change({ processorSecret: null }, "The processor’s secret is removed.")) setRemoving(false);
+    if (await change({ processorSecret: null }, "Processor secret removed.")) setRemoving(false);
   };
-  return html`<${SettingCard} title="The processor’s secret" error=${isRemoving ? null : error}>
+  return html`<${SettingCard} title="The processor secret" error=${isRemoving ? null : error}>
     <p>${
       kept === null
-        ? html`<b>None is set.</b> Relays whose scheme is <code>processor</code> refuse every call until there is one.`
+        ? html`<b>No secret is set.</b> Relays whose scheme is <code>processor</code> reject every request until then.`
         : html`Set <${Ago} at=${kept.setAt} />, fingerprint <code>${kept.fingerprint}</code>. It is never shown again.`
     }</p>
     <form class="setting-line" onSubmit=${save}>
@@ -38,11 +37,11 @@ export function ProcessorSetting({ place }: { place: Place }): View {
       <button class=${kept === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : kept === null ? "Set secret" : "Replace secret"}</button>
       ${kept !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}
     </form>
-    <p class="quiet">Your payment processor shows it where its webhook endpoint is set up, often beginning with <code>whsec_</code>. Each environment needs its own endpoint and secret. Replaced, the one before stops verifying at once.</p>
+    <p class="quiet">Your payment processor shows the secret in the settings of its webhook endpoint. It often begins with <code>whsec_</code>. Each environment needs its own endpoint and secret. When you replace the secret, the earlier one stops working at once.</p>
     ${
       isRemoving &&
-      html`<${Dialog} title="Remove the processor’s secret?" onClose=${() => setRemoving(false)}>
-        <p>Every relay whose scheme is <code>processor</code> refuses its calls from then on, and the processor sends them again later.</p>
+      html`<${Dialog} title="Remove the processor secret?" onClose=${() => setRemoving(false)}>
+        <p>Every relay whose scheme is <code>processor</code> then rejects its requests, and the processor sends them again later.</p>
         ${error !== null && html`<p role="alert"><${Sentence} text=${error} /></p>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setRemoving(false)}>Cancel</button>
           <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>Remove secret</button></div><//>`

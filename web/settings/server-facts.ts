@@ -12,28 +12,28 @@ export function ServerFacts(): View {
   const { server } = data;
   const isLocal = server.mode === "local";
   const isHttps = server.baseUrl.startsWith("https://");
-  return html`<p class="tab-lead">The server reads these at its start. To change one, restart it with the flag or the variable.</p>
-    ${!isLocal && !isHttps && html`<${Notice} kind="warn">The address is not https: events and sessions travel in the clear, and most providers refuse to call it.<//>`}
+  return html`<p class="tab-lead">The server reads these values when it starts. To change a value, restart the server with the flag or the variable.</p>
+    ${!isLocal && !isHttps && html`<${Notice} kind="warn">The address is not https. Events and sessions are not encrypted, and most providers refuse such a URL.<//>`}
     <div class="card setting"><dl class="setting-facts">
       <${Fact} name="Public address" value=${server.baseUrl} change=${isLocal ? "" : "--base-url or RELAY_BASE_URL"}>
-        Receiver URLs begin with it, and the dashboard is opened there. ${!server.baseUrlGiven && "It is made from the address and port that the server listens on."}<//>
+        Receiver URLs and the dashboard use this address. ${!server.baseUrlGiven && "Derived from the address and port of the server."}<//>
       <${Fact} name="Listens on" value=${server.host} change=${isLocal ? "" : "--host or RELAY_HOST"}>
-        On <code>127.0.0.1</code> only this machine, and so a proxy on it, reaches the server.<//>
+        On <code>127.0.0.1</code> only this machine, for example a proxy on it, can reach the server.<//>
       <${Fact} name="Trusted proxies" value=${server.trustedProxies.join(", ")} change=${isLocal ? "" : "--trusted-proxy or RELAY_TRUSTED_PROXY"}>
-        Their <code>X-Forwarded-For</code> says who calls. A proxy that is not named makes all callers one, who share one cap.<//>
+        Their <code>X-Forwarded-For</code> gives the address of the caller. Behind a proxy that is not listed, all callers share one limit.<//>
       <${Fact} name="Private addresses that may be called" value=${server.allowPrivate.join(", ")} change="--allow-private or RELAY_ALLOW_PRIVATE">
-        <code>call_url</code> and the mail server reach only public addresses, and these.<//>
+        <code>call_url</code> and the mail server can reach only public addresses and these.<//>
       <${Fact} name="Events at once" value=${String(server.concurrency)} change="--concurrency or RELAY_CONCURRENCY">
-        So many events run at the same time, all relays together.<//>
+        Maximum number of events that run at the same time.<//>
       <${Fact} name="Data directory" value=${server.dataDir} change="--data-dir or RELAY_DATA_DIR">
-        ${server.database === null ? "The database and " : "Where no RELAY_MASTER_KEY is given, "}<code>master.key</code>, without which its secrets stay shut: keep a copy of the key, apart from the backups.<//>
+        ${server.database === null ? "The database and " : "Without RELAY_MASTER_KEY, "}<code>master.key</code>, which decrypts the secrets. Keep a copy of the key, separate from the backups.<//>
       ${
         server.database !== null &&
         html`<${Fact} name="Database" value=${server.database} change="--database or RELAY_DATABASE">
-        PostgreSQL, which other nodes may serve too.<//>`
+        PostgreSQL, which other nodes can use too.<//>`
       }
       <${Fact} name="Version" value=${server.version} change="">
-        <a href="/changes.txt" target="_blank" rel="noreferrer">What changed in it</a><//>
+        <a href="/changes.txt" target="_blank" rel="noreferrer">Release notes</a><//>
     </dl></div>
     <${NodeList} />`;
 }
@@ -52,5 +52,5 @@ function Fact({
 }): View {
   return html`<div><dt>${name}</dt><dd>
     <span>${value === "" ? html`<span class="quiet">none</span>` : html`<code>${value}</code> <${CopyButton} text=${value} label="Copy: ${name}" words=${null} />`}</span>
-    <span class="quiet">${children}${change !== "" && html` Changed by <code>${change}</code>.`}</span></dd></div>`;
+    <span class="quiet">${children}${change !== "" && html` Change it with <code>${change}</code>.`}</span></dd></div>`;
 }

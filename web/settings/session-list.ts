@@ -51,7 +51,7 @@ export function SessionList(): View {
         method: "DELETE",
         path: `${PATH}/${one.id}`,
         changes: [PATH, "/api/owners"],
-        done: "That session has ended.",
+        done: "Session ended.",
       });
   };
   const endOthers = () =>
@@ -60,10 +60,10 @@ export function SessionList(): View {
       path: `${PATH}?others=true`,
       changes: [PATH, "/api/owners"],
       done: ({ ended }) =>
-        `You are signed out everywhere else: ${ended === 1 ? "1 session" : `${ended} sessions`} ended.`,
+        `Signed out everywhere else: ${ended === 1 ? "1 session" : `${ended} sessions`} ended.`,
     });
   const others = data.sessions.length - 1;
-  return html`<p class="tab-lead">The sessions of <b>${known?.owner?.email ?? "you"}</b>. A session ends 30 days after its last use. If you do not know a session, end it here and set a new password.</p>
+  return html`<p class="tab-lead">The sessions of <b>${known?.owner?.email ?? "you"}</b>. A session ends 30 days after its last use. If you do not recognize a session, end it and set a new password.</p>
     <div class="tab-actions"><button type="button" disabled=${isSending || others < 1} onClick=${() => void endOthers()}>Sign out everywhere else</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${Table} label="Your sessions" columns=${columnsOf(end, isSending)} items=${data.sessions} />
@@ -107,7 +107,7 @@ function NewPassword(): View {
     const data = new FormData(event.target as HTMLFormElement);
     const body = { current: String(data.get("current") ?? ""), password: String(data.get("password") ?? "") };
     const path = "/api/session/password";
-    const done = "The new password is set, and every other session has ended.";
+    const done = "Password changed. All other sessions ended.";
     if ((await send({ method: "PUT", path, body, changes: [PATH], done })) !== null) setRound(round + 1);
   };
   return html`<${SettingCard} title="New password" error=${error}>
@@ -115,6 +115,6 @@ function NewPassword(): View {
       <label class="field"><span>Current password</span><input name="current" type="password" required autocomplete="current-password" /></label>
       <label class="field"><span>New password</span><input name="password" type="password" required minlength="10" maxlength="256" autocomplete="new-password" /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Set password"}</button></form>
-    <p class="quiet">At least 10 characters. It ends every other session, and the keys that <code>relay login</code> made for you.</p>
+    <p class="quiet">At least 10 characters. A new password ends all other sessions and the keys that <code>relay login</code> created for you.</p>
   <//>`;
 }

@@ -10,10 +10,10 @@ export function SigninSetting({ place }: { place: Place }): View {
   const set = (invitedOnly: boolean) =>
     change(
       { signin: { invitedOnly } },
-      invitedOnly ? "Only invited people sign in now." : "Anyone may sign up now.",
+      invitedOnly ? "Only invited people can sign in now." : "Anyone can sign up now.",
     );
   return html`<${SettingCard} title="Signing in to your app" error=${error}>
     <${SettingSwitch} label="Invited people only" isOn=${settings.signin.invitedOnly} onSet=${set} />
-    <p class="quiet">People whom you invited, or whom an event made, sign in with a code. Anyone else is answered the same, gets no mail and is not signed up.</p>
+    <p class="quiet">Only people that you invited or that an event created can sign in with a code. Others see the same page but get no mail.</p>
   <//>`;
 }

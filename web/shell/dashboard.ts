@@ -53,7 +53,7 @@ function Starting(): View {
     return () => clearTimeout(timer);
   }, []);
   if (!isLong) return null;
-  return html`<main class="empty" role="status"><h1>Waiting for the service</h1><p>It has not answered yet.</p></main>`;
+  return html`<main class="empty" role="status"><h1>Waiting for the service</h1><p>The service has not answered yet.</p></main>`;
 }
 
 /** Keeps the shell below the sign-in page of an expired session, so that unsaved input survives. */

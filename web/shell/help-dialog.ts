@@ -7,15 +7,15 @@ import { FIND_KEYS, helpShown } from "../component/keyboard.ts";
 import { SECTIONS } from "./navigation-pages.ts";
 
 const KEYS: readonly [keys: readonly string[], does: string][] = [
-  [["/"], "search or filter this page"],
+  [["/"], "search this page"],
   [["j", "↓"], "next row"],
-  [["k", "↑"], "row before"],
+  [["k", "↑"], "previous row"],
   [["Enter"], "open the row"],
   [["Esc"], "back, or close"],
-  [["x", "X"], "select the event, or as far as here"],
-  [["r"], "replay the event, or what is selected"],
-  [["n", "p"], "next event of the filter, previous one"],
-  [["↓", "↑", "y"], "in a payload: walk, copy the path"],
+  [["x", "X"], "select the event, or all events up to it"],
+  [["r"], "replay the event or the selected events"],
+  [["n", "p"], "next or previous event of the filter"],
+  [["↓", "↑", "y"], "in a payload: move, copy the path"],
   [["Ctrl", "S"], "save the definition"],
   [FIND_KEYS, "find anything"],
   ...SECTIONS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
@@ -24,7 +24,7 @@ const KEYS: readonly [keys: readonly string[], does: string][] = [
 export function HelpDialog(): View {
   if (!useCell(helpShown)) return null;
   const close = (): void => helpShown.set(false);
-  return html`<${Dialog} title="Keyboard" onClose=${close}>
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${close}>
     <dl class="keys">${KEYS.map(
       ([keys, does]) =>
         html`<div key=${does}><dt>${keys.map((key) => html`<kbd key=${key}>${key}</kbd>`)}</dt><dd>${does}</dd></div>`,

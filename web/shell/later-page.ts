@@ -40,7 +40,7 @@ export function laterPage<Props extends object = PageProps>(
 
 /** Counts the pages whose code has loaded. */
 const arrived = makeCell(0);
-const GONE = "This page could not be loaded: the service cannot be reached, or it was updated since.";
+const GONE = "This page could not load. The service cannot be reached, or it was updated.";
 
 /** Reloads the dashboard once the service answers. The names of code files change with every version, and a browser remembers a failed import. */
 async function reload(): Promise<void> {

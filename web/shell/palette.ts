@@ -78,11 +78,11 @@ function Open({ session, place }: { session: Session; place: Place }): View {
     )}</ul>
     <p class="quiet" role="status">${
       isLooking
-        ? "Looking…"
+        ? "Searching…"
         : error !== null
-          ? html`People, events and records were not looked for. <${Sentence} text=${error} />`
+          ? html`Relay could not search people, events and records. <${Sentence} text=${error} />`
           : findings.length === 0
-            ? "Nothing is called so here."
+            ? "No results."
             : html`<span class="off-screen">${findings.length} found</span>`
     }</p>
   <//>`;

@@ -218,17 +218,17 @@ function listActs(session: Session, place: Place): Finding[] {
     ...switches,
     ...(session.mode === "server" ? [go("New app", "plus", "/new-app")] : []),
     act("Documentation", "help", () => openDocs(DOCS.all)),
-    act("Keyboard help", "help", () => helpShown.set(true)),
+    act("Keyboard shortcuts", "help", () => helpShown.set(true)),
     ...(isAwayFromUtc()
       ? [
           timeZone.get() === "utc"
-            ? act("Say times in this machine’s zone", "clock", () => chooseZone("local"))
-            : act("Say times in UTC", "clock", () => chooseZone("utc")),
+            ? act("Show times in local time", "clock", () => chooseZone("local"))
+            : act("Show times in UTC", "clock", () => chooseZone("utc")),
         ]
       : []),
     act("Light theme", "sun", () => chooseTheme("light")),
     act("Dark theme", "moon", () => chooseTheme("dark")),
-    act("Theme as the system", "screen", () => chooseTheme("system")),
+    act("System theme", "screen", () => chooseTheme("system")),
     act("Sign out", "exit", () => signOut().catch((error) => tellFailed(sentenceOf(error)))),
   ];
 }

@@ -69,7 +69,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
         <${Navigation} place=${place} section=${found?.section} />
         <div class="side-foot">
           <div class="side-row"><${ThemeSwitch} />
-            <button type="button" class="bare" aria-label="Keyboard help" title="Keyboard help" onClick=${() => helpShown.set(true)}>
+            <button type="button" class="bare" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick=${() => helpShown.set(true)}>
             <${Icon} name="help" /></button></div>
           <div class="side-row who"><span title=${session.owner?.email}>${session.owner?.email}</span>
             <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}>
@@ -96,17 +96,17 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
 function Guarded({ found, place, query }: { found: FoundPage } & Pick<PageProps, "place" | "query">): View {
   const [error, forget] = useErrorBoundary();
   if (error !== undefined) {
-    return html`<${ErrorState} error="The page itself broke: ${sentenceOf(error)}" onRetry=${forget} />`;
+    return html`<${ErrorState} error="This page has an error: ${sentenceOf(error)}" onRetry=${forget} />`;
   }
   return html`<${found.page} place=${place} params=${found.params} query=${query} />`;
 }
 
 function Missing({ isKnown, home }: { isKnown: boolean; home: string }): View {
-  return html`<${PageHead} title="Nothing is at this address" /><${EmptyState} icon="search" title=${isKnown ? "No such page" : "No such app or environment"}>
+  return html`<${PageHead} title="Page not found" /><${EmptyState} icon="search" title=${isKnown ? "No such page" : "No such app or environment"}>
     <p>
-      ${isKnown ? "The link may be old, or what it named was deleted." : "This server has no such app or environment, or it was renamed."}
+      ${isKnown ? "The link is old, or the item was deleted." : "This server has no such app or environment, or it was renamed."}
       </p>
-    <a class="button" href=${home}>Go home</a>
+    <a class="button" href=${home}>Open Home</a>
   <//>`;
 }
 

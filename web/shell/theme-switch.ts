@@ -5,7 +5,7 @@ import { Icon, type IconName } from "../component/icon.ts";
 import { chooseTheme, type Theme, theme } from "./theme.ts";
 
 const CHOICES: readonly { value: Theme; icon: IconName; label: string }[] = [
-  { value: "system", icon: "screen", label: "As the system" },
+  { value: "system", icon: "screen", label: "System" },
   { value: "light", icon: "sun", label: "Light" },
   { value: "dark", icon: "moon", label: "Dark" },
 ];

@@ -18,8 +18,8 @@ export function TopBar(): View {
 function ZoneSwitch(): View {
   const zone = useCell(timeZone);
   if (!isAwayFromUtc())
-    return html`<span class="zone" title="Times are in UTC, as this machine’s are.">UTC</span>`;
+    return html`<span class="zone" title="Times are in UTC, like on this machine.">UTC</span>`;
   const other = zone === "utc" ? "local" : "utc";
-  return html`<button type="button" class="zone" aria-label="${zoneName()}: say times in ${zoneName(other)}" title="Times are in ${zoneName()}. Click for ${zoneName(other)}." onClick=${() => chooseZone(other)}>
+  return html`<button type="button" class="zone" aria-label="${zoneName()}: show times in ${zoneName(other)}" title="Times are in ${zoneName()}. Click for ${zoneName(other)}." onClick=${() => chooseZone(other)}>
     ${zoneName()}</button>`;
 }

@@ -72,17 +72,17 @@ const STATE_OF: Readonly<Record<string, HealthState>> = {
 };
 
 const WORDS: Readonly<Record<HealthState, string>> = {
-  refusing: "Refusing",
+  refusing: "Rejecting requests",
   failing: "Failing",
-  nobody: "Finds nobody",
-  ignoring: "Ignoring",
-  broken: "Does not fit",
-  capped: "Over the cap",
+  nobody: "Finds no person",
+  ignoring: "Ignoring requests",
+  broken: "Invalid",
+  capped: "Over its limit",
   silent: "Silent",
   attention: "Needs attention",
   held: "On hold",
   paused: "Paused",
-  new: "No calls yet",
+  new: "No requests yet",
   ok: "OK",
 };
 
@@ -174,7 +174,7 @@ function untroubledHealth({
 }
 
 const NOTHING_YET: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
-  receiver: (called) => (called ? "No events yet" : "No calls yet"),
+  receiver: (called) => (called ? "No events yet" : "No requests yet"),
   schedule: () => "No ticks yet",
   data_change: () => "No changes yet",
 };
